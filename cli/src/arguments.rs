@@ -2,6 +2,7 @@
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
+use tallygate::context::Context;
 
 use crate::commands::ban::{BanCommand, UnbanCommand};
 use crate::commands::bans::BansCommand;
@@ -79,6 +80,11 @@ impl CommandLine {
     /// Completes the words that a shell asks for, and ends the program, if a shell has started it for that.
     pub(crate) fn complete_for_shell() {
         CompleteEnv::with_factory(Self::command).var(live::VARIABLE).complete();
+    }
+
+    /// The context in which the command is carried out.
+    pub(crate) fn context(&self) -> Context {
+        self.connection.context()
     }
 
     /// Carries the command out.

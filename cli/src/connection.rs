@@ -1,10 +1,11 @@
 //! Where the tallies are, and how to get there.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, fs};
 
 use clap::Args;
+use tallygate::context::Context;
 use tallygate::{DEFAULT_PREFIX, Limiter, Tls};
 
 use crate::duration;
@@ -48,6 +49,10 @@ pub(crate) struct Connection {
     #[arg(long, value_name = "FILE", requires = "cert_file", global = true)]
     key_file: Option<PathBuf>,
 
+    /// Who makes changes, for the log of the programs
+    #[arg(long, value_name = "NAME", env = "TALLYGATE_OPERATOR", hide_env_values = true, global = true)]
+    operator: Option<String>,
+
     /// The longest that the server may take for one answer
     #[arg(
         long,
@@ -64,6 +69,12 @@ impl Connection {
     /// Whether it is known where the tallies are.
     pub(crate) fn is_known(&self) -> bool {
         self.url.as_deref().is_some_and(|url| !url.is_empty())
+    }
+
+    /// The context of what the command does: it says who makes changes, by default the user of this machine.
+    pub(crate) fn context(&self) -> Context {
+        let operator = self.operator.clone().or_else(|| env::var("USER").ok()).filter(|name| !name.is_empty());
+        operator.into_iter().fold(Context::new(), |context, name| context.with("operator", name))
     }
 
     /// Connects to the server.

@@ -19,6 +19,7 @@ mod table;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use tallygate::context;
 use tokio::runtime;
 
 use self::arguments::CommandLine;
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
 fn run(arguments: &CommandLine) -> Result<Output, Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::usage(format!("the system gives no runtime: {error}")))?;
-    runtime.block_on(arguments.run())
+    runtime.block_on(context::scope(arguments.context(), arguments.run()))
 }
 
 fn show(output: &Output, arguments: &CommandLine) -> Result<(), Failure> {

@@ -62,7 +62,7 @@ pub(crate) fn quoted(word: &str) -> String {
 impl Who {
     /// Returns all subjects of a call of that policy.
     pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Subjects, Failure> {
-        build(self.rendering(fleet, listed)?, fleet, listed, Rendering::build)
+        build(self.rendering(fleet, listed)?, fleet, listed.described, Rendering::build)
     }
 
     /// Returns the subjects of a call of that policy as far as they are given, and the labels of the others.
@@ -71,13 +71,13 @@ impl Who {
         fleet: &Fleet<'_>,
         listed: &OpenPolicy<'_>,
     ) -> Result<(Subjects, Vec<Option<String>>), Failure> {
-        build(self.rendering(fleet, listed)?, fleet, listed, Rendering::build_partly)
+        build(self.rendering(fleet, listed)?, fleet, listed.described, Rendering::build_partly)
     }
 
     fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &OpenPolicy<'a>) -> Result<Rendering<'a>, Failure> {
         let mut rendering = self.main.rendering(fleet, listed)?;
         for (label, text) in &self.on {
-            rendering = rendering.subject(label, whole(listed.described, Some(label), text)?);
+            rendering = rendering.written_subject(label, text);
         }
         Ok(rendering)
     }
@@ -91,7 +91,7 @@ impl Who {
 impl Main {
     /// Returns the main subject of a call of that policy. The other subjects are placeholders, which no call counts.
     pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Subjects, Failure> {
-        build(self.rendering(fleet, listed)?.only(None), fleet, listed, Rendering::build)
+        build(self.rendering(fleet, listed)?.only(None), fleet, listed.described, Rendering::build)
     }
 
     fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &OpenPolicy<'a>) -> Result<Rendering<'a>, Failure> {
@@ -100,12 +100,12 @@ impl Main {
         let is_known = described.key().is_some() || !described.has_main_subject();
         match (&self.subject, &self.values[..]) {
             (Some(_), [_, ..]) => Err(Failure::usage("`--subject` says the whole subject; leave the values out")),
-            (Some(text), []) => Ok(rendering.main(whole(described, None, text)?)),
+            (Some(text), []) => Ok(rendering.written_main(text)),
             // How its values are joined is not known, so one word can only be all of it.
             (None, [text]) if !is_known => Ok(rendering.main(Subject::from_rendered(text)?)),
             (None, [text]) => Ok(match described.read_main_subject(text) {
                 // As `top` prints it.
-                Some(subject) => rendering.main(subject),
+                Some(_) => rendering.written_main(text),
                 None => rendering.value(text),
             }),
             (None, values) => Ok(rendering.values(values)),
@@ -113,25 +113,35 @@ impl Main {
     }
 }
 
-/// Reads a whole subject, which may be one of that label under that policy.
-pub(crate) fn whole(described: &RegisteredPolicy, label: Option<&str>, text: &str) -> Result<Subject, Failure> {
-    let subject = Subject::from_rendered(text)?;
-    described.check_subject(label, &subject)?;
-    Ok(subject)
+/// Reads a whole subject of that label under that policy, or its main one.
+pub(crate) fn whole(
+    fleet: &Fleet<'_>,
+    described: &RegisteredPolicy,
+    label: Option<&str>,
+    text: &str,
+) -> Result<Subject, Failure> {
+    let rendering = described.render(&fleet.limiter).only(label);
+    let rendering = match label {
+        None => rendering.written_main(text),
+        Some(label) => rendering.written_subject(label, text),
+    };
+    let subjects = build(rendering, fleet, described, Rendering::build)?;
+    let other = subjects.others().find(|(known, _)| Some(*known) == label).map(|(_, subject)| subject);
+    Ok(other.unwrap_or(subjects.main()).clone())
 }
 
 /// Makes the subjects, with the secret or without one, as far as that is known.
 fn build<'a, T>(
     rendering: Rendering<'a>,
     fleet: &Fleet<'_>,
-    listed: &OpenPolicy<'_>,
+    described: &RegisteredPolicy,
     make: impl Fn(Rendering<'a>) -> Result<T, Error>,
 ) -> Result<T, Failure> {
     let built = make(rendering.clone());
     if fleet.connection.no_secret {
-        if built.is_err() && listed.described.has_secret() == Some(true) {
+        if built.is_err() && described.has_secret() == Some(true) {
             // Where nobody reads it, the answer is as good as it was asked for.
-            let name = printable(listed.described.name());
+            let name = printable(described.name());
             let _ = writeln!(
                 io::stderr(),
                 "the programs have a secret for the digests of {name}: without it, this is another subject"
@@ -144,7 +154,7 @@ fn build<'a, T>(
         return Err(Failure::usage(format!(
             "the key of `{}` shows digests; name the file with the secret of the programs by `--secret-file`, or write \
              `--no-secret` if they have none",
-            listed.described.name()
+            described.name()
         )));
     }
     Ok(built?)

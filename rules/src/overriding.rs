@@ -26,7 +26,7 @@ pub enum Replacement {
     /// They replace all rules on the subject.
     ///
     /// The new rules take the places of the old ones; if there are more, the rest follows at the end. A new rule with the
-    /// [same window](Rule::has_same_window) as a rule on this subject stands for it: it has its position, and keeps its name
+    /// [same window](Rule::has_same_window) as a rule on this subject, and like it in shadow or not, stands for it: it has its position, and keeps its name
     /// unless it has its own.
     All(Vec<Rule>),
     /// Each replaces a single rule, one after the other. The new rule keeps the name of the old one unless it has its own.
@@ -185,11 +185,16 @@ const OVERRIDE_OF_SUBJECT: Checks =
 /// The checks of all rules after a change.
 const OVERRIDDEN: Checks = Checks { zero_counts: ZeroCounts::Allowed, binding: BindingCheck::Optional };
 
+/// Whether a new rule stands for an old one.
+fn is_alike(old: &Rule, new: &Rule) -> bool {
+    old.has_same_window(new) && old.is_shadow() == new.is_shadow()
+}
+
 /// Replaces all rules on a subject. Returns all rules, and the places of the new ones among them.
 fn replace_all(rules: &[EffectiveRule], label: Option<&str>, new: &[Rule]) -> (Vec<EffectiveRule>, Vec<usize>) {
     let is_on_subject = |rule: &&EffectiveRule| rule.label.as_deref() == label;
     let mut new = new.iter().map(|rule| {
-        let old = rules.iter().filter(is_on_subject).find(|old| old.rule.has_same_window(rule));
+        let old = rules.iter().filter(is_on_subject).find(|old| is_alike(&old.rule, rule));
         EffectiveRule {
             label: label.map(str::to_owned),
             rule: old.map_or_else(|| rule.clone(), |old| named_like(rule, &old.rule)),

@@ -41,6 +41,7 @@ pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
 /// | `0 per 1h` | any rule with a count of 0 admits nothing |
 /// | `n per 1h` | any rule whose count is given by [each call](Self::varying) |
 /// | `100 per 1d as daily`, `100 per 1d as "each day"` | any rule with a [name](Self::named) |
+/// | `50 per 1d shadow` | any rule but concurrency in [shadow](Self::shadow) |
 ///
 /// * A count is a whole number of decimal digits.
 /// * A duration is a whole number and one of `us`, `ms`, `s`, `m`, `h`, `d`, without a space between them.
@@ -70,6 +71,7 @@ pub struct Rule {
     algorithm: Algorithm,
     count: u64,
     varies: bool,
+    is_shadow: bool,
     name: Option<Cow<'static, str>>,
 }
 
@@ -135,7 +137,7 @@ impl Rule {
     }
 
     const fn limit(count: u64, algorithm: Algorithm) -> Self {
-        Self { role: Role::Limit, algorithm, count, varies: false, name: None }
+        Self { role: Role::Limit, algorithm, count, varies: false, is_shadow: false, name: None }
     }
 
     /// Returns the same rule with another count.
@@ -183,6 +185,29 @@ impl Rule {
     #[must_use]
     pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
         Self { name: Some(name.into()), ..self }
+    }
+
+    /// Returns the same rule in shadow: it is tried out beside the rules that are enforced. It counts the calls that these admit
+    /// in a tally of its own, and a call that it would deny is reported to the log and the metrics, and runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate_rules::Rule;
+    ///
+    /// let tried = Rule::sliding_window(50, Duration::from_secs(60)).shadow();
+    /// assert_eq!(tried.to_string(), "50 per 1m shadow");
+    /// ```
+    #[must_use]
+    pub fn shadow(self) -> Self {
+        Self { is_shadow: true, ..self }
+    }
+
+    /// Returns whether this rule is in shadow, and denies nothing.
+    #[must_use]
+    pub const fn is_shadow(&self) -> bool {
+        self.is_shadow
     }
 
     /// Returns the name of this rule, if it has one.

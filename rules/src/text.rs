@@ -102,6 +102,9 @@ impl fmt::Display for Rule {
             Algorithm::Cron { schedule } => write!(f, "{schedule}")?,
             Algorithm::TokenBucket(bucket) => write_bucket(f, bucket)?,
         }
+        if self.is_shadow() {
+            f.write_str(" shadow")?;
+        }
         match self.name() {
             Some(name) if !f.alternate() => {
                 f.write_str(" as ")?;

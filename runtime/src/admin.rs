@@ -45,6 +45,7 @@ mod server_report;
 mod spelling;
 mod tallies;
 mod template;
+mod whole_subject;
 
 pub use self::bans::{BanPage, BannedSubject, Bans};
 pub use self::finding::{Finding, Level};

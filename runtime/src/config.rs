@@ -39,7 +39,8 @@
 //! | `plans` | counts by name, which a `count` that is an expression [asks for](crate::Limiter::plan_count); of requests, those of the first rule |
 //! | `match` | the requests: `{ path = "/login", methods = ["POST"] }` |
 //! | `prefetch` | as in the attribute with `match`; else only `false`: no call of the function is taken ahead |
-//! | `ban`, `shadow`, `cost` | as in the attribute; with `match` only |
+//! | `shadow` | as in the attribute; `false` enforces a function that says `shadow` |
+//! | `ban`, `cost` | as in the attribute; with `match` only |
 //! | `plan` | the value of the context that names the plan of a request: `"{@plan}"`; with `match` only |
 //! | `exempt_paths` | paths of `match` that are not limited: `["/health"]` |
 //! | `refund_if` | the requests that do not count: `"success"`, whose response has a status below 400, or `"failure"`; with `match` only |

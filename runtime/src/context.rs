@@ -36,6 +36,11 @@
 //!
 //! Scopes can be nested: an inner context adds its values to those around it, and takes precedence.
 //!
+//! # Who changes something
+//!
+//! Where the context has the value `operator`, the log shows it as `operator` behind what is changed within it: overrides, bans,
+//! resets, and files that are applied.
+//!
 //! # A value that is missing
 //!
 //! A call whose key shows a value that its context lacks is never admitted. If the layer around it looks for that value, or the
@@ -71,6 +76,7 @@ pub(crate) use self::declared::{found_by_layer, layer_made};
 #[cfg(all(feature = "config", feature = "web"))]
 pub(crate) use self::declared::{has_layers, is_of_requests, is_unknown, known_value_meant, value_meant};
 pub(crate) use self::placeholder::{push, push_filtered, push_tagged, refuse_missing, show};
+pub(crate) use self::scope::operator;
 pub use self::scope::{carry, carry_fn, scope, scope_fn};
 #[cfg(feature = "web")]
 pub(crate) use self::scope::{collects_reports, enter, is_within_request, message_of, record_decision, record_recount};

@@ -225,6 +225,16 @@ impl Limiter {
         self.core.redis().map(|redis| (redis, self.core.prefix.as_str()))
     }
 
+    /// Whether the policy is in shadow, if an override says so or not, or else a file or the policy itself.
+    #[inline]
+    pub(crate) fn shadow_of(&self, policy: &Policy) -> Option<bool> {
+        if !self.core.overrides.set_shadow() {
+            return policy.shadow();
+        }
+        self.core.remove_expired_overrides();
+        self.core.overrides.shadow_of(policy)
+    }
+
     /// The policy as a file changes it, without overrides; `None` if no file changes it.
     #[cfg(all(feature = "admin", feature = "web"))]
     pub(crate) fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {

@@ -13,13 +13,14 @@ mod stored;
 mod templates;
 #[cfg(feature = "cron")]
 mod ticks;
+mod trial;
 mod variants;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::ptr;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tallygate_rules::{Ban, OnOutage, Rule};
@@ -67,7 +68,14 @@ struct PolicyInner {
     name: Cow<'static, str>,
     rules: Box<[Rule]>,
     ban: Option<Ban>,
+    /// Those of the rules that are enforced.
     groups: Box<[RuleGroup]>,
+    /// Those that are tried out, each by itself.
+    trials: Box<[Trial]>,
+    /// Whether it is that of a rule that is tried out.
+    is_trial: bool,
+    /// Whether all of its rules are in shadow. Then they are decided together, as a policy in shadow.
+    is_all_shadow: bool,
     settings: PolicySettings,
     /// The part of one of so many processes, once a standby has decided by it.
     part: OnceLock<(NonZeroU64, Policy)>,
@@ -96,6 +104,14 @@ pub(crate) struct Stored {
     rests: Mutex<Vec<(Box<[bool]>, Policy)>>,
 }
 
+/// A rule that is tried out.
+pub(crate) struct Trial {
+    /// The policy of this rule alone.
+    pub(crate) policy: Policy,
+    /// The label of the subject that it counts; `None` is the main one.
+    pub(crate) label: Option<Arc<str>>,
+}
+
 /// What a policy sets beside its rules. What it does not say of outages and deadlines, the limiter does.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PolicySettings {
@@ -105,6 +121,8 @@ pub(crate) struct PolicySettings {
     pub(crate) prefetch: Option<Duration>,
     /// Whether each call asks Redis nevertheless, which checks the same windows.
     pub(crate) takes_nothing_ahead: bool,
+    /// Whether its calls run whatever is decided. Else the call says so.
+    pub(crate) shadow: Option<bool>,
 }
 
 impl Policy {
@@ -143,6 +161,26 @@ impl Policy {
     #[inline]
     pub fn warn_at(&self) -> Option<f64> {
         self.inner.settings.warn_at
+    }
+
+    /// Returns whether the policy says that it is in [shadow](PolicyBuilder::shadow), and denies nothing. A call, a file or an
+    /// override may say it, too.
+    #[must_use]
+    #[inline]
+    pub fn is_shadow(&self) -> bool {
+        self.shadow() == Some(true) || self.is_all_shadow()
+    }
+
+    /// Whether all of its rules are in shadow.
+    #[inline]
+    pub(crate) fn is_all_shadow(&self) -> bool {
+        self.inner.is_all_shadow
+    }
+
+    /// Whether it is in shadow, if the policy says so or not.
+    #[inline]
+    pub(crate) fn shadow(&self) -> Option<bool> {
+        self.inner.settings.shadow
     }
 
     /// Returns how its main subject is written, like `sms:{phone}`, if that is known: see [`PolicyBuilder::key`].
@@ -236,8 +274,12 @@ impl PolicyInner {
         replaced: Box<[Option<usize>]>,
     ) -> Self {
         let groups = RuleGroup::gather(&name, &rules, ban).into();
-        let rules = rules.into_iter().map(|(_, rule)| rule).collect();
-        Self::from_parts(name, rules, ban, groups, settings, replaced)
+        let tried = RuleGroup::gather_tried(&name, &rules);
+        // Then nothing is enforced, and its rules decide together what would be.
+        let is_all_shadow = rule_group::are_all_tried(&rules);
+        let rules: Box<[Rule]> = rules.into_iter().map(|(_, rule)| rule).collect();
+        let trials = tried.into_iter().map(|group| Trial::new(&name, &rules, group, settings, &replaced)).collect();
+        Self { trials, is_all_shadow, ..Self::from_parts(name, rules, ban, groups, settings, replaced) }
     }
 
     fn from_parts(
@@ -255,6 +297,9 @@ impl PolicyInner {
             rules,
             ban,
             groups,
+            trials: Box::default(),
+            is_trial: false,
+            is_all_shadow: false,
             settings,
             part: OnceLock::new(),
             stored: OnceLock::new(),

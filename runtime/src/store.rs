@@ -32,7 +32,7 @@ pub(crate) use self::redis::{
     Times,
 };
 pub(crate) use self::redis::{Redis, have_clocks_differed, random_fraction};
-pub(crate) use self::redis_types::{Progress, RegistrationResult, Setup, StoredText};
+pub(crate) use self::redis_types::{Progress, RegistrationResult, Setup, StoredText, stored_operator};
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::Scan;
 pub(crate) use self::standby::Standby;

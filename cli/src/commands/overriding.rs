@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use tallygate::admin::__shared as shared;
 use tallygate::{Error, Override, OverrideBuilder, Rule, RuleId};
@@ -18,18 +18,28 @@ use crate::{duration, live, overrides, subject};
 /// Let other rules decide in every process, until they expire or are cleared; asks first
 ///
 /// The rules are written like `100 per 1h, 1000 per 1d`. They replace all rules of the policy on its main subject, or one of
-/// them with `--rule`. Every process goes by them within about a second. An override that there is for the same subjects is
-/// replaced as a whole, also where it is of another rule.
+/// them with `--rule`. With `--shadow`, the policy denies nothing, and reports what it would deny. Every process goes by it within
+/// about a second, two when it is idle. An override that there is for the same subjects is replaced as a whole, also where it is
+/// of another rule.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("change").args(["rules", "shadow", "enforced"]).multiple(true))]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command")]
 pub(crate) struct OverrideCommand {
     /// The name of the policy
     #[arg(add = live::policies(), required_unless_present = "list")]
     policy: Option<String>,
 
     /// The rules that are to decide; a count of 0 admits nothing
-    #[arg(required_unless_present_any = ["list", "clear"], conflicts_with_all = ["list", "clear"])]
+    #[arg(required_unless_present_any = ["list", "clear", "shadow", "enforced"], conflicts_with_all = ["list", "clear"])]
     rules: Option<String>,
+
+    /// Put the whole policy in shadow: it denies nothing, and reports what it would deny
+    #[arg(long, conflicts_with_all = ["list", "clear", "subject", "on", "enforced"])]
+    shadow: bool,
+
+    /// Enforce the whole policy where its program or a file puts it in shadow
+    #[arg(long, conflicts_with_all = ["list", "clear", "subject", "on"])]
+    enforced: bool,
 
     /// Replace one rule alone: its name, or its position
     #[arg(long, value_name = "RULE", requires = "rules", add = live::rules())]
@@ -44,7 +54,7 @@ pub(crate) struct OverrideCommand {
     on: Option<String>,
 
     /// For how long; until it is cleared unless it is given
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse, requires = "rules")]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse, requires = "change")]
     holds: Option<Duration>,
 
     /// List what is in force, of one policy or of all
@@ -56,7 +66,7 @@ pub(crate) struct OverrideCommand {
     clear: bool,
 
     /// Also where no process has listed such a policy or rule
-    #[arg(long, requires = "rules")]
+    #[arg(long, requires = "change")]
     allow_unknown: bool,
 
     #[command(flatten)]
@@ -68,39 +78,36 @@ Examples:
   tallygate override sms.send '100 per 1h' --for 2h --yes
   tallygate override sms.send '50 per 1d' --rule daily --yes
   tallygate override sms.send '20 per 1h' --subject sms:13800000000 --yes
+  tallygate override sms.send --shadow --for 10m --yes
   tallygate override --list
   tallygate override sms.send --clear --yes";
 
 impl OverrideCommand {
     pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
-        match (&self.policy, &self.rules) {
-            (Some(policy), Some(rules)) => self.set(&fleet, policy, rules).await,
-            (Some(policy), None) if self.clear => self.clear(&fleet, policy).await,
-            (only, _) => list(&fleet, only.as_deref()).await,
+        match &self.policy {
+            Some(policy) if self.clear => self.clear(&fleet, policy).await,
+            Some(policy) if !self.list => self.set(&fleet, policy).await,
+            only => list(&fleet, only.as_deref()).await,
         }
     }
 
-    async fn set(&self, fleet: &Fleet<'_>, policy: &str, rules: &str) -> Result<Output, Failure> {
+    async fn set(&self, fleet: &Fleet<'_>, policy: &str) -> Result<Output, Failure> {
         if !self.allow_unknown && fleet.registered().find(policy).is_none() {
             return Err(fleet.unknown(policy));
         }
-        let new = self.with_rules(self.target(fleet, policy)?, rules)?;
+        let new = self.with_changes(self.target(fleet, policy)?)?;
         let new = if self.allow_unknown { new.allow_unknown() } else { new };
         new.check()?;
         let old = new.clone().get().await?;
-        let which = self.rule.as_ref().map(|rule| format!("rule {rule} of ")).unwrap_or_default();
-        let time = self.time();
         let replaced = old.as_ref().map(|old| format!(", in place of the override `{old}`")).unwrap_or_default();
-        let own = self.replaced_rules(fleet, policy);
-        let question = format!("Let `{rules}` decide in place of {which}{}{own}{time}{replaced}?", self.shown(policy));
-        self.confirmation.ask(&question)?;
+        self.confirmation.ask(&format!("{}{}{replaced}?", self.in_words(fleet, policy), self.time()))?;
         new.clone().set().await.map_err(unanswered)?;
         // It is in force, whether or not it can still be read.
         let (text, set) = match new.clone().get().await {
             Ok(Some(set)) => (set.to_string(), shared::json::override_in_force(&set)),
             Ok(None) => ("it is over already".to_owned(), Value::Null),
-            Err(_) => (self.as_given(rules), shared::json::unread_override(&new)),
+            Err(_) => (self.as_given(), shared::json::unread_override(&new)),
         };
         let json = json!({ "set": set, "replaced": old.as_ref().map(shared::json::override_in_force) });
         Ok(Output::done(format!("{} is overridden: {text}{replaced}", self.shown(policy)), json))
@@ -129,10 +136,29 @@ impl OverrideCommand {
         Ok(Output::done(format!("{shown} decides by its own rules again"), json!({ "cleared": cleared })))
     }
 
-    /// The rules in the words of the command: `daily = 50 per 1d for 2h`.
-    fn as_given(&self, rules: &str) -> String {
+    /// What is asked for: `Let 100 per 1h decide in place of sms.send (10 per 1h)`.
+    fn in_words(&self, fleet: &Fleet<'_>, policy: &str) -> String {
+        let (which, shown) =
+            (self.rule.as_ref().map(|rule| format!("rule {rule} of ")).unwrap_or_default(), self.shown(policy));
+        let rules = self.rules.as_ref().map(|rules| {
+            format!("Let `{rules}` decide in place of {which}{shown}{}", self.replaced_rules(fleet, policy))
+        });
+        match rules {
+            Some(rules) if self.shadow => format!("{rules}, in shadow"),
+            Some(rules) if self.enforced => format!("{rules}, enforced"),
+            Some(rules) => rules,
+            None if self.shadow => format!("Put {shown} in shadow, so that it denies nothing,"),
+            None => format!("Enforce {shown}, so that it denies calls"),
+        }
+    }
+
+    /// The override in the words of the command: `daily = 50 per 1d for 2h`.
+    fn as_given(&self) -> String {
         let which = self.rule.as_ref().map(|rule| format!("{rule} = ")).unwrap_or_default();
-        format!("{which}{rules}{}", self.time())
+        let rules = self.rules.as_ref().map(|rules| format!("{which}{rules}"));
+        let shadow = [(self.shadow, "shadow"), (self.enforced, "enforced")];
+        let shadow = shadow.into_iter().filter(|(is_given, _)| *is_given).map(|(_, word)| word.to_owned());
+        rules.into_iter().chain(shadow).collect::<Vec<_>>().join(", ") + &self.time()
     }
 
     fn time(&self) -> String {
@@ -147,14 +173,19 @@ impl OverrideCommand {
         };
         let target = label.into_iter().fold(described.override_rules(&fleet.limiter), OverrideBuilder::on);
         Ok(match subject {
-            Some(text) => target.subject(&subject::whole(described, label, text)?),
+            Some(text) => target.subject(&subject::whole(fleet, described, label, text)?),
             None => target,
         })
     }
 
-    fn with_rules<'a>(&self, target: OverrideBuilder<'a>, rules: &str) -> Result<OverrideBuilder<'a>, Failure> {
-        let Some(id) = &self.rule else {
-            return shared::rules_for(target, rules, self.holds, "--for").map_err(Failure::usage);
+    fn with_changes<'a>(&self, target: OverrideBuilder<'a>) -> Result<OverrideBuilder<'a>, Failure> {
+        let target = match (self.shadow, self.enforced) {
+            (true, _) => target.shadow(),
+            (_, true) => target.enforced(),
+            _ => target,
+        };
+        let (Some(rules), Some(id)) = (&self.rules, &self.rule) else {
+            return shared::rules_for(target, self.rules.as_deref(), self.holds, "--for").map_err(Failure::usage);
         };
         let rule: Rule = rules.parse().map_err(|mistake| Failure::usage(format!("{mistake}")))?;
         let id = id.parse().map_or_else(|_| RuleId::Name(id.clone()), RuleId::Position);

@@ -180,3 +180,41 @@ async fn misspelt_names_and_mistaken_rules_change_nothing() {
     console.run_words(&["override"]).expect(2);
     console.run_words(&["override", "sms.send"]).expect(2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_is_put_in_shadow_and_enforced_again() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let caller = Subject::of("sms").and(CALLER);
+    assert!(!fleet.check(&sms(), &caller).await.unwrap().is_allowed());
+    let printed = console.run("override sms.send --shadow --for 2h --operator zoe --yes").expect(0);
+    assert_eq!(steady(&printed.out), steady("sms.send is overridden: shadow for 2h"));
+    let fleet = limiter(console.url, "tallygate").await;
+    assert!(fleet.check(&sms(), &caller).await.unwrap().is_allowed());
+
+    let peeked = console.run(&format!("peek sms.send {CALLER}")).expect(1).out;
+    let verdict = peeked.lines().next().unwrap();
+    assert!(
+        verdict.starts_with("would be denied for ") && verdict.ends_with(" (shadow: nobody is rejected)"),
+        "{peeked}"
+    );
+    assert_eq!(console.run(&format!("peek sms.send {CALLER} --json")).expect(1).json()["shadow"], true);
+    let top = console.run("top sms.send --by wait").expect(0).out;
+    assert!(top.contains("   would be denied for ") && !top.contains("   denied"), "{top}");
+    let json = console.run("override --list --json").expect(0).json();
+    assert_eq!(
+        (&json["overrides"][0]["shadow"], &json["overrides"][0]["rules"]),
+        (&true.into(), &serde_json::json!([]))
+    );
+
+    let replaced = console.run("override sms.send --enforced --yes").expect(0).out;
+    assert!(
+        replaced.starts_with("sms.send is overridden: enforced, in place of the override `shadow for "),
+        "{replaced}"
+    );
+    console.run("override sms.send --clear --yes").expect(0);
+    assert!(!limiter(console.url, "tallygate").await.check(&sms(), &caller).await.unwrap().is_allowed());
+    console.run("override sms.send --shadow --enforced --yes").expect(2);
+    console.run(&format!("override sms.send --shadow --subject sms:{CALLER} --yes")).expect(2);
+}

@@ -95,7 +95,15 @@ pub(super) fn rejection_text(model: &Model) -> String {
 
 /// Returns the rules of each subject.
 fn rules(model: &Model, reader: Reader) -> Vec<String> {
-    let mut paragraphs: Vec<_> = groups(model).iter().map(|group| group.list(reader)).collect();
+    let mut groups = groups(model);
+    if reader == Reader::Client {
+        // No client is rejected by a rule in shadow.
+        for group in &mut groups {
+            group.rules.retain(|model| !model.rule.is_shadow());
+        }
+        groups.retain(|group| !group.rules.is_empty());
+    }
+    let mut paragraphs: Vec<_> = groups.iter().map(|group| group.list(reader)).collect();
     if let Some(policy) = &model.policy {
         let main_scope = reader.scope(model.key.as_ref());
         paragraphs.push(match reader {
@@ -205,6 +213,7 @@ fn item(model: &RuleModel, position: usize, rules: &[Rule], reader: Reader) -> S
         (Reader::Developer, Role::Duplicate, Some(per)) => {
             format!("no duplicate within {}", code(&format_duration(per)))
         }
+        (Reader::Developer, ..) if rule.is_shadow() => format!("tried out and not enforced: {}", limit(rule)),
         (Reader::Developer, ..) => format!("at most {}", limit(rule)),
     };
     let count = model.count.as_ref().map(|count| match reader {

@@ -8,6 +8,7 @@ use tallygate_rules::Role;
 
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 use crate::expand::document;
+use crate::model::RuleModel;
 
 // Input:  #[rate_limit(rule(count = 1, per = "60s"), openapi = SendCodeLimits)]
 //         pub async fn send_code() -> Result<(), Rejection> { body }
@@ -15,7 +16,7 @@ use crate::expand::document;
 //         impl IntoResponses for SendCodeLimits {
 //             fn responses() -> Responses { responses("For all calls together: …", &[429]) }
 //         }
-impl Expansion<'_> {
+impl<'m> Expansion<'m> {
     pub(super) fn openapi(self, name: &Ident) -> TokenStream {
         let place = hygienic(name.span());
         let visibility = &self.function.visibility;
@@ -24,7 +25,9 @@ impl Expansion<'_> {
         let private = self.private();
         let responses = match &self.model.policy {
             // It rejects no call.
-            _ if self.model.shadow.is_some() => quote_hygienic!(#private::Responses::new()),
+            _ if self.model.shadow.is_some() || self.has_only_rules_in_shadow() => {
+                quote_hygienic!(#private::Responses::new())
+            }
             // The policy itself knows its rules; of an expression over the arguments, nothing is known here.
             Some(policy) if self.is_item(policy) => quote_hygienic!(#private::limit_responses(&#policy)),
             policy => {
@@ -48,10 +51,18 @@ impl Expansion<'_> {
         }
     }
 
+    fn enforced_rules(self) -> impl Iterator<Item = &'m RuleModel> {
+        self.model.rules.iter().filter(|model| !model.rule.is_shadow())
+    }
+
+    fn has_only_rules_in_shadow(self) -> bool {
+        !self.model.rules.is_empty() && self.enforced_rules().next().is_none()
+    }
+
     /// The statuses of denials by the rules and the ban of the attribute.
     fn statuses_of_denials(self) -> Vec<u16> {
         let (duplicates, limits): (Vec<_>, Vec<_>) =
-            self.model.rules.iter().partition(|model| model.rule.role() == Role::Duplicate);
+            self.enforced_rules().partition(|model| model.rule.role() == Role::Duplicate);
         let limited = (!limits.is_empty() || self.model.ban.is_some()).then_some(429);
         limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).collect()
     }

@@ -24,6 +24,7 @@ impl BanModel {
         list.require("within", within);
         list.require("duration", duration);
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the ban");
+        list.refuse(&["shadow"], "is for a `rule`, or for the whole call; write it outside of the ban");
         list.refuse(&["until"], UNTIL_BELONGS);
         list.refuse(&["key"], "of a ban is that of the function; write it outside of the ban");
         let denials = list.integer("denials", denials).unwrap_or(1);

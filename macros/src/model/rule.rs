@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::template::{SpannedTemplate, TextPurpose};
 
 /// Arguments that apply to the whole call, and so to all rules.
-pub(super) const CALL_ARGUMENTS: [&str; 18] = [
+pub(super) const CALL_ARGUMENTS: [&str; 17] = [
     "cost",
     "allow_zero_cost",
     "wait",
@@ -16,7 +16,6 @@ pub(super) const CALL_ARGUMENTS: [&str; 18] = [
     "refund_key",
     "settle",
     "skip_if",
-    "shadow",
     "limiter",
     "on_outage",
     "deadline",
@@ -70,7 +69,9 @@ impl RuleModel {
             r#"is no argument of a rule; write `concurrency(limit = 10, lease = "30s")` beside the rule"#;
         list.refuse(&["concurrency", "lease", "until"], in_concurrency);
         let count = list.amount("count", [COUNT, "count = user.calls()"]);
+        let is_shadow = list.flag("shadow").is_some();
         let rule = read_limit(&mut list);
+        let rule = if is_shadow { rule.shadow() } else { rule };
         Self::finish(list, rule, count, r#"name = "daily""#)
     }
 
@@ -80,6 +81,7 @@ impl RuleModel {
         let example = duplicate_example(argument.single_value());
         let mut list = Arguments::open_optional(argument, &example, arguments.diagnostics);
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `prevent_duplicate`");
+        list.refuse(&["shadow"], "is for a `rule`, or for the whole call; write it outside of `prevent_duplicate`");
         list.refuse(&["until"], UNTIL_BELONGS);
         let per = list.duration("per", r#"per = "5s""#);
         Some(Self {
@@ -99,6 +101,7 @@ impl RuleModel {
         list.require("limit", LIMIT);
         list.require("lease", LEASE);
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `concurrency`");
+        list.refuse(&["shadow"], "is for a `rule`, or for the whole call; write it outside of `concurrency`");
         let limit = list.amount("limit", [LIMIT, "limit = plan.calls()"]);
         let lease = list.duration("lease", LEASE).map_or(MAX_LEASE, |lease| lease.value);
         let until_body = list.parsed("until", r#"until = "body""#, check_until).map(|until| until.span);

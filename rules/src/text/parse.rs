@@ -11,7 +11,7 @@ use crate::text::error::TextFault;
 use crate::text::scan::{Token, Words, is_bare, is_number};
 
 /// The words that may follow the window.
-pub(super) const OPTIONS: [&str; 5] = ["burst", "bucket", "initial", "reset_after", "as"];
+pub(super) const OPTIONS: [&str; 6] = ["burst", "bucket", "initial", "reset_after", "shadow", "as"];
 
 /// Reads one rule.
 pub(super) fn parse(tokens: &[Token]) -> Result<Rule, TextFault> {
@@ -32,7 +32,7 @@ pub(super) fn parse(tokens: &[Token]) -> Result<Rule, TextFault> {
 
 fn duplicate(words: &mut Words<'_>) -> Result<Rule, TextFault> {
     let count = match words.peek_word() {
-        None | Some("per" | "as") => ParsedCount::Fixed(1),
+        None | Some("per" | "shadow" | "as") => ParsedCount::Fixed(1),
         Some(_) => count(words)?,
     };
     if let ParsedCount::Fixed(count @ 2..) = count {
@@ -44,7 +44,7 @@ fn duplicate(words: &mut Words<'_>) -> Result<Rule, TextFault> {
     if let Some(word) = options.bucket_word() {
         return Err(TextFault::new(format!("`prevent_duplicate` has no `{word}`"), "remove it"));
     }
-    Ok(options.name(count.apply(Rule::duplicate(per))))
+    Ok(options.apply(count.apply(Rule::duplicate(per))))
 }
 
 fn limit(words: &mut Words<'_>) -> Result<Rule, TextFault> {
@@ -72,7 +72,7 @@ fn limit(words: &mut Words<'_>) -> Result<Rule, TextFault> {
         ParsedWindow::Per(per) if options.bucket_word().is_some() => Rule::from_bucket(0, options.bucket(per)?),
         ParsedWindow::Per(per) => Rule::sliding_window(0, per),
     };
-    Ok(options.name(count.apply(rule)))
+    Ok(options.apply(count.apply(rule)))
 }
 
 /// Reads what follows `concurrent`.
@@ -88,7 +88,7 @@ fn concurrency(count: ParsedCount, about: bool, words: &mut Words<'_>) -> Result
     if let Some(word) = options.bucket_word() {
         return Err(TextFault::new(format!("`concurrent` has no `{word}`"), "remove it"));
     }
-    Ok(options.name(count.apply(Rule::concurrency(0, lease))))
+    Ok(options.apply(count.apply(Rule::concurrency(0, lease))))
 }
 
 /// The count of a rule.
@@ -179,6 +179,7 @@ struct Options<'a> {
     burst: Option<u64>,
     initial: Option<u64>,
     reset_after: Option<Duration>,
+    shadow: bool,
     name: Option<&'a str>,
 }
 
@@ -191,6 +192,7 @@ impl<'a> Options<'a> {
             };
             let repeated = match *word {
                 "bucket" => std::mem::replace(&mut options.bucket, true),
+                "shadow" => std::mem::replace(&mut options.shadow, true),
                 "burst" => options.burst.replace(words.number(word)?).is_some(),
                 "initial" => options.initial.replace(words.number(word)?).is_some(),
                 "reset_after" => options.reset_after.replace(words.duration(word)?).is_some(),
@@ -233,7 +235,9 @@ impl<'a> Options<'a> {
         Ok(bucket)
     }
 
-    fn name(&self, rule: Rule) -> Rule {
+    /// Adds what any rule may have.
+    fn apply(&self, rule: Rule) -> Rule {
+        let rule = if self.shadow { rule.shadow() } else { rule };
         match self.name {
             Some(name) => rule.named(name.to_owned()),
             None => rule,

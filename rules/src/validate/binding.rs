@@ -177,12 +177,17 @@ pub(super) struct RuleInPolicy<'a> {
     pub(super) rule: &'a Rule,
 }
 
-/// Checks that a rule may deny a call that all others admit.
+/// Checks that a rule may deny a call that all others admit. Those in shadow deny none, and each is tried out by itself.
 pub(super) fn check_can_bind(placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>], costs: Costs) -> Option<RuleError> {
     let is_to_blame = |stricter: &&RuleInPolicy<'_>| {
         // Of two rules that admit the same, the later one is the mistake.
-        let is_twin = stricter.position > placed.position && placed.keeps_from_binding(stricter, costs);
-        stricter.keeps_from_binding(placed, costs) && !is_twin && !stricter.is_reported_or_allowed_beside(placed)
+        let is_twin = stricter.position > placed.position
+            && !placed.rule.is_shadow()
+            && placed.keeps_from_binding(stricter, costs);
+        !stricter.rule.is_shadow()
+            && stricter.keeps_from_binding(placed, costs)
+            && !is_twin
+            && !stricter.is_reported_or_allowed_beside(placed)
     };
     let stricter = all.iter().find(is_to_blame)?;
     Some(RuleError::new(Field::Rule, never_binds(placed, stricter, costs)))
@@ -199,7 +204,8 @@ impl RuleInPolicy<'_> {
     /// Whether a rule that this one keeps from binding is reported already, or allowed.
     fn is_reported_or_allowed_beside(&self, other: &Self) -> bool {
         self.subject == other.subject
-            && (self.rule.has_same_window(other.rule) || states_longer_window(self.rule, other.rule))
+            && (self.rule.has_same_window(other.rule) && !other.rule.is_shadow()
+                || states_longer_window(self.rule, other.rule))
     }
 }
 

@@ -68,7 +68,9 @@ impl Checks {
     fn check_beside(self, placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>]) -> Option<RuleError> {
         let is_earlier =
             |other: &&RuleInPolicy<'_>| other.position < placed.position && other.subject == placed.subject;
-        let earlier = all.iter().filter(is_earlier).map(|other| other.rule);
+        // A rule in shadow may count the window of one that is enforced.
+        let is_alike = |other: &&RuleInPolicy<'_>| other.rule.is_shadow() == placed.rule.is_shadow();
+        let earlier = all.iter().filter(is_earlier).filter(is_alike).map(|other| other.rule);
         check_window(placed.rule, earlier).or_else(|| match self.binding {
             BindingCheck::Required(costs) => check_can_bind(placed, all, costs),
             BindingCheck::Optional => None,

@@ -53,7 +53,14 @@ pub(super) fn check_times(rule: &Rule) -> impl Iterator<Item = RuleError> {
         Algorithm::TokenBucket(bucket) => check_reset_after(bucket, rule),
         _ => None,
     };
-    check_per(rule).into_iter().chain(reset_after).chain(rule.lease().and_then(check_lease))
+    check_shadow(rule).into_iter().chain(check_per(rule)).chain(reset_after).chain(rule.lease().and_then(check_lease))
+}
+
+/// A lease that is taken only to be tried would have to be held like any other.
+fn check_shadow(rule: &Rule) -> Option<RuleError> {
+    let message =
+        "a limit on concurrent calls is not in shadow by itself; put the whole policy in shadow, or remove `shadow`";
+    (rule.is_shadow() && rule.role() == Role::Concurrency).then(|| RuleError::new(Field::Rule, message))
 }
 
 fn check_lease(lease: Duration) -> Option<RuleError> {

@@ -218,3 +218,21 @@ fn a_bucket_that_is_unused_again_before_a_token_has_flowed_in_is_a_mistake() {
     assert_eq!(errors(&[bucket(7, 8_571)]).len(), 1);
     assert_eq!(validate(&[bucket(1, 1).varying()]), Ok(()));
 }
+
+#[test]
+fn a_rule_in_shadow_is_compared_with_those_that_are_enforced() {
+    let minute = Duration::from_secs(60);
+    let rule = |count, minutes: u32| Rule::sliding_window(count, minutes * minute);
+    let check = |rules: &[Rule]| super::validate(rules, Costs::Recounted);
+    // A stricter one for the same window may be tried, also two of other windows.
+    assert_eq!(check(&[rule(10, 1), rule(5, 1).shadow(), rule(9, 2).shadow()]), Ok(()));
+    assert_eq!(check(&[rule(5, 1).shadow(), rule(10, 1)]), Ok(()));
+    for looser in [[rule(10, 1), rule(20, 1).shadow()], [rule(10, 1).shadow(), rule(10, 1)]] {
+        let mistakes = check(&looser).unwrap_err();
+        assert!(mistakes.len() == 1 && mistakes[0].to_string().starts_with("this rule can never bind"), "{mistakes:?}");
+    }
+    let twice = check(&[rule(10, 1), rule(5, 1).shadow(), rule(4, 1).shadow()]).unwrap_err();
+    assert_eq!((twice.len(), twice[0].position()), (1, Some(2)));
+    let running = check(&[rule(10, 1), Rule::concurrency(5, minute).shadow()]).unwrap_err();
+    assert!(running[0].to_string().contains("is not in shadow by itself"), "{running:?}");
+}

@@ -10,7 +10,7 @@ use crate::limiter::Check;
 use crate::observe::Observation;
 use crate::observe::opaque_debug;
 
-/// The permit to run, which a call in shadow may lack; or why the function must not run.
+/// The permit to run, which a call may lack that is not limited; or why the function must not run.
 pub type Admitted = Result<Option<Permit>, Rejection>;
 
 /// The admission of a call: known already where this process could decide it, else on its way.

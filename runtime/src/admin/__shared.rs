@@ -8,7 +8,7 @@ mod peeked;
 
 pub use self::bans::check_ban_duration;
 pub use self::open::{OpenPolicy, VaryingRules};
-pub use self::overrides::{override_as_listed, rules_for};
+pub use self::overrides::{override_as_listed, rules_for, shadow};
 pub use self::peeked::Peeked;
 pub use super::spelling::remedy;
 

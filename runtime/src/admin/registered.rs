@@ -176,7 +176,7 @@ impl RegisteredPolicy {
     /// Returns whether the policy is in shadow: its calls always run.
     #[must_use]
     pub fn is_shadow(&self) -> bool {
-        self.described.is_shadow
+        self.described.is_shadow || self.rules.iter().all(Rule::is_shadow)
     }
 
     /// The same, unless it is not known.
@@ -279,7 +279,7 @@ impl RegisteredPolicy {
         self.key_of(label).map(|key| KeyTemplate::read(self.name(), key)).transpose()
     }
 
-    fn key_of(&self, label: Option<&str>) -> Option<&str> {
+    pub(super) fn key_of(&self, label: Option<&str>) -> Option<&str> {
         match label {
             None => self.key(),
             Some(label) => self.subjects().find(|subject| subject.label() == label)?.key(),

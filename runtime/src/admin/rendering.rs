@@ -20,15 +20,33 @@ pub struct Rendering<'a> {
     limiter: &'a Limiter,
     values: Vec<String>,
     named: Vec<(String, String)>,
-    main: Option<Subject>,
-    others: Vec<(String, Subject)>,
+    main: Option<WholeSubject>,
+    others: Vec<(String, WholeSubject)>,
     /// The labels of the subjects that are not made, `None` for the main one.
     left_out: Vec<Option<String>>,
     is_hashed_without_secret: bool,
 }
 
-/// The label of a subject, or `None` for the main one, and its placeholders without a value.
-type Missing = (Option<String>, Vec<String>);
+/// A subject that is given as a whole.
+#[derive(Clone)]
+enum WholeSubject {
+    AsItIs(Subject),
+    /// As an operator writes it: its values pass the filters of its key.
+    Written(String),
+}
+
+/// A subject that is not made, by its label, or `None` for the main one.
+type Missing = (Option<String>, Lack);
+
+/// Why a subject is not made.
+enum Lack {
+    /// These placeholders have no value.
+    Values(Vec<String>),
+    /// Only the program knows what the value of this name is written like.
+    Debugged(String),
+    /// How it is written is not known.
+    Key,
+}
 
 /// A placeholder and the value that was given for it.
 type Given<'r> = (&'r str, &'r str);
@@ -73,13 +91,26 @@ impl Rendering<'_> {
     /// Gives the main subject as a whole. [`Subject::from_rendered`] reads its text. Its placeholders then need no
     /// values.
     pub fn main(mut self, subject: Subject) -> Self {
-        self.main = Some(subject);
+        self.main = Some(WholeSubject::AsItIs(subject));
         self
     }
 
     /// Gives the subject of that label as a whole.
     pub fn subject(mut self, label: impl Into<String>, subject: Subject) -> Self {
-        self.others.push((label.into(), subject));
+        self.others.push((label.into(), WholeSubject::AsItIs(subject)));
+        self
+    }
+
+    /// Gives the main subject as a whole, as a person writes it: `user:Zoe` for the key `user:{name:lower}`. Its values pass the
+    /// filters of the key, as those of calls do. A digest stays as it is.
+    pub fn written_main(mut self, text: impl Into<String>) -> Self {
+        self.main = Some(WholeSubject::Written(text.into()));
+        self
+    }
+
+    /// Gives the subject of that label as a whole, as a person writes it: see [`written_main`](Self::written_main).
+    pub fn written_subject(mut self, label: impl Into<String>, text: impl Into<String>) -> Self {
+        self.others.push((label.into(), WholeSubject::Written(text.into())));
         self
     }
 
@@ -106,6 +137,7 @@ impl Rendering<'_> {
     /// * A value is missing, or there are too many, or a name is no placeholder of a key.
     /// * A subject is given twice, or is not the [only](Self::only) one to make.
     /// * The key of a subject is not known, or shows a value by `Debug`, and the subject was not given as a whole.
+    /// * A subject that was written as a whole fits no key.
     /// * The main subject was given as a whole, and no rule counts it.
     /// * A key needs the secret of the processes, which the limiter does not have: it has none, or the policy is listed with another.
     /// * The value of `@ip` is an IPv6 address. The processes count its network, whose length only they know.
@@ -119,7 +151,7 @@ impl Rendering<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), except missing values. It is an error if no subject can be made.
+    /// Those of [`build`](Self::build) that concern what was given. It is an error if no subject can be made.
     pub fn build_partly(self) -> Result<(Subjects, Vec<Option<String>>), Error> {
         let (subjects, missing) = self.build_given()?;
         let all = usize::from(self.policy.has_main_subject()) + self.policy.subjects().count();
@@ -133,44 +165,51 @@ impl Rendering<'_> {
         let policy = self.policy;
         self.check_labels()?;
         let is_of_values = |label: Option<&str>| self.whole(label).is_none() && !self.is_left_out(label);
+        let main = policy.has_main_subject().then(|| (None, policy.key()));
+        let others = policy.subjects().map(|subject| (Some(subject.label()), subject.key()));
         let mut templates = Vec::new();
-        if policy.has_main_subject() && is_of_values(None) {
-            templates.push((None, self.template(None, policy.key())?));
-        }
-        for subject in policy.subjects().filter(|subject| is_of_values(Some(subject.label()))) {
-            templates.push((Some(subject.label()), self.template(Some(subject.label()), subject.key())?));
+        let mut missing: Vec<Missing> = Vec::new();
+        for (label, key) in main.into_iter().chain(others).filter(|(label, _)| is_of_values(*label)) {
+            match key {
+                Some(key) => templates.push((label, KeyTemplate::read(policy.name(), key)?)),
+                None => missing.push((label.map(str::to_owned), Lack::Key)),
+            }
         }
         self.check_main()?;
+        self.check_values_have_keys(templates.is_empty(), &missing)?;
         let placeholders = template::placeholders(templates.iter().map(|(_, template)| template));
-        self.check_text(templates.iter().map(|(_, template)| template))?;
         let given = self.given(&placeholders)?;
         let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
         self.check_secret(placeholders.iter().filter(|placeholder| is_given(placeholder.name())))?;
         self.check_address(&given)?;
         let value = |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         self.check_tags(templates.iter().find_map(|(_, template)| template.untagged(value)))?;
-        let lacks = |template: &KeyTemplate| -> Vec<String> {
-            template.names().filter(|name| !is_given(name)).map(str::to_owned).collect()
-        };
-        let missing = templates.iter().map(|(label, template)| (label.map(str::to_owned), lacks(template)));
-        let missing = missing.filter(|(_, names)| !names.is_empty()).collect();
-        let render = |label: Option<&str>| {
-            let (_, template) = templates.iter().find(|(known, _)| *known == label)?;
-            if !lacks(template).is_empty() {
-                return Some(Subject::everyone());
+        let lack = |template: &KeyTemplate| {
+            let names: Vec<_> = template.names().filter(|name| !is_given(name)).map(str::to_owned).collect();
+            match template.debugged() {
+                Some(name) => Some(Lack::Debugged(name.to_owned())),
+                None if names.is_empty() => None,
+                None => Some(Lack::Values(names)),
             }
-            Some(template.subject(self.limiter.subject(), |name| value(name).unwrap_or_default()))
         };
+        // A value that was given is to be of use.
+        self.check_text(templates.iter().filter_map(|(_, template)| template.debugged()).find(|name| is_given(name)))?;
+        let lacking =
+            templates.iter().filter_map(|(label, template)| Some((label.map(str::to_owned), lack(template)?)));
+        missing.extend(lacking);
         let subject = |label: Option<&str>| {
-            self.whole(label).cloned().or_else(|| render(label)).unwrap_or_else(Subject::everyone)
+            if let Some(whole) = self.whole(label) {
+                return self.read_whole(label, whole);
+            }
+            let template = templates.iter().find(|(known, template)| *known == label && lack(template).is_none());
+            let render = |template: &KeyTemplate| {
+                template.subject(self.limiter.subject(), |name| value(name).unwrap_or_default())
+            };
+            Ok(template.map_or_else(Subject::everyone, |(_, template)| render(template)))
         };
         let labels = policy.subjects().map(|subject| subject.label());
-        let (main, others) = (subject(None), labels.map(|label| (label.to_owned(), subject(Some(label)))).collect());
-        Ok((Subjects { main, others }, missing))
-    }
-
-    fn template(&self, label: Option<&str>, key: Option<&str>) -> Result<KeyTemplate, Error> {
-        KeyTemplate::read(self.policy.name(), key.ok_or_else(|| self.unknown_key(label))?)
+        let others = labels.map(|label| Ok((label.to_owned(), subject(Some(label))?))).collect::<Result<_, Error>>()?;
+        Ok((Subjects { main: subject(None)?, others }, missing))
     }
 
     /// Returns each placeholder that has a value.
@@ -200,11 +239,26 @@ impl Rendering<'_> {
         }
     }
 
-    fn whole(&self, label: Option<&str>) -> Option<&Subject> {
+    fn whole(&self, label: Option<&str>) -> Option<&WholeSubject> {
         match label {
             None => self.main.as_ref(),
             Some(label) => self.others.iter().find(|(known, _)| known == label).map(|(_, subject)| subject),
         }
+    }
+
+    fn read_whole(&self, label: Option<&str>, whole: &WholeSubject) -> Result<Subject, Error> {
+        match whole {
+            WholeSubject::AsItIs(subject) => Ok(subject.clone()),
+            WholeSubject::Written(text) => self.read_written(label, text),
+        }
+    }
+
+    pub(super) fn policy(&self) -> &RegisteredPolicy {
+        self.policy
+    }
+
+    pub(super) fn limiter(&self) -> &Limiter {
+        self.limiter
     }
 
     fn is_left_out(&self, label: Option<&str>) -> bool {

@@ -31,6 +31,11 @@ pub struct Placeholder {
 }
 
 impl Placeholder {
+    /// A value whose key shows its digest.
+    pub(super) fn hashed(name: &str) -> Self {
+        Self { name: name.to_owned(), is_hashed: true }
+    }
+
     /// Returns the name, as it stands between the braces without filters: `phone`, `self.tenant`, `@ip`.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -75,6 +80,10 @@ impl KeyTemplate {
     pub(super) fn read(policy: &str, key: &str) -> Result<Self, Error> {
         let refused = |mistake| Error::new(format!("policy `{policy}`: its key `{key}` is no template: {mistake}"));
         Template::parse(key).map(Self).map_err(refused)
+    }
+
+    pub(super) fn parts(&self) -> &[TemplatePart] {
+        self.0.parts()
     }
 
     /// The names of the values that it shows.
@@ -215,7 +224,7 @@ fn example(name: &str) -> String {
 }
 
 /// Text of a template as it stands in subjects.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut subject = Subject::everyone();
     subject.push_text(text);
     subject.to_string()

@@ -45,6 +45,11 @@ impl PolicyChange {
         Ok(if self.settings == PolicySettings::default() { changed } else { changed.with_settings(self.settings) })
     }
 
+    /// Whether it says if the policies are in shadow, or some of their rules.
+    pub(crate) fn sets_shadow(&self) -> bool {
+        self.settings.shadow.is_some() || self.rules.iter().any(|rule| rule.rule.is_shadow())
+    }
+
     /// Returns the rules as a policy of their own, if there are any. The label of a subject is its key.
     pub(crate) fn policy(&self) -> Option<Policy> {
         let key = self.key.as_ref().map(|key| key.value.as_str());
@@ -105,7 +110,7 @@ fn key_of(policy: &Policy) -> Option<&str> {
 
 /// The label of the subject that a rule counts in that policy. Duplicates that are released have a tally of their own there.
 fn label_of<'a>(rule: &'a FileRule, policy: &Policy) -> Option<&'a str> {
-    let is_released = || policy.groups().iter().any(|group| group.label.as_deref() == Some(RELEASED_LABEL));
+    let is_released = || policy.subject_labels().flatten().any(|label| **label == *RELEASED_LABEL);
     let is_duplicate = rule.rule.role() == Role::Duplicate;
     rule.label(key_of(policy)).or_else(|| (is_duplicate && is_released()).then_some(RELEASED_LABEL))
 }

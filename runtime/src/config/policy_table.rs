@@ -11,7 +11,7 @@ use crate::bounds::POLICY_NAME_BYTES;
 use crate::policy::PolicySettings;
 
 /// What a policy may change without its rules.
-const SETTINGS: [&str; 5] = ["on_outage", "deadline", "warn_at", "prefetch", "plans"];
+const SETTINGS: [&str; 6] = ["on_outage", "deadline", "warn_at", "prefetch", "plans", "shadow"];
 
 /// What a policy of the file is for.
 #[cfg_attr(
@@ -57,7 +57,7 @@ fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
 /// Reads a policy that changes one of the program.
 fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
     let before = lines.mistakes();
-    for name in ["ban", "shadow", "cost", "refund_if", "reject"] {
+    for name in ["ban", "cost", "refund_if", "reject"] {
         if let Some(entry) = table.take(name) {
             let message = format!(
                 "`{name}` of a function is an argument of its attribute; in a file it is for requests, beside `match`"
@@ -75,10 +75,12 @@ fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -
     }
     let plans = Plans::take(&mut table, lines);
     let ends_prefetch = ends_prefetch(&mut table, lines);
+    let shadow = table.flag("shadow", lines);
     table.take("match");
     table.finish_policy(parts.name.value, lines);
     let PolicyParts { name, rules, key, settings } = parts;
-    let settings = PolicySettings { takes_nothing_ahead: ends_prefetch, ..settings };
+    let shadow = shadow.map(|shadow| shadow.value);
+    let settings = PolicySettings { takes_nothing_ahead: ends_prefetch, shadow, ..settings };
     let key = key.filter(|key| check_key(key, lines));
     if let Some(rules) = &rules {
         // What the calls cost, and how they get their subjects, is known to the program only.

@@ -105,7 +105,7 @@ impl RequestEffects {
 
 /// Whether a plan may set the count of a rule.
 fn is_planned(rule: &Rule) -> bool {
-    rule.role() == Role::Limit
+    rule.role() == Role::Limit && !rule.is_shadow()
 }
 
 fn plans(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> (Option<At<String>>, Plans) {

@@ -144,7 +144,9 @@ fn read_limit(mut table: Table<'_>, lines: &mut Lines<'_>) -> FileRule {
         table.require("per", r#"per = "60s""#);
     }
     let count = table.number("count", "count = 10", lines);
+    let is_shadow = table.flag("shadow", lines).is_some_and(|shadow| shadow.value);
     let rule = tallygate_rules::read_limit(&mut TableSource { table: &mut table, lines });
+    let rule = if is_shadow { rule.shadow() } else { rule };
     finish(table, rule, count, before, lines)
 }
 

@@ -123,7 +123,6 @@ impl<'t> Table<'t> {
     }
 
     /// Takes `name = true`.
-    #[cfg(feature = "web")]
     pub(super) fn flag(&mut self, name: &'static str, lines: &mut Lines<'_>) -> Option<At<bool>> {
         let message = || format!("`{name}` must be `true` or `false`, like `{name} = true`");
         lines.read(self.take(name)?.value, |value| value.as_bool().ok_or_else(message))

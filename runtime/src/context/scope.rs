@@ -135,6 +135,11 @@ pub(super) fn read<T>(name: &str, read: impl FnOnce(&str) -> T) -> Option<T> {
     CURRENT.try_with(|context| context.as_ref()?.get(name).map(read)).ok().flatten()
 }
 
+/// Returns the name of the operator who makes changes here, if the current context has it.
+pub(crate) fn operator() -> Option<String> {
+    read("operator", str::to_owned)
+}
+
 /// Returns whether the current context was made for a request.
 #[cfg(feature = "web")]
 pub(crate) fn is_within_request() -> bool {

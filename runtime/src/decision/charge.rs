@@ -1,12 +1,14 @@
 //! What an admitted call was counted as, and what recounts it afterwards: as nothing, where it is refunded; as what it has
 //! used, where it is settled.
 
-use std::future::Future;
+use std::future::{Future, ready};
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::call::{Call, CallOptions, OwnedCall};
 use crate::error::BackendError;
+use crate::policy::Policy;
 #[cfg(feature = "web")]
 use crate::subject::SubjectKey;
 use crate::system::Handle;
@@ -80,17 +82,64 @@ pub(crate) trait Refunder: Send + Sync {
 
 /// What it takes to refund a permit.
 pub(crate) struct RefundTicket {
-    pub(crate) refunder: Arc<dyn Refunder>,
+    refunder: Arc<dyn Refunder>,
     pub(crate) charge: Charge,
+    /// Those of the rules that are tried out, which the call was counted by, too.
+    pub(super) trials: Vec<Self>,
+}
+
+/// What refunds a call that nobody has counted.
+struct Uncounted;
+
+impl Refunder for Uncounted {
+    fn recount<'a>(&'a self, _: &'a Charge, _: Recount) -> Refunded<'a> {
+        Box::pin(ready(Ok(false)))
+    }
+
+    fn blocking_recount(self: Arc<Self>, _: Charge, _: Recount) -> Result<bool, BackendError> {
+        Ok(false)
+    }
+
+    fn runtimes(&self) -> Option<&Arc<Runtimes>> {
+        None
+    }
 }
 
 impl RefundTicket {
-    pub(crate) async fn recount(self, recount: Recount) -> Result<bool, BackendError> {
-        self.refunder.recount(&self.charge, recount).await
+    /// The ticket of a call that runs although nobody has counted it.
+    pub(crate) fn of_nothing(call: Call<'_>) -> Self {
+        Self::new(Arc::new(Uncounted), Charge::new(call, AdmittedAt::Once(0)))
     }
 
-    pub(crate) fn blocking_recount(self, recount: Recount) -> Result<bool, BackendError> {
-        self.refunder.blocking_recount(self.charge, recount)
+    pub(crate) fn new(refunder: Arc<dyn Refunder>, charge: Charge) -> Self {
+        Self { refunder, charge, trials: Vec::new() }
+    }
+
+    pub(crate) async fn recount(mut self, recount: Recount) -> Result<bool, BackendError> {
+        let recounted = self.refunder.recount(&self.charge, recount).await;
+        for (trial, recount) in self.take_trials(recount) {
+            // What is tried out changes no answer.
+            let _ = trial.refunder.recount(&trial.charge, recount).await;
+        }
+        recounted
+    }
+
+    pub(crate) fn blocking_recount(mut self, recount: Recount) -> Result<bool, BackendError> {
+        let trials = self.take_trials(recount);
+        let recounted = self.refunder.blocking_recount(self.charge, recount);
+        for (trial, recount) in trials {
+            let _ = trial.refunder.blocking_recount(trial.charge, recount);
+        }
+        recounted
+    }
+
+    /// Takes what is tried out on the subjects that are recounted.
+    fn take_trials(&mut self, recount: Recount) -> Vec<(Self, Recount)> {
+        let label = |policy: &Policy, group: usize| policy.groups().get(group).and_then(|group| group.label.clone());
+        let recounted = recount.part.map(|part| label(&self.charge.call.policy, part));
+        let is_meant = |trial: &Self| recounted.as_ref().is_none_or(|own| *own == label(&trial.charge.call.policy, 0));
+        let meant = mem::take(&mut self.trials).into_iter().filter(is_meant);
+        meant.map(|trial| (trial, Recount { part: None, ..recount })).collect()
     }
 
     /// Recounts where nobody can await it: in a task, if there is a runtime.

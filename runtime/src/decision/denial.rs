@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tallygate_rules::{Role, Rule, format_duration};
+use tallygate_rules::{Algorithm, Role, Rule, format_duration};
 
 use super::decided_by::DecidedBy;
 use super::report::{Report, RuleStatus};
@@ -37,6 +37,11 @@ impl Denial {
         denial.is_too_costly =
             retry_after == Wait::NEVER && denial.rule().is_some_and(|limiting| cost > limiting.rule.greatest_cost());
         denial
+    }
+
+    /// The report alone.
+    pub(crate) fn into_report(self) -> Report {
+        self.report
     }
 
     pub(crate) fn with_report(self, report: Report) -> Self {
@@ -103,10 +108,13 @@ impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(limiting) = self.rule() else {
             return match self.retry_after() {
-                Some(wait) => write!(f, "too many denied requests; try again in {}", RoundedUp(wait)),
-                None => f.write_str("too many denied requests; waiting does not help"),
+                Some(wait) => write!(f, "banned: no requests are admitted; try again in {}", RoundedUp(wait)),
+                None => f.write_str("banned: no requests are admitted; waiting does not help"),
             };
         };
+        if limiting.rule().is_varying() {
+            return f.write_str("this limit has no count for the request, so none is admitted");
+        }
         let count = limiting.count();
         if count == 0 {
             return f.write_str("closed: no requests are admitted for now");
@@ -114,8 +122,13 @@ impl fmt::Display for Denial {
         match (self.kind(), limiting.per()) {
             (RejectionKind::Duplicate, Some(per)) => return self.write_duplicate(f, per),
             (RejectionKind::Concurrency, _) => write!(f, "too many concurrent requests: at most {count}"),
-            (_, Some(per)) => write!(f, "too many requests: at most {count} per {}", format_duration(per)),
-            (_, None) => write!(f, "too many requests: at most {count} for now"),
+            (_, Some(per)) => {
+                let about = if is_approximate(limiting.rule()) { "about " } else { "" };
+                write!(f, "too many requests: at most {about}{count} per {}", format_duration(per))?;
+                let at_once = limiting.rule().capacity().filter(|capacity| *capacity != count);
+                at_once.map_or(Ok(()), |capacity| write!(f, ", and {capacity} at once"))
+            }
+            (_, None) => write!(f, "too many requests: at most {count} between two ticks of a schedule"),
         }?;
         match self.retry_after() {
             Some(wait) => write!(f, "; try again in {}", RoundedUp(wait)),
@@ -123,6 +136,11 @@ impl fmt::Display for Denial {
             None => f.write_str("; waiting does not help"),
         }
     }
+}
+
+/// Whether a rule counts approximately.
+fn is_approximate(rule: &Rule) -> bool {
+    matches!(rule.algorithm(), Algorithm::SlidingCounter { .. })
 }
 
 impl Denial {

@@ -60,7 +60,7 @@ impl Permit {
         self.decided_by
     }
 
-    /// Returns where every rule stands after the call, if [`Check::report`](crate::Check::report) asked for it, or the
+    /// Returns where every rule stands after the call whose count is known, if [`Check::report`](crate::Check::report) asked for it, or the
     /// policy [warns](crate::PolicyBuilder::warn_at); else nothing.
     #[must_use]
     pub fn report(&self) -> &[RuleStatus] {
@@ -203,6 +203,16 @@ impl Permit {
     pub(super) fn into_ticket(self) -> Result<Box<RefundTicket>, BackendError> {
         let ticket = self.extras.and_then(Arc::into_inner).and_then(|extras| extras.refund);
         ticket.ok_or_else(not_refundable)
+    }
+
+    /// The same permit, which also takes back what was counted by rules that are tried out.
+    pub(crate) fn with_trials(mut self, tried: Vec<Self>) -> Self {
+        let ticket = self.extras.as_mut().and_then(Arc::get_mut).and_then(|extras| extras.refund.as_mut());
+        if let Some(ticket) = ticket {
+            ticket.trials =
+                tried.into_iter().filter_map(|permit| permit.into_ticket().ok()).map(|ticket| *ticket).collect();
+        }
+        self
     }
 
     /// Splits the permit into what can be refunded or settled, and what keeps the call running.

@@ -1,5 +1,6 @@
 //! Policies from a file, as a limiter applies them.
 
+use std::path::Path;
 use std::sync::Arc;
 #[cfg(feature = "web")]
 use std::sync::atomic::Ordering;
@@ -7,6 +8,7 @@ use std::sync::atomic::Ordering;
 use super::Limiter;
 use crate::bounds::MOST_SUGGESTIONS;
 use crate::config::{Policies, PolicyChange};
+use crate::context;
 use crate::error::{ConfigError, Mistake};
 use crate::observe::log;
 use crate::policy::registry;
@@ -61,6 +63,11 @@ impl Limiter {
     /// # }
     /// ```
     pub fn apply(&self, policies: &Policies) -> Result<Applied, ConfigError> {
+        self.apply_from(policies, None)
+    }
+
+    /// Does the same with the policies of that file, if it is known which it is.
+    pub(super) fn apply_from(&self, policies: &Policies, file: Option<&Path>) -> Result<Applied, ConfigError> {
         registry::know_annotated();
         let of_known = policies.changes().iter().filter_map(|change| {
             let policy = registry::find(&change.name)?;
@@ -79,7 +86,8 @@ impl Limiter {
         }
         self.core.registrations.renew();
         let applied = Applied { policies: policies.clone() };
-        log::policies_applied(policies.names().count(), applied.unknown_changes().count());
+        let unknown = applied.unknown_changes().count();
+        log::policies_applied(policies.names().count(), unknown, file, context::operator().as_deref());
         Ok(applied)
     }
 

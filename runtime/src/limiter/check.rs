@@ -7,6 +7,7 @@ mod blocking;
 mod decide;
 mod deciding;
 mod inputs;
+mod trying;
 mod waiting;
 
 use std::fmt;
@@ -177,6 +178,17 @@ impl<'a> Check<'a> {
     /// Decides only: nothing is counted, neither a call nor a denial.
     pub fn peek(mut self) -> Self {
         self.options.peek = true;
+        self
+    }
+
+    /// Decides, counts and reports to the log and the metrics, but denies nothing: to try a limit. The decision is a permit, also
+    /// if a rule would deny the call or the backend does not answer. [`PolicyBuilder::shadow`](crate::PolicyBuilder::shadow)
+    /// says it of all calls of a policy.
+    ///
+    /// A call that would be denied is not counted, so there is nothing to refund, and it does not wait. A
+    /// [peek](Self::peek) says what would be decided.
+    pub fn shadow(mut self) -> Self {
+        self.options.shadow = true;
         self
     }
 

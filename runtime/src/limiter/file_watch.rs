@@ -81,7 +81,8 @@ impl Limiter {
         })?;
         let contents = contents::read(&path);
         let in_force = version(&path, &contents)?;
-        let applied = self.apply(&in_force.policies).map_err(|mistakes| Error::of_file(&path, mistakes))?;
+        let applied =
+            self.apply_from(&in_force.policies, Some(&path)).map_err(|mistakes| Error::of_file(&path, mistakes))?;
         file_watched();
         let (latest, watch) = watch::channel(Ok(applied));
         let file = WatchedFile {
@@ -190,7 +191,9 @@ impl WatchedFile {
             self.is_held = loss != Loss::End;
             return Err(Error::of_file(&self.path, Error::new(mistake(&loss))));
         }
-        let applied = limiter.apply(&version.policies).map_err(|mistakes| Error::of_file(&self.path, mistakes))?;
+        let applied = limiter
+            .apply_from(&version.policies, Some(&self.path))
+            .map_err(|mistakes| Error::of_file(&self.path, mistakes))?;
         self.in_force = version;
         Ok(applied)
     }

@@ -3,6 +3,7 @@
 mod active;
 mod builder;
 mod checks;
+mod content;
 #[cfg(feature = "config")]
 mod from_file;
 mod known;

@@ -21,6 +21,8 @@ pub(crate) enum Purpose {
     Call,
     /// A call that always runs.
     Shadow,
+    /// A call that is decided once more, by a rule in shadow: only a denial is reported.
+    Trial,
     /// A check that counts nothing, and is not reported.
     Peek,
 }
@@ -135,7 +137,6 @@ pub(crate) enum DecisionOutcome<'a> {
 
 /// An observation of one decision while it is made.
 pub(crate) struct Observation {
-    purpose: Purpose,
     #[cfg(feature = "metrics")]
     started: Instant,
     #[cfg(feature = "tracing-spans")]
@@ -143,15 +144,18 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
-    #[cfg_attr(not(feature = "tracing-spans"), allow(unused_variables, reason = "only a span needs the name"))]
+    #[cfg_attr(not(feature = "tracing-spans"), allow(unused_variables, reason = "only a span needs them"))]
     #[inline]
     pub(crate) fn start(policy: &str, purpose: Purpose) -> Self {
         Self {
-            purpose,
             #[cfg(feature = "metrics")]
             started: Instant::now(),
             #[cfg(feature = "tracing-spans")]
-            span: if purpose == Purpose::Peek { DecisionSpan::none() } else { DecisionSpan::begin(policy) },
+            span: if matches!(purpose, Purpose::Peek | Purpose::Trial) {
+                DecisionSpan::none()
+            } else {
+                DecisionSpan::begin(policy)
+            },
         }
     }
 
@@ -172,13 +176,20 @@ impl Observation {
         is_heard && purpose != Purpose::Peek
     }
 
-    /// Reports the outcome, and who decided.
-    pub(crate) fn finish(&self, observed: Observed<'_>, outcome: DecisionOutcome<'_>, decided_by: &'static str) {
-        if !Self::is_heard(self.purpose) {
+    /// Reports the outcome of a decision that was made for this, and who decided.
+    pub(crate) fn finish(
+        &self,
+        purpose: Purpose,
+        observed: Observed<'_>,
+        outcome: DecisionOutcome<'_>,
+        decided_by: &'static str,
+    ) {
+        let is_silent = purpose == Purpose::Trial && !matches!(outcome, DecisionOutcome::Denied { .. });
+        if is_silent || !Self::is_heard(purpose) {
             return;
         }
         #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
-        let (label, rule) = self.label(outcome);
+        let (label, rule) = outcome.label(purpose);
         #[cfg(feature = "tracing-spans")]
         self.span.record(label, rule.map(|rule| rule.position), decided_by);
         #[cfg(feature = "metrics")]
@@ -188,27 +199,29 @@ impl Observation {
         let position = |rule: Option<ObservedRule<'_>>| rule.map(|rule| rule.position);
         self.within(|| match outcome {
             DecisionOutcome::Allowed => {}
-            DecisionOutcome::Denied { kind, rule } if self.purpose == Purpose::Shadow => {
+            DecisionOutcome::Denied { kind, rule } if matches!(purpose, Purpose::Shadow | Purpose::Trial) => {
                 log::denied_in_shadow(observed.policy, kind, position(rule), decided_by);
             }
             DecisionOutcome::Denied { kind, rule } => log::denied(observed.policy, kind, position(rule), decided_by),
             DecisionOutcome::Undecided(error) => log::undecided(observed.policy, label_of(error), error),
         });
     }
+}
 
+#[cfg(any(feature = "metrics", feature = "tracing-spans"))]
+impl<'a> DecisionOutcome<'a> {
     /// Returns the outcome in one word, and the rule.
-    #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
-    fn label<'a>(&self, outcome: DecisionOutcome<'a>) -> (&'static str, Option<ObservedRule<'a>>) {
-        match outcome {
-            DecisionOutcome::Allowed => ("allowed", None),
-            DecisionOutcome::Denied { rule, .. } if self.purpose == Purpose::Shadow => ("shadow", rule),
-            DecisionOutcome::Denied { kind, rule } => (kind, rule),
-            DecisionOutcome::Undecided(error) => (label_of(error), None),
+    fn label(self, purpose: Purpose) -> (&'static str, Option<ObservedRule<'a>>) {
+        match self {
+            Self::Allowed => ("allowed", None),
+            Self::Denied { rule, .. } if matches!(purpose, Purpose::Shadow | Purpose::Trial) => ("shadow", rule),
+            Self::Denied { kind, rule } => (kind, rule),
+            Self::Undecided(error) => (label_of(error), None),
         }
     }
 }
 
-opaque_debug!(Observation { purpose });
+opaque_debug!(Observation);
 
 /// The outcome of a call that was not decided, in one word. What a caller lacks is no outage.
 fn label_of(error: &BackendError) -> &'static str {

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 #[cfg(any(feature = "axum", feature = "actix"))]
 use std::fmt::Display;
+#[cfg(feature = "config")]
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -220,18 +222,20 @@ pub(crate) fn not_settled(policy: &str, error: &BackendError, is_first: bool) {
     }
 }
 
-/// Reports that an override was set or cleared, for a policy or for one of its subjects.
-pub(crate) fn overridden(policy: &str) {
+/// Reports that an override was set or cleared, for a policy or for one of its subjects, and by whom if that is known.
+pub(crate) fn overridden(policy: &str, operator: Option<&str>) {
     let policy = shown_word(policy).into_owned();
+    let operator = operator.map(|operator| shown_word(operator).into_owned());
     report(move || {
-        tracing::info!(target: TARGET, policy = &*policy, "rules were overridden, or an override was cleared");
+        let operator = operator.as_deref();
+        tracing::info!(target: TARGET, policy = &*policy, operator, "rules were overridden, or an override was cleared");
     });
 }
 
-/// Reports a change that an operator has made through the routes of a service.
-#[cfg(all(feature = "admin", feature = "web"))]
-pub(crate) fn changed_by_operator(policy: &str, change: &str) {
-    info!(target: TARGET, policy, change, "a change by an operator was carried out");
+/// Reports a change that an operator has made, by the routes of a service or by a call of the library, and who it was if that is
+/// known.
+pub(crate) fn changed_by_operator(policy: &str, change: &str, operator: Option<&str>) {
+    info!(target: TARGET, policy, change, operator, "a change by an operator was carried out");
 }
 
 /// Reports an override that has expired.
@@ -242,10 +246,11 @@ pub(crate) fn override_expired(policy: &str) {
     });
 }
 
-/// Reports that the policies of a file are in force.
+/// Reports that the policies of a file are in force, which file that is if it is watched, and who applied it if that is known.
 #[cfg(feature = "config")]
-pub(crate) fn policies_applied(policies: usize, unknown: usize) {
-    info!(target: TARGET, policies, unknown, "policies of a file are in force; unknown ones once they are built");
+pub(crate) fn policies_applied(policies: usize, unknown: usize, file: Option<&Path>, operator: Option<&str>) {
+    let file = file.map(|file| file.display().to_string());
+    info!(target: TARGET, policies, unknown, file, operator, "policies of a file are in force; unknown ones once they are built");
 }
 
 /// Reports that a file that is watched is not in force as it is now.

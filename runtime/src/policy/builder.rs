@@ -175,6 +175,34 @@ impl PolicyBuilder {
         self
     }
 
+    /// Puts the policy in shadow: its calls are decided, counted and reported to the log and the metrics, but none is denied, not
+    /// even if the backend does not answer. So a limit can be tried before it is enforced.
+    ///
+    /// A [peek](crate::Check::peek) shows what would be decided. A file or an
+    /// [override](crate::OverrideBuilder::enforced) may enforce the policy, or put another one in shadow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let tried = Policy::builder("tried").rule(Rule::sliding_window(1, Duration::from_secs(60))).shadow().build()?;
+    /// for _ in 0..3 {
+    ///     assert!(limiter.check(&tried, &alice).await?.is_allowed());
+    /// }
+    /// assert!(!limiter.peek(&tried, &alice).await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn shadow(mut self) -> Self {
+        self.settings.shadow = Some(true);
+        self
+    }
+
     /// Says how the main subject is written, as the `key` of the attribute does: `sms:{phone}`.
     ///
     /// It is for people and tools: [the list of policies](crate::guide::production#the-list-of-policies) in Redis shows it,

@@ -55,7 +55,7 @@ impl Description {
     /// Describes a policy.
     pub(crate) fn of(policy: &Policy, is_shadow: bool) -> Self {
         let template = |label| policy.templates().of(label).map(str::to_owned);
-        let labels = policy.first_groups().filter_map(|(_, group)| group.label.as_deref());
+        let labels = policy.first_places().into_iter().filter_map(|(_, label)| label);
         let subjects: Vec<_> = labels.map(|label| (label.to_owned(), template(Some(label)))).collect();
         let rules = policy.effective_rules().into_iter().map(|EffectiveRule { label, rule, .. }| {
             let subject = label.and_then(|label| subjects.iter().position(|(known, _)| *known == label));

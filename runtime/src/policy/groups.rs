@@ -21,14 +21,6 @@ impl Policy {
         self.groups().iter().take_while(|group| group.lease_us.is_none()).count()
     }
 
-    /// The index of the first group of each subject.
-    pub(crate) fn first_groups(&self) -> impl Iterator<Item = (usize, &RuleGroup)> {
-        let is_first = |&(index, group): &(usize, &RuleGroup)| {
-            !self.groups()[..index].iter().any(|before| before.label == group.label)
-        };
-        self.groups().iter().enumerate().filter(is_first)
-    }
-
     /// The index of the group that has the rule at that position.
     pub(crate) fn group_of(&self, position: usize) -> Option<usize> {
         self.groups().iter().position(|group| group.positions.contains(&position))
@@ -45,6 +37,10 @@ impl Policy {
 
     /// The label of the subject that the rule at that position counts, unless that is the main one.
     pub(super) fn label(&self, position: usize) -> Option<&str> {
-        self.groups().get(self.group_of(position)?)?.label.as_deref()
+        let tried = || self.trials().iter().find(|trial| trial.is_of(position))?.label.as_deref();
+        match self.group_of(position) {
+            Some(group) => self.groups().get(group)?.label.as_deref(),
+            None => tried(),
+        }
     }
 }

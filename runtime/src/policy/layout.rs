@@ -57,6 +57,11 @@ pub(super) fn layout_ahead(rules: &[Rule], ban: Option<Ban>, ahead: Duration) ->
     }
 }
 
+/// Identifies the layout of the tally of a rule that is tried out, which is not that of the same rule where it is enforced.
+pub(super) fn layout_tried(rules: &[Rule]) -> String {
+    format!("/{:08x}", digest32(&format!("{};shadow", layout(rules, None))))
+}
+
 /// The sliding windows.
 pub(super) fn sliding(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
     rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use foldhash::quality::FixedState;
 use tallygate_rules::{Algorithm, Ban, Role, Rule};
 
-use super::layout::{layout, layout_ahead, reach, sliding};
+use super::layout::{layout, layout_ahead, layout_tried, reach, sliding};
 #[cfg(feature = "cron")]
 use super::ticks::Ticks;
 use crate::micros;
@@ -82,11 +82,26 @@ impl RuleGroup {
     /// Gathers rules by the label of the subject that they count, the main subject first. Concurrency limits have
     /// tallies of their own, and come last.
     pub(crate) fn gather(name: &str, rules: &[(Option<String>, Rule)], ban: Option<Ban>) -> Vec<Self> {
-        let (leases, counted): (Vec<_>, Vec<_>) =
-            rules.iter().enumerate().partition(|(_, (_, rule))| rule.lease().is_some());
+        let are_tried = are_all_tried(rules);
+        let enforced = rules.iter().enumerate().filter(|(_, (_, rule))| are_tried || !rule.is_shadow());
+        let (leases, counted): (Vec<_>, Vec<_>) = enforced.partition(|(_, (_, rule))| rule.lease().is_some());
         let mut groups = Self::gather_by_label(name, &counted, ban);
         groups.extend(Self::gather_by_label(name, &leases, None));
         groups
+    }
+
+    /// Returns a group for each rule that is tried out beside others, with a tally of its own.
+    pub(super) fn gather_tried(name: &str, rules: &[(Option<String>, Rule)]) -> Vec<Self> {
+        let are_tried = are_all_tried(rules);
+        let tried = rules.iter().enumerate().filter(|(_, (_, rule))| !are_tried && rule.is_shadow());
+        let group = |placed: Placed<'_>| {
+            let (_, (label, rule)) = placed;
+            let group = Self::new(name, label.as_ref(), &[placed], None);
+            let layout = layout_tried(std::slice::from_ref(rule));
+            let segment: Arc<str> = format!("{}{layout}", names(&group.segment)).into();
+            Self { segment_hash: FixedState::default().hash_one(&*segment), segment, ..group }
+        };
+        tried.map(group).collect()
     }
 
     fn gather_by_label(name: &str, rules: &[Placed<'_>], ban: Option<Ban>) -> Vec<Self> {
@@ -181,8 +196,12 @@ pub(crate) fn own_name(segment: &str) -> &str {
     segment.split(['=', '/']).next().unwrap_or_default()
 }
 
+/// Whether all rules are in shadow. Then the policy is, and its rules are decided together.
+pub(super) fn are_all_tried(rules: &[(Option<String>, Rule)]) -> bool {
+    !rules.is_empty() && rules.iter().all(|(_, rule)| rule.is_shadow())
+}
+
 /// Returns what a segment has before the layout.
-#[cfg(feature = "admin")]
 pub(crate) fn names(segment: &str) -> &str {
     segment.split_once('/').map_or(segment, |(names, _layout)| names)
 }

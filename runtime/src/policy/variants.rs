@@ -79,6 +79,7 @@ impl Policy {
             // A file cannot change it: another time begins new tallies.
             prefetch: own.prefetch,
             takes_nothing_ahead: own.takes_nothing_ahead || given.takes_nothing_ahead,
+            shadow: given.shadow.or(own.shadow),
         };
         self.variant(PolicyInner { settings, ..self.with_rules(self.rules().into()) })
     }
@@ -140,12 +141,14 @@ impl Policy {
     }
 
     /// Returns the same policy with rules that differ only in their numbers.
-    fn with_rules(&self, rules: Box<[Rule]>) -> PolicyInner {
+    pub(super) fn with_rules(&self, rules: Box<[Rule]>) -> PolicyInner {
         let regroup =
             |group: &RuleGroup| group.with_rules(group.positions.iter().map(|&at| rules[at].clone()).collect());
         let groups = self.groups().iter().map(regroup).collect();
-        let PolicyInner { name, ban, settings, replaced, .. } = &*self.inner;
-        PolicyInner::from_parts(name.clone(), rules, *ban, groups, *settings, replaced.clone())
+        let trials = self.trials().iter().map(|trial| trial.with_rules(&rules)).collect();
+        let PolicyInner { name, ban, settings, replaced, is_trial, is_all_shadow, .. } = &*self.inner;
+        let inner = PolicyInner::from_parts(name.clone(), rules, *ban, groups, *settings, replaced.clone());
+        PolicyInner { trials, is_trial: *is_trial, is_all_shadow: *is_all_shadow, ..inner }
     }
 }
 

@@ -78,13 +78,13 @@ impl Outcome {
 }
 
 /// Returns the report on a policy's rules, given what is left of them in the order of the groups, from the rule at the
-/// place `first` on.
+/// place `first` on. Of a rule whose count the call did not give, nobody knows what is left.
 pub(crate) fn report(policy: &Policy, first: usize, quotas: Vec<Quota>) -> Report {
     let rules = policy.rules();
     let mut statuses = Vec::with_capacity(quotas.len());
     for (place, quota) in (first..).zip(quotas) {
         let position = policy.position(place);
-        if let Some(rule) = rules.get(position) {
+        if let Some(rule) = rules.get(position).filter(|rule| !rule.is_varying()) {
             statuses.push(RuleStatus::new(position, rule.clone(), quota));
         }
     }

@@ -76,6 +76,7 @@ impl NoRedis {
         change(
             &str,
             Option<&str>,
+            Option<&str>,
             usize,
             impl IntoIterator<Item = StoredText>
         ) -> Answered<Option<bool>>;

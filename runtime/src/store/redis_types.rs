@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::subject::percent_decode;
 use crate::system::home::Driver;
 
 /// What all servers of a limiter have in common.
@@ -18,6 +19,9 @@ pub(crate) struct Setup {
     /// What drives the connections.
     pub(crate) driver: Driver,
 }
+
+/// The longest name of an operator that is read back.
+const LONGEST_OPERATOR: usize = 200;
 
 /// An override or a policy as it is stored, in a field of a hash.
 #[derive(Clone, Debug)]
@@ -67,4 +71,10 @@ impl Progress {
     pub(crate) fn is_running(&self) -> bool {
         matches!(self, Self::At(cursor) if cursor != "0")
     }
+}
+
+/// Returns who has made the change that has this version, if it says so.
+pub(crate) fn stored_operator(version: &str) -> Option<String> {
+    let (_, operator) = version.split_once(' ')?;
+    percent_decode(operator).filter(|operator| operator.len() <= LONGEST_OPERATOR)
 }

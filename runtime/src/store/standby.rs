@@ -120,5 +120,6 @@ impl Standby {
 
 /// Whether each rule can admit a call of that cost.
 fn fits(policy: &Policy, cost: u64) -> bool {
-    policy.rules().iter().all(|rule| rule.count() > 0 && cost <= rule.greatest_cost())
+    let rules = policy.groups().iter().flat_map(|group| &group.rules);
+    { rules }.all(|rule| rule.count() > 0 && cost <= rule.greatest_cost())
 }

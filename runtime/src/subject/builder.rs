@@ -140,7 +140,7 @@ impl<'a> SubjectValue<'a> {
 
     /// Applies a filter of a template.
     #[cfg(any(feature = "admin", feature = "web"))]
-    fn filtered(self, filter: Filter) -> Self {
+    pub(crate) fn filtered(self, filter: Filter) -> Self {
         match filter {
             // A value of the context is text already. Other values are refused.
             Filter::Debug => self,

@@ -54,7 +54,7 @@ use crate::observe::opaque_debug;
 /// | `DELETE` | `/policies/{name}/ban?…` | [ends the ban](crate::Check::unban) |
 /// | `GET` | `/policies/{name}/bans` | lists who is banned; `?from=…`, with the `next` of a page, is the next page |
 /// | `GET` | `/policies/{name}/override?…` | the override for the policy, or for a subject |
-/// | `PUT` | `/policies/{name}/override?…` | [sets it](crate::OverrideBuilder::text): `{"rules":"daily = 50 per 1d","for":"2h"}` |
+/// | `PUT` | `/policies/{name}/override?…` | [sets it](crate::OverrideBuilder::text): `{"rules":"daily = 50 per 1d","for":"2h"}`, or `{"shadow":true}` |
 /// | `DELETE` | `/policies/{name}/override?…` | [clears it](crate::OverrideBuilder::clear) |
 /// | `GET` | `/overrides` | lists all overrides |
 ///
@@ -103,7 +103,9 @@ use crate::observe::opaque_debug;
 /// changes hold for all of them. `/bans` needs the permissions `+scan +dbsize` there. In memory, they know those of
 /// [`Limiter::policies`], as a file changes them, and changes hold for this process.
 ///
-/// The log has a line for each change that is answered, with its policy and without its subject.
+/// The log has a line for each change that is answered, with its policy and without its subject. It shows who made the change
+/// where the [context](crate::context) has the value `operator`, as in a [`Layer`](super::Layer) around the routes:
+/// `.value("operator", |parts| parts.extension(|User(name)| name.clone()))`.
 ///
 /// # Examples
 ///

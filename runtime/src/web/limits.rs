@@ -131,9 +131,15 @@ impl Settings {
             // One in shadow is tried out beside the one that is enforced, whichever stands first.
             let mut is_enforced = false;
             let matching = limits.iter().enumerate().filter(|(_, limit)| limit.is_for(method, path));
-            deciding.extend(matching.filter(|(_, limit)| limit.is_shadow || !mem::replace(&mut is_enforced, true)));
+            deciding
+                .extend(matching.filter(|(_, limit)| self.is_shadow(limit) || !mem::replace(&mut is_enforced, true)));
         }
         deciding.into_values().collect()
+    }
+
+    /// Whether a policy is in shadow now: an override may have changed that.
+    fn is_shadow(&self, limit: &RequestLimit) -> bool {
+        self.limiter.shadow_of(&limit.policy).unwrap_or(limit.is_shadow) || limit.policy.is_shadow()
     }
 
     /// Returns the request as a policy decides it.

@@ -48,7 +48,7 @@ pub fn limit_responses(policy: &Policy) -> Responses {
         Some(label) => format!("* {} {}", limit_in_words(&rule), counted_together(policy, &label)),
         None => format!("* {}", limit_in_words(&rule)),
     };
-    let items: Vec<_> = policy.effective_rules().into_iter().map(item).collect();
+    let items: Vec<_> = policy.effective_rules().into_iter().filter(|own| !own.rule.is_shadow()).map(item).collect();
     let ban = policy.ban().map(|ban| banned(policy, ban));
     let paragraphs: Vec<_> = [items.join("\n")].into_iter().chain(ban).collect();
     responses(&paragraphs.join("\n\n"), &statuses_of(policy))
@@ -76,7 +76,8 @@ fn banned(policy: &Policy, ban: Ban) -> String {
 
 /// Returns the statuses of denials by a policy.
 fn statuses_of(policy: &Policy) -> Vec<u16> {
-    let (duplicates, limits): (Vec<_>, Vec<_>) = policy.rules().iter().partition(|rule| rule.role() == Role::Duplicate);
+    let (duplicates, limits): (Vec<_>, Vec<_>) =
+        policy.rules().iter().filter(|rule| !rule.is_shadow()).partition(|rule| rule.role() == Role::Duplicate);
     let limited = (!limits.is_empty() || policy.ban().is_some()).then_some(429);
     limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).collect()
 }

@@ -4,9 +4,11 @@ mod everywhere;
 mod expiring;
 mod listing;
 mod names;
+mod shadow;
 mod shared;
 mod single;
 mod too_many;
+mod trials;
 
 use std::time::Duration;
 

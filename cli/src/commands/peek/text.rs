@@ -15,12 +15,14 @@ pub(super) fn text(peeked: &Peeked<'_>) -> String {
     for status in peeked.report() {
         table.push(row(status, &peeked.listed.varying));
     }
+    let is_shadow = peeked.shadow() == Some(true);
     let verdict = match &peeked.decision {
         _ if peeked.admitted().is_none() => "undecided".to_owned(),
         Decision::Allowed(_) => "admitted".to_owned(),
+        Decision::Denied(denial) if is_shadow => format!("would be {}", denied(denial)),
         Decision::Denied(denial) => denied(denial),
     };
-    let shadow = if peeked.listed.described.is_shadow() { " (shadow: nobody is rejected)" } else { "" };
+    let shadow = if is_shadow { " (shadow: nobody is rejected)" } else { "" };
     let prefetch = match peeked.listed.described.prefetch() {
         Some(ahead) => {
             format!("what processes took ahead, for at most {}, counts as used\n", format_duration(ahead))
@@ -38,7 +40,9 @@ pub(super) fn text(peeked: &Peeked<'_>) -> String {
 
 /// `not given: network, which is {ip:subnet}; add its value, or --on network=…`
 fn not_given(peeked: &Peeked<'_>, label: Option<&str>) -> String {
-    let key = peeked.key(label).map(|key| format!(", which is {key}")).unwrap_or_default();
+    // The label of a rule with a key of its own is that key.
+    let key = peeked.key(label).filter(|key| Some(*key) != label);
+    let key = key.map(|key| format!(", which is {key}")).unwrap_or_default();
     match label {
         Some(label) => format!("not given: {label}{key}; add its value, or --on {label}=…\n"),
         None => format!("not given: the main subject{key}; add its value, or --subject …\n"),

@@ -49,8 +49,10 @@ pub(in crate::commands) struct Usage {
     /// How much it has used of the rule of which it has used most, in thousandths; `None` where each call gives the counts.
     share: Option<u64>,
     rules: Vec<Share>,
-    /// Why it is denied, if it is.
+    /// Why it is denied, if it is, or would be but for shadow.
     denied: Option<RejectionKind>,
+    /// Whether its policy is in shadow: then its calls are not denied.
+    is_shadow: bool,
     /// How long it is denied, at most for concurrent calls; `None` if it is not, or for good.
     wait: Option<Duration>,
 }
@@ -63,6 +65,7 @@ impl Usage {
         decision: &Decision,
         is_shown: impl Fn(usize, &Rule) -> bool,
         shows_ban: bool,
+        is_shadow: bool,
     ) -> Self {
         let varying = &place.listed.varying;
         let denial = match decision {
@@ -81,6 +84,7 @@ impl Usage {
             share: rules.iter().filter_map(Share::thousandths).max(),
             rules,
             denied: denial.map(Denial::kind),
+            is_shadow,
             wait: denial.and_then(Denial::retry_after),
         }
     }
@@ -104,7 +108,7 @@ impl Usage {
 
     /// Whether its calls are denied.
     pub(in crate::commands) fn is_denied(&self) -> bool {
-        self.denied.is_some()
+        self.denied.is_some() && !self.is_shadow
     }
 
     /// Returns the subject, how much it has used of the rule of which it has used most, what it has used of each rule, and how
@@ -116,6 +120,7 @@ impl Usage {
             (Some(_), Some(wait)) => format!("denied for {}", duration::shown(wait)),
             (Some(_), None) => "denied for good".to_owned(),
         };
+        let wait = if self.is_shadow && self.denied.is_some() { format!("would be {wait}") } else { wait };
         let share = self.share.map(|share| format!("{} %", share / 10)).unwrap_or_default();
         let rules = self.rules.iter().filter_map(Share::text).collect::<Vec<_>>();
         [subject::name(&self.subject).to_owned(), share, rules.join(" · "), wait]
@@ -129,6 +134,7 @@ impl Usage {
             "subject": self.subject,
             "share": self.share,
             "denied": self.denied.is_some(),
+            "shadow": self.is_shadow,
             "retry_after_ms": self.wait.map(duration::ms),
             "rules": self.rules.iter().map(rule).collect::<Vec<_>>(),
         })
@@ -235,6 +241,7 @@ mod tests {
             share: rule.thousandths(),
             rules: vec![rule],
             denied: wait.map(|_| RejectionKind::Limited),
+            is_shadow: false,
             wait: wait.map(Duration::from_secs),
         }
     }
@@ -259,6 +266,8 @@ mod tests {
     fn a_line_says_what_was_used_and_how_long_it_is_denied() {
         let line = "c   100 %   10 of 10 per 1m   denied for 3s\n";
         assert_eq!(rows(&[usage("c", 10, Some(3))], false).text(), line);
+        let tried = Usage { is_shadow: true, ..usage("c", 10, Some(3)) };
+        assert_eq!(rows(&[tried], false).text(), "c   100 %   10 of 10 per 1m   would be denied for 3s\n");
         let on_network = Usage { label: Some("network".to_owned()), ..usage("c", 10, Some(3)) };
         assert_eq!(rows(&[on_network], true).text(), format!("sms.send   on network   {line}"));
     }

@@ -1,7 +1,8 @@
 //! A walk over subjects, which finds out where each stands.
 
 use futures_util::future::try_join_all;
-use tallygate::{BackendError, Rule, Subject};
+use tallygate::admin::__shared as shared;
+use tallygate::{BackendError, Override, Rule, Subject};
 
 use super::scope::{Place, Scope};
 use super::usage::Usage;
@@ -22,11 +23,12 @@ pub(in crate::commands) async fn walk(
     mut progress: impl FnMut(u64, f64),
 ) -> Result<u64, Failure> {
     let mut tallies = scope.tallies(fleet)?;
+    let overrides = fleet.limiter.overrides().await?;
     let mut looked_at = 0;
     while let Some(page) = tallies.next_page().await? {
         let found: Vec<_> = page.found().collect();
         for some in found.chunks(TOGETHER) {
-            look(fleet, scope, some).await?.into_iter().for_each(&mut see);
+            look(fleet, scope, &overrides, some).await?.into_iter().for_each(&mut see);
             looked_at += some.len() as u64;
         }
         progress(looked_at, page.progress());
@@ -35,15 +37,21 @@ pub(in crate::commands) async fn walk(
 }
 
 /// Finds out where some subjects stand.
-async fn look(fleet: &Fleet<'_>, scope: &Scope<'_>, some: &[(usize, &Subject)]) -> Result<Vec<Usage>, BackendError> {
+async fn look(
+    fleet: &Fleet<'_>,
+    scope: &Scope<'_>,
+    overrides: &[Override],
+    some: &[(usize, &Subject)],
+) -> Result<Vec<Usage>, BackendError> {
     let places: Vec<_> = scope.places().collect();
     let known = some.iter().filter_map(|(place, subject)| Some((places.get(*place)?, *subject)));
-    try_join_all(known.map(|(place, subject)| look_at(fleet, scope, *place, subject))).await
+    try_join_all(known.map(|(place, subject)| look_at(fleet, scope, overrides, *place, subject))).await
 }
 
 async fn look_at(
     fleet: &Fleet<'_>,
     scope: &Scope<'_>,
+    overrides: &[Override],
     place: Place<'_>,
     subject: &Subject,
 ) -> Result<Usage, BackendError> {
@@ -63,5 +71,6 @@ async fn look_at(
     };
     // A ban is no rule's.
     let shows_ban = scope.rule.is_none() && label.is_none();
-    Ok(Usage::new(place, subject, &decision, is_shown, shows_ban))
+    let is_shadow = shared::shadow(listed.described, overrides) == Some(true);
+    Ok(Usage::new(place, subject, &decision, is_shown, shows_ban, is_shadow))
 }

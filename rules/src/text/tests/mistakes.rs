@@ -110,7 +110,7 @@ fn the_error_gives_the_remedy_where_the_meaning_is_unknown() {
 
 #[test]
 fn the_error_of_a_mistaken_option_gives_the_remedy() {
-    let options = "there are `burst`, `bucket`, `initial`, `reset_after`, `as`";
+    let options = "there are `burst`, `bucket`, `initial`, `reset_after`, `shadow`, `as`";
     assert_error("5 per 1s forever", &format!("after the window, `forever` is unknown; {options}"));
     assert_error("5 per 1s \"x\"", &format!("after the window, `x` is unknown; {options}"));
     assert_error("5 per 1s burst", "the number after `burst` is missing; write a whole number, like `burst 100`");

@@ -85,13 +85,18 @@ pub fn override_in_force(one: &Override) -> Value {
         });
         json!({ "replaces": replaces, "rule": rule.to_string() })
     };
-    json!({
+    let mut document = json!({
         "policy": one.policy(),
         "label": one.label(),
         "subject": one.subject().map(ToString::to_string),
         "rules": one.rules().map(rule).collect::<Vec<_>>(),
         "expires_in_ms": one.expires_in().map(ms),
-    })
+    });
+    // Few have something to say of it.
+    if let Some(is_shadow) = one.shadow() {
+        document["shadow"] = json!(is_shadow);
+    }
+    document
 }
 
 /// Returns an override that was changed by this builder, and whose rules could not be read.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::admin::RegisteredPolicy;
 use crate::error::Error;
-use crate::limiter::{Limiter, OverrideBuilder};
+use crate::limiter::{Limiter, Override, OverrideBuilder};
 use crate::subject::Subject;
 
 /// Starts an override by the policy, the label and the subject that lists show, whatever has become of them: to clear it.
@@ -24,18 +25,30 @@ pub fn override_as_listed<'l>(
     })
 }
 
-/// Adds rules in the words of people, and how long they hold, which `argument` gives unless the rules do.
+/// Whether a policy is in shadow, of which these overrides are in force: one of the whole policy may say so, or else the list
+/// does. `None` if that is not known.
+#[must_use]
+pub fn shadow(described: &RegisteredPolicy, overrides: &[Override]) -> Option<bool> {
+    let is_whole =
+        |one: &&Override| one.policy() == described.name() && one.label().is_none() && one.subject().is_none();
+    overrides.iter().find(is_whole).and_then(Override::shadow).or(described.shadow())
+}
+
+/// Adds rules in the words of people, if there are any, and how long they hold, which `argument` gives unless the rules do.
 ///
 /// # Errors
 ///
 /// Both give it.
 pub fn rules_for<'l>(
     builder: OverrideBuilder<'l>,
-    rules: &str,
+    rules: Option<&str>,
     holds: Option<Duration>,
     argument: &str,
 ) -> Result<OverrideBuilder<'l>, String> {
-    let new = builder.text(rules);
+    let new = match rules {
+        Some(rules) => builder.text(rules),
+        None => builder,
+    };
     match holds {
         Some(_) if new.expires_in.is_some() => {
             Err(format!("the rules and `{argument}` both give how long they hold; leave one of them out"))

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{OpenPolicy, json};
+use super::{OpenPolicy, json, shadow};
 use crate::admin::Subjects;
 use crate::decision::{DecidedBy, Decision, RuleStatus};
 use crate::error::{BackendError, Error};
@@ -95,10 +95,16 @@ impl<'a> Peeked<'a> {
             "admitted": self.admitted(),
             "denied": denial.map(json::denial),
             "prefetch_ms": self.listed.described.prefetch().map(json::ms),
-            "shadow": self.listed.described.shadow(),
+            "shadow": self.shadow(),
             "rules": self.report().map(|status| json::status(status, &self.listed.varying)).collect::<Vec<_>>(),
             "overrides": self.overrides.iter().map(json::override_in_force).collect::<Vec<_>>(),
         })
+    }
+
+    /// Returns whether the policy is in shadow, if that is known: then no call is denied.
+    #[must_use]
+    pub fn shadow(&self) -> Option<bool> {
+        shadow(self.listed.described, &self.overrides)
     }
 
     fn missing_json(&self, label: Option<&str>) -> Value {

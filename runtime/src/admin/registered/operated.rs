@@ -27,10 +27,11 @@ impl Limiter {
 }
 
 impl RegisteredPolicy {
-    /// Describes a policy that this process knows, as it was at that time. Only calls know whether they are in shadow.
+    /// Describes a policy that this process knows, as it was at that time. Whether it is in shadow only calls know, unless the
+    /// policy or a file says it.
     fn of(policy: &Policy, seen: SystemTime) -> Self {
-        let described = Description::of(policy, false);
+        let described = Description::of(policy, policy.is_shadow());
         let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();
-        Self { described, rules, seen, says_shadow: false }
+        Self { described, rules, seen, says_shadow: policy.shadow().is_some() }
     }
 }

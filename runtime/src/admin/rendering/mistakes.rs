@@ -1,8 +1,10 @@
 //! What is wrong with the values and the subjects that were given.
 
+use std::collections::BTreeSet;
+
 use tallygate_rules::did_you_mean;
 
-use super::{Given, Missing, Rendering};
+use super::{Given, Lack, Missing, Rendering};
 use crate::admin::spelling::remedy;
 use crate::admin::template::{self, KeyTemplate, Placeholder};
 use crate::error::{Error, Setting};
@@ -35,17 +37,24 @@ impl Rendering<'_> {
     }
 
     /// Only the program knows what `Debug` writes: of a text, it has quotes.
-    pub(super) fn check_text<'t>(&self, mut templates: impl Iterator<Item = &'t KeyTemplate>) -> Result<(), Error> {
-        match templates.find_map(KeyTemplate::debugged) {
-            Some(name) => {
-                Err(self
-                    .refuse_values(&format!("its key has `{name}` as `Debug` writes it, which only the program knows")))
-            }
-            None => Ok(()),
+    pub(in crate::admin) fn check_text(&self, debugged: Option<&str>) -> Result<(), Error> {
+        debugged.map_or(Ok(()), |name| Err(self.debugged(name)))
+    }
+
+    fn debugged(&self, name: &str) -> Error {
+        self.refuse_values(&format!("its key has `{name}` as `Debug` writes it, which only the program knows"))
+    }
+
+    /// Values are of no use where no key is known that shows them.
+    pub(super) fn check_values_have_keys(&self, has_no_keys: bool, missing: &[Missing]) -> Result<(), Error> {
+        let has_values = !self.values.is_empty() || !self.named.is_empty();
+        match missing.first() {
+            Some((label, Lack::Key)) if has_no_keys && has_values => Err(self.unknown_key(label.as_deref())),
+            _ => Ok(()),
         }
     }
 
-    pub(super) fn check_secret<'p>(
+    pub(in crate::admin) fn check_secret<'p>(
         &self,
         mut placeholders: impl Iterator<Item = &'p Placeholder>,
     ) -> Result<(), Error> {
@@ -77,7 +86,11 @@ impl Rendering<'_> {
         if given.iter().filter_map(address).all(template::may_be_client_address) {
             return Ok(());
         }
-        Err(self.refuse(&format!("`{}`: {}", template::CLIENT_ADDRESS, template::CLIENT_ADDRESS_REMEDY)))
+        Err(self.wrong_address())
+    }
+
+    pub(in crate::admin) fn wrong_address(&self) -> Error {
+        self.refuse(&format!("`{}`: {}", template::CLIENT_ADDRESS, template::CLIENT_ADDRESS_REMEDY))
     }
 
     pub(super) fn check_tags(&self, untagged: Option<(&str, String)>) -> Result<(), Error> {
@@ -98,20 +111,25 @@ impl Rendering<'_> {
     fn owner(&self, name: &str) -> Option<String> {
         let main = self.policy.has_main_subject().then(|| (None, self.policy.key()));
         let others = self.policy.subjects().map(|subject| (Some(subject.label()), subject.key()));
-        let shows = |key: &str| self.template(None, Some(key)).is_ok_and(|key| key.names().any(|known| known == name));
+        let read = |key: &str| KeyTemplate::read(self.policy.name(), key);
+        let shows = |key: &str| read(key).is_ok_and(|key| key.names().any(|known| known == name));
         let (label, _) = main.into_iter().chain(others).find(|(_, key)| key.is_some_and(shows))?;
         let why = if self.whole(label).is_some() { "is given as a whole" } else { "this request does not use" };
         Some(format!("{}, which {why}", in_words(label)))
     }
 
-    /// Returns the error for missing values.
+    /// Returns the error for subjects that are not made.
     pub(super) fn missing(&self, missing: &[Missing]) -> Error {
         let mut names: Vec<String> = Vec::new();
-        for name in missing.iter().flat_map(|(_, names)| names).map(|name| format!("`{name}`")) {
-            if !names.contains(&name) {
-                names.push(name);
+        for (label, lack) in missing {
+            match lack {
+                Lack::Key => return self.unknown_key(label.as_deref()),
+                Lack::Debugged(name) => return self.debugged(name),
+                Lack::Values(lacking) => names.extend(lacking.iter().map(|name| format!("`{name}`"))),
             }
         }
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(name.clone()));
         self.refuse(&format!("a value is missing for {}", names.join(", ")))
     }
 

@@ -5,8 +5,13 @@ use std::time::Duration;
 use super::attempt::Attempt;
 use super::{Check, Subjects};
 use crate::call::Call;
+use crate::context;
 use crate::error::BackendError;
+use crate::observe::log;
 use crate::store::Store;
+
+/// What the log says of a ban that was ended.
+const BAN_ENDED: &str = "a ban of a subject was ended, if there was one";
 
 impl Check<'_> {
     /// Removes all that the main subject of this call has done under this policy, its ban included.
@@ -22,13 +27,15 @@ impl Check<'_> {
     /// that cannot be read, only what this process knows of them was removed.
     pub async fn reset(self) -> Result<(), BackendError> {
         self.inputs.subjects_filled_by_main()?;
-        if self.policy().groups().iter().all(|group| group.label.is_some()) {
+        if self.policy().subject_labels().all(|label| label.is_some()) {
             let name = self.policy().name();
             return Err(BackendError::misuse(format!(
                 "policy `{name}` has no rule on the main subject; `reset_all` resets the others"
             )));
         }
-        self.reset_subjects(Subjects::Main).await
+        self.reset_subjects(Subjects::Main).await?;
+        self.report_change("a subject was reset");
+        Ok(())
     }
 
     /// Removes all that every subject of this call has done under this policy, also those that other callers share.
@@ -37,23 +44,28 @@ impl Check<'_> {
     ///
     /// The call left a subject of the policy out, or the backend did not answer within the deadline.
     pub async fn reset_all(self) -> Result<(), BackendError> {
-        self.reset_subjects(Subjects::All).await
+        self.reset_subjects(Subjects::All).await?;
+        self.report_change("all subjects of a call were reset");
+        Ok(())
     }
 
     async fn reset_subjects(&self, subjects: Subjects) -> Result<(), BackendError> {
         let adopted = self.adopt_overrides().await;
         for attempt in Attempt::in_force_and_own(self, subjects)? {
             for call in attempt.calls(subjects) {
-                self.reset_tallies(&attempt, call).await?;
+                self.reset_tallies(call, attempt.stored(call)).await?;
+            }
+            for call in attempt.trial_calls(subjects) {
+                self.reset_tallies(call, call).await?;
             }
         }
         adopted
     }
 
-    async fn reset_tallies(&self, attempt: &Attempt<'_>, call: Call<'_>) -> Result<(), BackendError> {
+    /// Removes the tallies of a call, and those of the call as the store decides it.
+    async fn reset_tallies(&self, call: Call<'_>, stored: Call<'_>) -> Result<(), BackendError> {
         let core = &self.limiter().core;
         core.outage.standby.reset(call);
-        let stored = attempt.stored(call);
         let reset = core.store.reset(stored).await;
         core.invalidate_denials(stored);
         core.end_ahead(stored);
@@ -69,9 +81,15 @@ impl Check<'_> {
     ///
     /// The policy has no ban, the duration is longer than that, or the backend did not answer within the deadline.
     pub async fn ban(self, duration: Duration) -> Result<(), BackendError> {
+        self.set_ban(duration).await?;
+        self.report_change(if duration.is_zero() { BAN_ENDED } else { "a subject was banned" });
+        Ok(())
+    }
+
+    async fn set_ban(&self, duration: Duration) -> Result<(), BackendError> {
         let adopted = self.adopt_overrides().await;
         let core = &self.limiter().core;
-        for attempt in Attempt::in_force_and_own(&self, Subjects::Main)? {
+        for attempt in Attempt::in_force_and_own(self, Subjects::Main)? {
             if core.outage.has_standby(&attempt.policy) {
                 core.outage.standby.ban(attempt.call(), duration)?;
             }
@@ -95,6 +113,13 @@ impl Check<'_> {
     /// The policy has no ban, or the backend did not answer within the deadline.
     pub async fn unban(self) -> Result<(), BackendError> {
         self.ban(Duration::ZERO).await
+    }
+
+    /// Reports a change to the log where the context says whose it is. A program makes many of its own.
+    fn report_change(&self, change: &str) {
+        if let Some(operator) = context::operator() {
+            log::changed_by_operator(self.policy().name(), change, Some(&operator));
+        }
     }
 
     /// Returns the labels of the subjects that the rules count which decide this call, as far as this process knows now: its

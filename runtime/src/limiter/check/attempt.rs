@@ -1,8 +1,8 @@
 //! One attempt at a call: by the rules that are in force now.
 
 use std::borrow::Cow;
-use std::iter;
 use std::sync::Arc;
+use std::{iter, slice};
 
 use super::{Check, Subjects};
 use crate::call::{Call, CallOptions, LeaseName};
@@ -10,7 +10,7 @@ use crate::decision::{Charge, DecidedBy, Decision, Lease, Permit, RefundTicket, 
 use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::limiter::standby_refunder::StandbyRefunder;
-use crate::policy::Policy;
+use crate::policy::{Policy, Trial};
 use crate::store::{Answer, Memory, Outcome, Redis, Store};
 use crate::subject::SubjectKey;
 
@@ -54,7 +54,8 @@ impl<'a> Attempt<'a> {
 
     #[inline]
     fn in_force(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
-        if check.limiter().core.overrides.are_active() {
+        // What is tried out has the rules in force already.
+        if check.limiter().core.overrides.are_active() && !check.policy().is_trial() {
             Self::overridden(check, subjects)
         } else {
             Self::own(check, subjects)
@@ -95,7 +96,20 @@ impl<'a> Attempt<'a> {
 
     /// What a store decides.
     pub(super) fn call(&self) -> Call<'_> {
-        Call::new(&self.policy, &self.subjects, self.options)
+        let enforced = self.subjects.get(..self.policy.groups().len()).unwrap_or(&self.subjects);
+        Call::new(&self.policy, enforced, self.options)
+    }
+
+    /// The rules that are tried out, each with its subject.
+    pub(super) fn trials(&self) -> impl Iterator<Item = (&Trial, &SubjectKey)> {
+        self.policy.trials().iter().zip(self.subjects.iter().skip(self.policy.groups().len()))
+    }
+
+    /// What is tried out for some of the subjects, as a store decides it.
+    pub(super) fn trial_calls(&self, subjects: Subjects) -> Vec<Call<'_>> {
+        let is_meant = |trial: &Trial| matches!(subjects, Subjects::All) || trial.label.is_none();
+        let meant = self.trials().filter(|(trial, _)| is_meant(trial));
+        meant.map(|(trial, subject)| Call::new(&trial.policy, slice::from_ref(subject), CallOptions::PLAIN)).collect()
     }
 
     /// The call as the store of the limiter decides it: Redis by wider windows, where calls are taken ahead.
@@ -214,7 +228,7 @@ impl<'a> Attempt<'a> {
             Decision::Allowed(_) => {
                 // The application may panic: then the lease is given back.
                 self.core.warn(call, &report);
-                let ticket = || RefundTicket { refunder: self.refunder(decided_by), charge: Charge::new(call, at) };
+                let ticket = || RefundTicket::new(self.refunder(decided_by), Charge::new(call, at));
                 let refund = call.options.refundable.then(|| Box::new(ticket()));
                 Decision::Allowed(Permit::new(decided_by, report, call.policy.warn_at(), refund, lease))
             }
@@ -230,12 +244,12 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// The subject of each group of a policy in force, given those of the call's own: an override may add or remove a limit on
-/// concurrent calls, which is a group of its own.
+/// The subjects of a policy in force, given those of the call's own: an override may add or remove a limit on concurrent calls,
+/// which is a group of its own, or a rule that is tried out.
 fn subjects_of<'a>(policy: &Policy, own: &Policy, subjects: &'a [SubjectKey]) -> Cow<'a, [SubjectKey]> {
-    let labels = |policy: &Policy| policy.groups().iter().map(|group| group.label.clone()).collect::<Vec<_>>();
+    let labels = |policy: &Policy| policy.subject_labels().map(Option::<&Arc<str>>::cloned).collect::<Vec<_>>();
     let (labels, own_labels) = (labels(policy), labels(own));
-    if labels == own_labels {
+    if labels == own_labels && policy.groups().len() == own.groups().len() {
         return Cow::Borrowed(subjects);
     }
     let subject = |label| own_labels.iter().position(|own| own == label).and_then(|index| subjects.get(index));

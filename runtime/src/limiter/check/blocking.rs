@@ -74,7 +74,6 @@ impl Check<'_> {
             Store::Memory(_) => Err(reason),
             Store::Redis(redis) => self.attempt_without_redis(redis, reason),
         });
-        self.finish(&observation, &decided);
-        decided
+        self.finish(&observation, decided)
     }
 }

@@ -7,10 +7,10 @@ use std::pin::pin;
 use super::Check;
 use super::attempt::Attempt;
 use super::inputs::Inputs;
-use crate::call::{CallOptions, PlainCall};
+use crate::call::{Call, CallOptions, PlainCall};
 #[cfg(feature = "web")]
 use crate::context;
-use crate::decision::{DecidedBy, Decision, Denial, Permit, Rejection};
+use crate::decision::{DecidedBy, Decision, Denial, Permit, RefundTicket, Rejection, Report};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::{DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::store::{Outcome, Redis, Store};
@@ -32,18 +32,20 @@ impl Check<'_> {
     #[inline]
     pub(super) fn outcome_at_once(&self) -> Option<Outcome> {
         // A layer of the web collects the decisions of a request.
-        let is_heard = cfg!(feature = "web") || Observation::is_heard(self.purpose());
+        let is_shadow = self.options.shadow || self.policy().is_shadow();
+        let is_heard = is_shadow || cfg!(feature = "web") || Observation::is_heard(self.purpose());
         let is_counted = self.limiter().core.denied_subjects.is_some();
         if is_heard || is_counted || self.options.wait.is_some() { None } else { self.plain_outcome() }
     }
 
     pub(super) fn decide_observed(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
         let observation = Observation::start(self.policy().name(), self.purpose());
-        if self.options.wait.is_none()
-            && let Some(decided) = observation.within(|| self.attempt_in_process())
-        {
-            self.finish(&observation, &decided);
-            return ControlFlow::Break(decided);
+        let tries = self.may_try_rules();
+        // Rules are tried out in Redis, too.
+        let is_awaited = self.options.wait.is_some() || tries && self.limiter().core.redis().is_some();
+        if !is_awaited && let Some(decided) = observation.within(|| self.attempt_in_process()) {
+            let decided = self.finish(&observation, decided);
+            return ControlFlow::Break(if tries { self.try_rules_at_once(decided) } else { decided });
         }
         ControlFlow::Continue(observation)
     }
@@ -54,18 +56,19 @@ impl Check<'_> {
             let mut deciding = pin!(async {
                 match self.options.wait {
                     // Boxed, as few calls wait.
-                    Some(limit) => Box::pin(self.wait_for_admission(limit)).await,
-                    None if self.lets_others_run() => {
+                    Some(limit) if !self.is_shadow() => Box::pin(self.wait_for_admission(limit)).await,
+                    _ if self.lets_others_run() => {
                         budget::consume_budget().await;
                         self.attempt().await
                     }
-                    None => self.attempt_in_store().await,
+                    _ if self.may_try_rules() => self.attempt().await,
+                    _ => self.attempt_in_store().await,
                 }
             });
             poll_fn(|context| observation.within(|| deciding.as_mut().poll(context))).await
         };
-        self.finish(&observation, &decided);
-        decided
+        let decided = self.finish(&observation, decided);
+        if self.may_try_rules() { self.try_rules(decided).await } else { decided }
     }
 
     /// Decides a call.
@@ -89,12 +92,11 @@ impl Check<'_> {
         self.admitted(decided)
     }
 
-    /// Returns the permit to run the call, or the rejection. In shadow, it runs whatever was decided, then without a permit.
+    /// Returns the permit to run the call, or the rejection.
     #[inline]
     pub(crate) fn admitted(&self, decided: Result<Decision, BackendError>) -> Result<Option<Permit>, Rejection> {
         match decided {
             Ok(Decision::Allowed(permit)) => Ok(Some(permit)),
-            _ if self.options.shadow => Ok(None),
             Ok(Decision::Denied(denial)) => Err(denial.into()),
             Err(error) => Err(Rejection::unavailable(self.policy().name(), error)),
         }
@@ -212,15 +214,55 @@ impl Check<'_> {
 
     #[inline]
     pub(super) fn purpose(&self) -> Purpose {
-        match self.options {
-            options if options.peek => Purpose::Peek,
-            options if options.shadow => Purpose::Shadow,
-            _ => Purpose::Call,
+        if self.options.peek {
+            Purpose::Peek
+        } else if self.policy().is_trial() {
+            Purpose::Trial
+        } else if self.is_shadow() {
+            Purpose::Shadow
+        } else {
+            Purpose::Call
         }
     }
 
-    /// Reports what was decided, and counts a denied subject.
-    pub(super) fn finish(&self, observation: &Observation, decided: &Result<Decision, BackendError>) {
+    /// Whether the call runs whatever is decided: as an override says, a file, the policy, or the call.
+    #[inline]
+    pub(super) fn is_shadow(&self) -> bool {
+        let is_said = self.limiter().shadow_of(self.policy()).unwrap_or(self.options.shadow);
+        is_said || self.policy().is_all_shadow() || self.has_all_rules_in_shadow()
+    }
+
+    /// Whether an override or a file has put all rules in shadow.
+    fn has_all_rules_in_shadow(&self) -> bool {
+        let is_possible = self.limiter().core.overrides.set_shadow();
+        is_possible && Attempt::new(self).is_ok_and(|attempt| attempt.policy.is_all_shadow())
+    }
+
+    /// Reports what was decided, and counts a denied subject. Returns the answer: in shadow, no call is denied.
+    pub(super) fn finish(
+        &self,
+        observation: &Observation,
+        decided: Result<Decision, BackendError>,
+    ) -> Result<Decision, BackendError> {
+        // Only now, as the decision may have adopted an override.
+        let purpose = self.purpose();
+        self.observe(observation, purpose, &decided);
+        if purpose == Purpose::Shadow { Ok(self.run_in_shadow(decided)) } else { decided }
+    }
+
+    /// Runs a call whatever was decided.
+    fn run_in_shadow(&self, decided: Result<Decision, BackendError>) -> Decision {
+        let (decided_by, report) = match decided {
+            Ok(Decision::Allowed(permit)) => return Decision::Allowed(permit),
+            Ok(Decision::Denied(denial)) => (denial.decided_by(), denial.into_report()),
+            Err(_) => (DecidedBy::Nobody, Report::default()),
+        };
+        let call = Call::new(self.policy(), &[], self.options);
+        let refund = self.options.refundable.then(|| Box::new(RefundTicket::of_nothing(call)));
+        Decision::Allowed(Permit::new(decided_by, report, None, refund, None))
+    }
+
+    fn observe(&self, observation: &Observation, purpose: Purpose, decided: &Result<Decision, BackendError>) {
         let (outcome, decided_by) = match decided {
             Ok(Decision::Allowed(permit)) => (DecisionOutcome::Allowed, permit.decided_by()),
             Ok(Decision::Denied(denial)) => {
@@ -229,8 +271,8 @@ impl Check<'_> {
             }
             Err(error) => (DecisionOutcome::Undecided(error), DecidedBy::Nobody),
         };
-        observation.finish(self.policy().observed(), outcome, decided_by.as_str());
-        let is_call = self.purpose() == Purpose::Call;
+        observation.finish(purpose, self.policy().observed(), outcome, decided_by.as_str());
+        let is_call = purpose == Purpose::Call;
         match decided {
             Ok(Decision::Denied(denial)) if is_call => self.count_denied(denial),
             Err(error) if error.kind() == BackendErrorKind::Misuse => log::misuse(self.policy().name(), error),

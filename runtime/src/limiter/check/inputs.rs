@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::call::SubjectKeys;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
-use crate::policy::{Policy, RuleGroup};
+use crate::policy::Policy;
 use crate::subject::{Subject, SubjectKey};
 
 /// The limiter, the policy and the subjects of a call.
@@ -37,7 +37,8 @@ pub(crate) struct CallSubjects(Result<GivenSubjects, BackendError>);
 
 #[derive(Clone, Debug)]
 struct GivenSubjects {
-    /// One for each of the policy's groups, in their order. The main subject takes the places of those that are missing.
+    /// One for each of the policy's [labels](Policy::subject_labels), in their order. The main subject takes the places of those
+    /// that are missing.
     keys: SubjectKeys,
     /// The indices of those that the call has not given yet.
     missing: Vec<usize>,
@@ -48,9 +49,16 @@ impl<'a> Inputs<'a> {
     #[inline]
     pub(super) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject) -> Self {
         match (policy.groups(), subject.whole()) {
-            ([group], Some(subject)) if group.label.is_none() => Self::Borrowed { limiter, policy, subject },
+            ([group], Some(subject)) if group.label.is_none() && policy.trials().is_empty() => {
+                Self::Borrowed { limiter, policy, subject }
+            }
             _ => Self::owned(Cow::Borrowed(limiter), Cow::Borrowed(policy), CallSubjects::new(policy, subject)),
         }
+    }
+
+    /// Starts with the only subject of the policy of a rule that is tried out.
+    pub(super) fn of_trial(limiter: Limiter, policy: Policy, subject: SubjectKey) -> Inputs<'static> {
+        Inputs::owned(Cow::Owned(limiter), Cow::Owned(policy), CallSubjects::one(subject))
     }
 
     /// Has no policy, because that is refused.
@@ -104,7 +112,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The subject of each of the policy's groups, in their order.
+    /// The subject of each of the policy's [labels](Policy::subject_labels), in their order.
     ///
     /// # Errors
     ///
@@ -135,9 +143,10 @@ impl CallSubjects {
         if let Some(mistake) = subject.mistake() {
             return Self(Err(mistake.clone()));
         }
-        let groups = policy.groups();
-        let missing = (0..groups.len()).filter(|&index| groups[index].label.is_some()).collect();
-        Self(Ok(GivenSubjects { keys: SubjectKeys::repeated(subject.key(), groups.len()), missing }))
+        let labels = policy.subject_labels();
+        let missing = labels.enumerate().filter(|(_, label)| label.is_some()).map(|(index, _)| index).collect();
+        let number = policy.groups().len() + policy.trials().len();
+        Self(Ok(GivenSubjects { keys: SubjectKeys::repeated(subject.key(), number), missing }))
     }
 
     fn one(subject: SubjectKey) -> Self {
@@ -147,20 +156,20 @@ impl CallSubjects {
     /// Adds the subject that has that label in the policy.
     pub(crate) fn insert(&mut self, policy: &Policy, label: &str, subject: &Subject) {
         let Ok(GivenSubjects { keys, missing }) = &mut self.0 else { return };
-        let is_labelled = |group: &RuleGroup| group.label.as_deref() == Some(label);
-        if !policy.groups().iter().any(is_labelled) {
+        let is_labelled = |own: Option<&Arc<str>>| own.is_some_and(|own| **own == *label);
+        if !policy.subject_labels().any(is_labelled) {
             *self = Self(Err(unknown_label(policy, label)));
         } else if let Some(mistake) = subject.mistake() {
             *self = Self(Err(mistake.clone()));
         } else {
             let subject = subject.key();
-            let places = policy.groups().iter().zip(keys.iter_mut()).filter(|(group, _)| is_labelled(group));
+            let places = policy.subject_labels().zip(keys.iter_mut()).filter(|(own, _)| is_labelled(*own));
             places.for_each(|(_, place)| *place = subject);
-            missing.retain(|&index| !policy.groups().get(index).is_some_and(is_labelled));
+            missing.retain(|&index| !policy.subject_labels().nth(index).is_some_and(is_labelled));
         }
     }
 
-    /// The subject of each of the policy's groups, in their order.
+    /// The subject of each of the policy's [labels](Policy::subject_labels), in their order.
     ///
     /// # Errors
     ///
@@ -182,7 +191,7 @@ fn unknown_label(policy: &Policy, label: &str) -> BackendError {
 
 #[cold]
 fn left_out(policy: &Policy, missing: usize) -> BackendError {
-    let label = policy.groups().get(missing).and_then(|group| group.label.as_deref()).unwrap_or_default();
+    let label = policy.subject_labels().nth(missing).flatten().map(|label| &**label).unwrap_or_default();
     let name = policy.name();
     BackendError::misuse(format!("policy `{name}` has rules on a subject `{label}`, which the call left out"))
 }

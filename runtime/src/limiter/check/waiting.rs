@@ -161,6 +161,10 @@ impl Check<'_> {
         deadline_us: Option<u64>,
     ) -> Result<Option<Retry>, BackendError> {
         let Decision::Denied(denial) = decision else { return Ok(None) };
+        // By now, an override may let it run.
+        if self.is_shadow() {
+            return Ok(None);
+        }
         // Whether its wait is no more than the bound of a lease, such a denial does not tell.
         let is_unclear = !matches!(denial.kind(), RejectionKind::Limited | RejectionKind::Concurrency);
         let reported = if is_unclear && denial.policy().has_leases() { Some(self.reported().await?) } else { None };
@@ -227,7 +231,9 @@ impl Check<'_> {
     /// caller that awaits, one that blocks its thread would wait forever.
     fn queue_key(&self) -> Result<Arc<str>, BackendError> {
         let prefix = &self.limiter().core.prefix;
-        let own = Call::new(self.policy(), self.inputs.subjects()?, self.options);
+        let subjects = self.inputs.subjects()?;
+        let enforced = subjects.get(..self.policy().groups().len()).unwrap_or(subjects);
+        let own = Call::new(self.policy(), enforced, self.options);
         let keys = own.tally_ids().map(|id| id.key(prefix));
         let joined = keys.fold(String::new(), |joined, key| joined + key.as_str() + "\n");
         Ok(if is_own_thread() { joined + "blocking" } else { joined }.into())

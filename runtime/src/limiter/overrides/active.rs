@@ -1,8 +1,9 @@
 //! An override that is in force, and what it makes of policies.
 
 use hashbrown::HashMap;
-use tallygate_rules::Replacement;
+use tallygate_rules::{Replacement, Rule};
 
+use super::content::OverrideContent;
 use super::target::OverrideTarget;
 use super::text;
 use crate::observe::ReportedOnce;
@@ -59,7 +60,7 @@ pub(super) type OverrideTable = HashMap<OverrideTarget, ActiveOverride, RandomSt
 pub(super) struct ActiveOverride {
     /// As it is stored.
     pub(super) text: Box<str>,
-    pub(super) replacement: Replacement,
+    pub(super) content: OverrideContent,
     /// In microseconds since 1970, by the clock of the store.
     pub(super) expires_us: Option<u64>,
     /// Whether its single rules may be on any subject.
@@ -70,14 +71,14 @@ pub(super) struct ActiveOverride {
 impl ActiveOverride {
     /// Reads an override from the text that is stored.
     pub(super) fn read(target: &OverrideTarget, text: &str) -> Result<Self, String> {
-        let (replacement, expires_us) = text::read(text)?;
-        Ok(Self::new(target, replacement, expires_us, text))
+        let (content, expires_us) = text::read(text)?;
+        Ok(Self::new(target, content, expires_us, text))
     }
 
-    pub(super) fn new(target: &OverrideTarget, replacement: Replacement, expires_us: Option<u64>, text: &str) -> Self {
+    pub(super) fn new(target: &OverrideTarget, content: OverrideContent, expires_us: Option<u64>, text: &str) -> Self {
         Self {
             text: text.into(),
-            replacement,
+            content,
             expires_us,
             any_subject: target.is_for_any_subject(),
             changed: ChangedPolicies::default(),
@@ -88,23 +89,39 @@ impl ActiveOverride {
         self.expires_us.is_some_and(|expires_us| expires_us <= now_us)
     }
 
+    /// Whether it says of a policy or of a rule whether it is in shadow.
+    pub(super) fn sets_shadow(&self) -> bool {
+        let tries_rules = match &self.content.replacement {
+            Some(Replacement::All(rules)) => rules.iter().any(Rule::is_shadow),
+            Some(Replacement::Single(rules)) => rules.iter().any(|(_, rule)| rule.is_shadow()),
+            None => false,
+        };
+        tries_rules || self.content.shadow.is_some()
+    }
+
+    /// Whether it replaces rules.
+    pub(super) fn has_rules(&self) -> bool {
+        self.content.replacement.is_some()
+    }
+
     /// Whether it replaces single rules.
     pub(super) fn is_for_single_rules(&self) -> bool {
-        matches!(self.replacement, Replacement::Single(_))
+        matches!(self.content.replacement, Some(Replacement::Single(_)))
     }
 
     /// Returns the policy with these rules on the subject of that label; `None` if it has none of the single rules that are
     /// replaced.
     pub(super) fn apply(&self, policy: &Policy, label: Option<&str>, lines: &LineBudget) -> Option<Policy> {
+        let replacement = self.content.replacement.as_ref()?;
         self.changed.get(policy, label, || {
             self.report_missing(policy, label, lines);
-            policy.with_replacement(label, &self.replacement)
+            policy.with_replacement(label, replacement)
         })
     }
 
     /// Reports once that a policy does not have a rule.
     fn report_missing(&self, policy: &Policy, label: Option<&str>, lines: &LineBudget) {
-        let Replacement::Single(single) = &self.replacement else { return };
+        let Some(Replacement::Single(single)) = &self.content.replacement else { return };
         let rules = policy.effective_rules();
         let mut missing = single.iter().filter(|(id, _)| {
             !rules.iter().any(|rule| rule.has_id(id) && (self.any_subject || rule.label.as_deref() == label))

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use tallygate_rules::{EffectiveRule, MAX_PER, Replacement, Rule, RuleId};
+use tallygate_rules::{EffectiveRule, MAX_PER, Rule, RuleId};
 
 use super::active::ActiveOverride;
 use super::checks::{self, Unknown};
+use super::content::OverrideContent;
 use super::listed::Override;
 use super::target::OverrideTarget;
-use super::text::{self, ReplacingRules};
+use super::text::{self, WrittenOverride};
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::micros;
@@ -23,7 +24,7 @@ pub struct OverrideBuilder<'a> {
     pub(crate) policy: String,
     pub(crate) label: Option<String>,
     pub(crate) subject: Option<Subject>,
-    entries: ReplacingRules,
+    written: WrittenOverride,
     pub(crate) expires_in: Option<Duration>,
     /// What is wrong with the text that was given.
     mistake: Option<String>,
@@ -84,7 +85,7 @@ impl Limiter {
             policy: name.into(),
             label: None,
             subject: None,
-            entries: Vec::new(),
+            written: WrittenOverride::default(),
             expires_in: None,
             mistake: None,
             unknown: Unknown::Refuse,
@@ -114,7 +115,7 @@ impl OverrideBuilder<'_> {
     ///
     /// A rule of the same algorithm and window as one of the policy's has the name and the message of that one.
     pub fn rules(mut self, rules: impl IntoIterator<Item: Into<Rule>>) -> Self {
-        self.entries.extend(rules.into_iter().map(|rule| (None, rule.into())));
+        self.written.rules.extend(rules.into_iter().map(|rule| (None, rule.into())));
         self
     }
 
@@ -124,19 +125,56 @@ impl OverrideBuilder<'_> {
     /// Unless the override is for [another subject](Self::on) or for [one value](Self::subject), the rule may count any
     /// subject of the calls.
     pub fn rule(mut self, id: impl Into<RuleId>, rule: impl Into<Rule>) -> Self {
-        self.entries.push((Some(id.into()), rule.into()));
+        self.written.rules.push((Some(id.into()), rule.into()));
+        self
+    }
+
+    /// Puts the policy in shadow: its calls are decided, counted and reported, and none is denied, as by
+    /// [`PolicyBuilder::shadow`](crate::PolicyBuilder::shadow). It holds for all calls of the policy, also for subjects that
+    /// have an override of their own. Its rules stay as they are, unless the override has some.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let policy = Policy::builder("export").rule(Rule::sliding_window(1, Duration::from_secs(60))).build()?;
+    /// assert!(limiter.check(&policy, &alice).await?.is_allowed());
+    /// assert!(!limiter.check(&policy, &alice).await?.is_allowed());
+    ///
+    /// limiter.override_policy("export").shadow().set().await?;
+    /// assert!(limiter.check(&policy, &alice).await?.is_allowed());
+    /// limiter.override_policy("export").clear().await?;
+    /// assert!(!limiter.check(&policy, &alice).await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn shadow(mut self) -> Self {
+        self.written.shadow = Some(true);
+        self
+    }
+
+    /// Enforces a policy that the program or a file puts in shadow.
+    pub fn enforced(mut self) -> Self {
+        self.written.shadow = Some(false);
         self
     }
 
     /// Adds rules, and how long they hold, in the words of people: `100 per 1h, 1000 per 1d`, `daily = 500 per 1d for 2h`.
     ///
     /// Rules are written as [`Rule`] reads them and separated by commas. In front of `=` stands the name or the position of
-    /// the rule that is replaced; a name of more than one word stands in quotes. Mistakes are reported by
+    /// the rule that is replaced; a name of more than one word stands in quotes. `shadow` and `enforced`, alone or among the
+    /// rules, say what [`shadow`](Self::shadow) and [`enforced`](Self::enforced) do. Mistakes are reported by
     /// [`set`](Self::set).
     pub fn text(mut self, text: &str) -> Self {
         match text::read_written(text) {
-            Ok((entries, expires_in)) => {
-                self.entries.extend(entries);
+            Ok((WrittenOverride { rules, shadow }, expires_in)) => {
+                self.written.rules.extend(rules);
+                self.written.shadow = shadow.or(self.written.shadow);
                 self.expires_in = expires_in.or(self.expires_in);
             }
             Err(mistake) => self.mistake = Some(mistake),
@@ -176,16 +214,16 @@ impl OverrideBuilder<'_> {
     /// * There are more, as somebody stored them past this library. The override is stored, but not in force.
     /// * Redis does not answer, and then the override may or may not be in force.
     pub async fn set(self) -> Result<(), Error> {
-        let (target, replacement, holds_us) = self.checked()?;
+        let (target, content, holds_us) = self.checked()?;
         let refuse = |mistake: &str| self.refuse(mistake);
         let core = &self.limiter.core;
         let expires_us = match holds_us {
             Some(us) => Some(core.refreshed_now_us().await?.saturating_add(us)),
             None => None,
         };
-        let text = text::write(&replacement, expires_us);
+        let text = text::write(&content, expires_us);
         let text = text.ok_or_else(|| refuse("these rules take too much room; use fewer"))?;
-        let new = ActiveOverride::new(&target, replacement, expires_us, &text);
+        let new = ActiveOverride::new(&target, content, expires_us, &text);
         core.set_override(target, new).await
     }
 
@@ -200,19 +238,24 @@ impl OverrideBuilder<'_> {
     }
 
     /// The override, and for how long it holds in microseconds, if nothing is wrong with it.
-    fn checked(&self) -> Result<(OverrideTarget, Replacement, Option<u64>), Error> {
+    fn checked(&self) -> Result<(OverrideTarget, OverrideContent, Option<u64>), Error> {
         let refuse = |mistake: &str| self.refuse(mistake);
         if let Some(mistake) = &self.mistake {
             return Err(refuse(mistake));
         }
         let holds_us = self.expires_in.map(holds_us).transpose().map_err(refuse)?;
-        let replacement = text::replacement(self.entries.clone()).map_err(|mistake| refuse(&mistake))?;
+        let content = text::content(self.written.clone()).map_err(|mistake| refuse(&mistake))?;
         let target = self.target()?;
-        match &self.own {
-            Some(own) => checks::check_in(own, &target, &replacement, self.unknown)?,
-            None => checks::check(&target, &replacement, self.unknown)?,
+        if content.shadow.is_some() && !target.is_for_any_subject() {
+            return Err(refuse("`shadow` and `enforced` hold for a whole policy; leave the label and the subject out"));
         }
-        Ok((target, replacement, holds_us))
+        match (&content.replacement, &self.own) {
+            (Some(replacement), Some(own)) => checks::check_in(own, &target, replacement, self.unknown)?,
+            (Some(replacement), None) => checks::check(&target, replacement, self.unknown)?,
+            (None, Some(_)) => {}
+            (None, None) => checks::check_name(&target, self.unknown)?,
+        }
+        Ok((target, content, holds_us))
     }
 
     fn refuse(&self, mistake: &str) -> Error {
@@ -266,4 +309,4 @@ fn holds_us(time: Duration) -> Result<u64, &'static str> {
 }
 
 // Leaves out the subject, which may be personal.
-opaque_debug!(OverrideBuilder<'_> { policy, label, entries, expires_in });
+opaque_debug!(OverrideBuilder<'_> { policy, label, written, expires_in });

@@ -13,6 +13,14 @@ pub(super) enum Unknown {
     Allow,
 }
 
+/// Refuses the name of a policy that this process does not know, if it knows any policy.
+pub(super) fn check_name(target: &OverrideTarget, unknown: Unknown) -> Result<(), Error> {
+    if unknown == Unknown::Allow || registry::find(&target.policy).is_some() {
+        return Ok(());
+    }
+    check_policy_name(&target.policy, &registry::all())
+}
+
 /// Refuses mistaken rules. Unknown names are refused where this process knows any policy.
 pub(super) fn check(target: &OverrideTarget, replacement: &Replacement, unknown: Unknown) -> Result<(), Error> {
     if let Some(policy) = registry::find(&target.policy) {
@@ -21,9 +29,7 @@ pub(super) fn check(target: &OverrideTarget, replacement: &Replacement, unknown:
     if let Replacement::Single(rules) = replacement {
         check_distinct(target, rules)?;
     }
-    if unknown == Unknown::Refuse {
-        check_policy_name(&target.policy, &registry::all())?;
-    }
+    check_name(target, unknown)?;
     check_alone(target, replacement)
 }
 

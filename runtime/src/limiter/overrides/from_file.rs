@@ -29,6 +29,11 @@ impl FromFile {
         !self.changes.is_empty()
     }
 
+    /// Whether it says of any policy of the program whether it is in shadow.
+    pub(super) fn sets_shadow(&self) -> bool {
+        self.changes.values().any(|(change, _)| change.sets_shadow())
+    }
+
     /// Returns the count of a plan of a policy.
     pub(super) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
         self.changes.get(policy)?.0.plans.count(plan)

@@ -14,6 +14,7 @@ use super::target::{OverrideTarget, TargetKey};
 use crate::bounds::MOST_OVERRIDES;
 #[cfg(feature = "config")]
 use crate::config::Policies;
+use crate::context;
 use crate::error::Error;
 use crate::observe::log::LineBudget;
 use crate::observe::{OverrideGauge, Quiet, log, opaque_debug};
@@ -31,6 +32,8 @@ const NEVER_US: u64 = u64::MAX;
 pub(crate) struct Overrides {
     /// Whether there are any, or a file changes policies.
     active: AtomicBool,
+    /// Whether any of them, or the file, says of a policy whether it is in shadow.
+    sets_shadow: AtomicBool,
     /// When the first of them expires, in microseconds since 1970 by the clock of the store.
     next_expiry_us: AtomicU64,
     known: RwLock<KnownOverrides>,
@@ -64,6 +67,7 @@ impl Default for Overrides {
     fn default() -> Self {
         Self {
             active: AtomicBool::new(false),
+            sets_shadow: AtomicBool::new(false),
             next_expiry_us: AtomicU64::new(NEVER_US),
             known: RwLock::default(),
             changes: Notify::new(),
@@ -124,17 +128,30 @@ impl Overrides {
         // What an override does not fit is reported once it is not read any more.
         let _quiet = Quiet::begin();
         let known = self.read();
-        let find = |label, subject| known.table.get(&TargetKey { policy: policy.escaped_name(), label, subject });
+        let find = |label, subject| known.find(policy, label, subject).filter(|found| found.has_rules());
         let of_policy = find(None, None).filter(|found| found.is_for_single_rules());
         let mut effective = known.changed_by_file(policy);
-        for (index, group) in policy.first_groups() {
-            let (label, Some(subject)) = (group.label.as_deref(), subjects.get(index)) else { continue };
+        for (index, label) in policy.first_places() {
+            let Some(subject) = subjects.get(index) else { continue };
             // The most specific override is in force, and no other.
             let found = find(label, Some(subject)).or_else(|| find(label, None)).or(of_policy);
             let base = effective.as_ref().unwrap_or(policy);
             effective = found.and_then(|found| found.apply(base, label, &self.lines)).or(effective);
         }
         effective
+    }
+
+    /// Whether any override or file says of a policy whether it is in shadow.
+    #[inline]
+    pub(in crate::limiter) fn set_shadow(&self) -> bool {
+        self.sets_shadow.load(Ordering::Relaxed)
+    }
+
+    /// Whether the policy is in shadow, if an override says so, or else a file or the policy itself.
+    pub(in crate::limiter) fn shadow_of(&self, policy: &Policy) -> Option<bool> {
+        let known = self.read();
+        let overridden = known.find(policy, None, None).and_then(|found| found.content.shadow);
+        overridden.or_else(|| known.changed_by_file(policy).as_ref().unwrap_or(policy).shadow())
     }
 
     /// The policy as a file changes it, without overrides; `None` if no file changes it.
@@ -172,7 +189,7 @@ impl Overrides {
             known.table.insert(target, new);
             Ok(())
         })?;
-        log::overridden(&policy);
+        log::overridden(&policy, context::operator().as_deref());
         Ok(())
     }
 
@@ -180,7 +197,7 @@ impl Overrides {
     pub(super) fn remove(&self, target: &OverrideTarget) -> bool {
         let is_removed = self.change(|known| known.table.remove(target).is_some());
         if is_removed {
-            log::overridden(target.key().policy);
+            log::overridden(target.key().policy, context::operator().as_deref());
         }
         is_removed
     }
@@ -196,6 +213,7 @@ impl Overrides {
         let known = &mut *known;
         known.gauge.set(known.table.len());
         self.active.store(known.are_any(), Ordering::Relaxed);
+        self.sets_shadow.store(known.set_shadow(), Ordering::Relaxed);
         let next_expiry_us = known.table.values().filter_map(|found| found.expires_us).min();
         self.next_expiry_us.store(next_expiry_us.unwrap_or(NEVER_US), Ordering::Relaxed);
         self.changes.notify_waiters();
@@ -204,6 +222,19 @@ impl Overrides {
 }
 
 impl KnownOverrides {
+    fn find(&self, policy: &Policy, label: Option<&str>, subject: Option<&str>) -> Option<&ActiveOverride> {
+        self.table.get(&TargetKey { policy: policy.escaped_name(), label, subject })
+    }
+
+    /// Whether any of them, or the file, says of a policy whether it is in shadow.
+    fn set_shadow(&self) -> bool {
+        #[cfg(feature = "config")]
+        if self.from_file.as_ref().is_some_and(FromFile::sets_shadow) {
+            return true;
+        }
+        self.table.values().any(ActiveOverride::sets_shadow)
+    }
+
     /// Whether any policy is decided by other rules than its own.
     fn are_any(&self) -> bool {
         #[cfg(feature = "config")]

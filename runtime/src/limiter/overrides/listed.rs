@@ -6,6 +6,7 @@ use std::time::Duration;
 use tallygate_rules::{Replacement, Rule, RuleId};
 
 use super::active::ActiveOverride;
+use super::content::OverrideContent;
 use super::target::OverrideTarget;
 use super::text;
 use crate::decision::RoundedUp;
@@ -19,7 +20,7 @@ use crate::subject::Subject;
 #[derive(Clone, Debug)]
 pub struct Override {
     target: OverrideTarget,
-    replacement: Replacement,
+    content: OverrideContent,
     expires_in: Option<Duration>,
 }
 
@@ -48,7 +49,7 @@ impl Override {
     pub(super) fn new(target: &OverrideTarget, found: &ActiveOverride, now_us: u64) -> Self {
         let left = |expires_us: u64| Duration::from_micros(expires_us.saturating_sub(now_us));
         let expires_in = found.expires_us.map(left);
-        Self { target: target.clone(), replacement: found.replacement.clone(), expires_in }
+        Self { target: target.clone(), content: found.content.clone(), expires_in }
     }
 
     /// Returns the name of the policy.
@@ -70,14 +71,21 @@ impl Override {
     }
 
     /// Returns the rules, each with the rule that it replaces; `None` says that they replace all rules of the
-    /// subject.
+    /// subject. An override that only says whether the policy is in shadow has none.
     pub fn rules(&self) -> impl Iterator<Item = (Option<&RuleId>, &Rule)> {
-        let (all, single): (&[_], &[_]) = match &self.replacement {
-            Replacement::All(rules) => (rules, &[]),
-            Replacement::Single(rules) => (&[], rules),
+        let (all, single): (&[_], &[_]) = match &self.content.replacement {
+            Some(Replacement::All(rules)) => (rules, &[]),
+            Some(Replacement::Single(rules)) => (&[], rules),
+            None => (&[], &[]),
         };
         let single = single.iter().map(|(id, rule)| (Some(id), rule));
         all.iter().map(|rule| (None, rule)).chain(single)
+    }
+
+    /// Returns whether it puts the policy in shadow, where no call is denied; `None` if it leaves that as it is.
+    #[must_use]
+    pub fn shadow(&self) -> Option<bool> {
+        self.content.shadow
     }
 
     /// Returns how long it still holds, or `None` if it holds until it is cleared.
@@ -89,7 +97,7 @@ impl Override {
 
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&text::write_rules(&self.replacement))?;
+        f.write_str(&text::write_content(&self.content))?;
         self.expires_in.map_or(Ok(()), |left| write!(f, " for {}", RoundedUp(left)))
     }
 }

@@ -14,11 +14,12 @@ use super::refresh::Reading;
 use super::target::OverrideTarget;
 use super::text;
 use crate::bounds::MOST_OVERRIDES;
+use crate::context;
 use crate::error::{BackendError, Error};
 use crate::limiter::background::RunningTask;
 use crate::limiter::core::Core;
 use crate::observe::log;
-use crate::store::{Redis, Store, StoredText};
+use crate::store::{Redis, Store, StoredText, stored_operator};
 use crate::system::home::Side;
 
 /// The most expired overrides that one change removes, and the most bytes of their texts: the server does nothing else
@@ -220,7 +221,8 @@ impl Core {
         redis.refresh_time().await?;
         let expired: Vec<_> = found.into_iter().filter(|stored| is_expired(stored, redis.now_us())).collect();
         let was_expired = expired.iter().any(|stored| stored.field == field);
-        let changed = stored.change(&field, text, MOST_OVERRIDES, at_once(expired)).await?;
+        let changed =
+            stored.change(&field, text, context::operator().as_deref(), MOST_OVERRIDES, at_once(expired)).await?;
         let was_there = changed.ok_or_else(too_many)?;
         self.adopt_overrides(redis).await?;
         match self.overrides.excess() {
@@ -255,9 +257,10 @@ impl Core {
         if all.iter().any(|stored| text::expires_us(&stored.text).is_some()) {
             redis.refresh_time().await?;
         }
+        let operator = version.as_deref().and_then(stored_operator);
         let found = self.overrides.read_stored(all).await;
         for policy in self.overrides.adopt(&reading, version, found, redis.now_us()) {
-            self.overrides.lines.report(|| log::overridden(&policy));
+            self.overrides.lines.report(|| log::overridden(&policy, operator.as_deref()));
         }
         Ok(())
     }

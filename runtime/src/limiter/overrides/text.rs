@@ -4,6 +4,8 @@
 //! 100 per 1h, 1000 per 1d                     replace all rules of the subject
 //! daily = 500 per 1d, 0 = 10 per 1s           replace single ones, by name or position
 //! 100 per 1h for 2h                           as people write how long it holds
+//! shadow                                      put the policy in shadow: nothing is denied
+//! 100 per 1h, enforced                        other rules, and enforce them where the program or a file says `shadow`
 //! 100 per 1h until 1800007200                 as it is stored: in seconds since 1970, with up to six decimals
 //! ```
 //!
@@ -22,23 +24,33 @@ use tallygate_rules::{
 pub(super) use self::selector::selector;
 use self::selector::{is_number, is_quote, read_selector, split_unquoted};
 use super::checks;
+use super::content::OverrideContent;
 use crate::bounds::OVERRIDE_BYTES;
 
-/// Rules, each with the rule that it replaces; without one, they replace all rules of the subject.
-pub(super) type ReplacingRules = Vec<(Option<RuleId>, Rule)>;
+/// What stands for whether the policy is in shadow.
+const SHADOW: &str = "shadow";
+const ENFORCED: &str = "enforced";
 
-/// Reads an override as it is stored: its rules, and when it expires in microseconds since 1970.
-pub(super) fn read(text: &str) -> Result<(Replacement, Option<u64>), String> {
+/// An override as it is written, entry by entry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct WrittenOverride {
+    /// Rules, each with the rule that it replaces; without one, they replace all rules of the subject.
+    pub(super) rules: Vec<(Option<RuleId>, Rule)>,
+    pub(super) shadow: Option<bool>,
+}
+
+/// Reads an override as it is stored: what it says, and when it expires in microseconds since 1970.
+pub(super) fn read(text: &str) -> Result<(OverrideContent, Option<u64>), String> {
     let (rules, end) = split_end(text, "until");
     let expires_us = end.map(read_time).transpose()?;
-    let replacement = replacement(read_entries(rules)?)?;
-    let mistakes = checks::mistakes(&replacement);
-    if mistakes.is_empty() { Ok((replacement, expires_us)) } else { Err(mistakes.join("; ")) }
+    let content = content(read_entries(rules)?)?;
+    let mistakes = content.replacement.as_ref().map(checks::mistakes).unwrap_or_default();
+    if mistakes.is_empty() { Ok((content, expires_us)) } else { Err(mistakes.join("; ")) }
 }
 
 /// Writes an override as it is stored, or `None` if that is too long.
-pub(super) fn write(replacement: &Replacement, expires_us: Option<u64>) -> Option<String> {
-    let mut text = write_rules(replacement);
+pub(super) fn write(content: &OverrideContent, expires_us: Option<u64>) -> Option<String> {
+    let mut text = write_content(content);
     if let Some(us) = expires_us {
         let decimals = format!("{:06}", us % 1_000_000);
         // Writing to a string cannot fail.
@@ -50,8 +62,14 @@ pub(super) fn write(replacement: &Replacement, expires_us: Option<u64>) -> Optio
     (text.len() <= OVERRIDE_BYTES).then_some(text)
 }
 
-/// Writes the rules alone.
-pub(super) fn write_rules(replacement: &Replacement) -> String {
+/// Writes an override without its end.
+pub(super) fn write_content(content: &OverrideContent) -> String {
+    let shadow = content.shadow.map(|is_shadow| if is_shadow { SHADOW } else { ENFORCED });
+    let rules = content.replacement.as_ref().map(write_rules);
+    rules.as_deref().into_iter().chain(shadow).collect::<Vec<_>>().join(", ")
+}
+
+fn write_rules(replacement: &Replacement) -> String {
     match replacement {
         Replacement::All(rules) => format_rules(rules),
         Replacement::Single(rules) => {
@@ -66,8 +84,8 @@ pub(super) fn expires_us(text: &str) -> Option<u64> {
     split_end(text, "until").1.and_then(|time| read_time(time).ok())
 }
 
-/// Reads an override as people write it: its rules, and how long it holds.
-pub(super) fn read_written(text: &str) -> Result<(ReplacingRules, Option<Duration>), String> {
+/// Reads an override as people write it: what it says, and how long it holds.
+pub(super) fn read_written(text: &str) -> Result<(WrittenOverride, Option<Duration>), String> {
     read_strictly(text).map_err(|mistake| {
         let meant = meant(text).filter(|meant| read_strictly(meant).is_ok());
         let remedy = meant.map(|meant| format!("did you mean `{meant}`?"));
@@ -77,7 +95,7 @@ pub(super) fn read_written(text: &str) -> Result<(ReplacingRules, Option<Duratio
     })
 }
 
-fn read_strictly(text: &str) -> Result<(ReplacingRules, Option<Duration>), String> {
+fn read_strictly(text: &str) -> Result<(WrittenOverride, Option<Duration>), String> {
     let (rules, end) = split_end(text, "for");
     let holds =
         end.map(|text| parse_duration(text).map_err(|mistake| format!("the duration in `for {text}` {mistake}")));
@@ -85,11 +103,18 @@ fn read_strictly(text: &str) -> Result<(ReplacingRules, Option<Duration>), Strin
 }
 
 /// Says what the rules replace.
-pub(super) fn replacement(entries: ReplacingRules) -> Result<Replacement, String> {
-    let number = entries.len();
+pub(super) fn content(written: WrittenOverride) -> Result<OverrideContent, String> {
+    let WrittenOverride { rules, shadow } = written;
+    let replaces_rules = !rules.is_empty() || shadow.is_none();
+    let replacement = if replaces_rules { Some(replacement(rules)?) } else { None };
+    Ok(OverrideContent { replacement, shadow })
+}
+
+fn replacement(rules: Vec<(Option<RuleId>, Rule)>) -> Result<Replacement, String> {
+    let number = rules.len();
     let mut all = Vec::new();
     let mut single = Vec::new();
-    for (id, rule) in entries {
+    for (id, rule) in rules {
         match id {
             None => all.push(rule),
             Some(id) => single.push((id, rule)),
@@ -128,15 +153,32 @@ fn read_time(text: &str) -> Result<u64, String> {
     us.ok_or_else(|| format!("`until {text}` is no time; write the seconds since 1970, like `until 1800007200`"))
 }
 
-fn read_entries(text: &str) -> Result<ReplacingRules, String> {
+fn read_entries(text: &str) -> Result<WrittenOverride, String> {
     if text.len() > OVERRIDE_BYTES {
         return Err(format!("it has more than {OVERRIDE_BYTES} bytes"));
     }
     let entries = split_unquoted(text, &[',', '·']);
-    if entries.len() > MAX_RULES {
+    // One more, as one may say whether the policy is in shadow.
+    if entries.len() > MAX_RULES + 1 {
         return Err(format!("it has {} rules, and {MAX_RULES} are the most", entries.len()));
     }
-    entries.into_iter().map(read_entry).collect()
+    let mut written = WrittenOverride::default();
+    for entry in entries {
+        let shadow = match entry.trim() {
+            SHADOW => true,
+            ENFORCED => false,
+            _ => {
+                written.rules.push(read_entry(entry)?);
+                continue;
+            }
+        };
+        if written.shadow.replace(shadow).is_some() {
+            return Err(format!(
+                "it says twice whether the policy is in shadow; write `{SHADOW}` or `{ENFORCED}` once"
+            ));
+        }
+    }
+    Ok(written)
 }
 
 fn read_entry(text: &str) -> Result<(Option<RuleId>, Rule), String> {
@@ -173,6 +215,9 @@ fn split_duration(text: &str) -> Option<(&str, String)> {
 }
 
 fn entry_meant(text: &str) -> Option<String> {
+    if matches!(text.trim(), SHADOW | ENFORCED) {
+        return Some(text.trim().to_owned());
+    }
     if let Some(rule) = rule_meant(text) {
         return Some(rule.to_string());
     }
@@ -191,9 +236,17 @@ mod tests {
         Rule::sliding_window(count, HOUR)
     }
 
+    fn rules_alone(replacement: &Replacement) -> OverrideContent {
+        OverrideContent { replacement: Some(replacement.clone()), shadow: None }
+    }
+
     fn stored(replacement: &Replacement, expires_us: Option<u64>) -> String {
-        let text = write(replacement, expires_us).unwrap();
-        assert_eq!(read(&text).unwrap(), (replacement.clone(), expires_us), "{text}");
+        stored_content(&rules_alone(replacement), expires_us)
+    }
+
+    fn stored_content(content: &OverrideContent, expires_us: Option<u64>) -> String {
+        let text = write(content, expires_us).unwrap();
+        assert_eq!(read(&text).unwrap(), (content.clone(), expires_us), "{text}");
         text
     }
 
@@ -223,12 +276,24 @@ mod tests {
     }
 
     #[test]
+    fn whether_a_policy_is_in_shadow_is_stored_alone_or_behind_its_rules() {
+        let content = |replacement, shadow| OverrideContent { replacement, shadow: Some(shadow) };
+        assert_eq!(stored_content(&content(None, true), None), "shadow");
+        assert_eq!(stored_content(&content(None, false), Some(7_000_000)), "enforced until 7");
+        let all = Replacement::All(vec![hourly(9)]);
+        assert_eq!(stored_content(&content(Some(all), true), None), "9 per 1h, shadow");
+        let (written, expires_in) = read_written(" shadow , daily = 9 per 1h for 2h").unwrap();
+        assert_eq!((written.rules.len(), written.shadow, expires_in), (1, Some(true), Some(2 * HOUR)));
+        assert!(mistake("shadow, enforced").contains("write `shadow` or `enforced` once"));
+    }
+
+    #[test]
     fn an_expiry_is_stored_in_seconds_to_the_microsecond() {
         let all = || Replacement::All(vec![hourly(1)]);
         assert_eq!(stored(&all(), Some(1_800_007_200_000_000)), "1 per 1h until 1800007200");
         assert_eq!(stored(&all(), Some(1_800_007_200_500_000)), "1 per 1h until 1800007200.5");
         assert_eq!(stored(&all(), Some(1_800_007_200_000_007)), "1 per 1h until 1800007200.000007");
-        assert_eq!(read("1 per 1h  until  7.25\n").unwrap(), (all(), Some(7_250_000)));
+        assert_eq!(read("1 per 1h  until  7.25\n").unwrap(), (rules_alone(&all()), Some(7_250_000)));
     }
 
     #[test]
@@ -241,10 +306,10 @@ mod tests {
 
     #[test]
     fn people_say_how_long_an_override_holds() {
-        let (entries, expires_in) = read_written("100 per 1h · 5 per 1s burst 9 for 2h").unwrap();
-        assert_eq!((entries.len(), expires_in), (2, Some(2 * HOUR)));
-        let (entries, expires_in) = read_written("'per day' = 100 per 1h").unwrap();
-        assert_eq!((entries, expires_in), (vec![(Some("per day".into()), hourly(100))], None));
+        let (written, expires_in) = read_written("100 per 1h · 5 per 1s burst 9 for 2h").unwrap();
+        assert_eq!((written.rules.len(), expires_in), (2, Some(2 * HOUR)));
+        let (written, expires_in) = read_written("'per day' = 100 per 1h").unwrap();
+        assert_eq!((written.rules, expires_in), (vec![(Some("per day".into()), hourly(100))], None));
         let mistake = read_written("1 per 1h for long").unwrap_err();
         assert!(mistake.starts_with("the duration in `for long` does not start with a whole number"), "{mistake}");
         assert!(read_written("1 per 1h until 1800000000").is_err());
@@ -276,7 +341,8 @@ mod tests {
         assert!(mistake("1 per 0s").contains("`per` must be longer than zero"));
         assert!(mistake("daily = 1 per 0s").contains("`per` must be longer than zero"));
         assert!(mistake(&"1 per 1h, ".repeat(1_000)).contains("bytes"));
-        assert!(write(&Replacement::All(vec![hourly(1).named("x".repeat(9_000))]), None).is_none());
+        let long = Replacement::All(vec![hourly(1).named("x".repeat(9_000))]);
+        assert!(write(&rules_alone(&long), None).is_none());
     }
 
     #[test]

@@ -14,7 +14,8 @@ impl Core {
     #[cold]
     pub(in crate::limiter) fn register(self: &Arc<Self>, policy: &Policy, is_shadow: bool) {
         let changed = self.overrides.changed_by_file(policy);
-        self.registrations.push(policy, changed.as_ref().unwrap_or(policy), is_shadow, &self.secret);
+        let in_force = changed.as_ref().unwrap_or(policy);
+        self.registrations.push(policy, in_force, in_force.shadow().unwrap_or(is_shadow), &self.secret);
         self.start_registering();
     }
 

@@ -16,13 +16,27 @@ pub(super) fn ban(body: &[u8]) -> Result<Option<Duration>, AdminError> {
     Ok(Some(duration))
 }
 
-/// Reads the rules of an override, and how long they hold, if a member of its own gives it.
-pub(super) fn rules(body: &[u8]) -> Result<(String, Option<Duration>), AdminError> {
+/// An override, as a body says it.
+pub(super) struct NewOverride {
+    /// `None` if they stay as they are.
+    pub(super) rules: Option<String>,
+    /// Whether the policy is in shadow, if it says so.
+    pub(super) shadow: Option<bool>,
+    /// How long it holds, if a member of its own gives it.
+    pub(super) holds: Option<Duration>,
+}
+
+/// Reads an override.
+pub(super) fn new_override(body: &[u8]) -> Result<NewOverride, AdminError> {
     const LIKE: &str = r#"{"rules":"100 per 1h","for":"2h"}"#;
-    let members = members(body, ["rules", "for"], LIKE)?;
-    let rules = text(&members, "rules", "100 per 1h")?;
-    let rules = rules.ok_or_else(|| AdminError::refused(format!("`rules` is missing; write it like `{LIKE}`")))?;
-    Ok((rules.to_owned(), duration(&members, "for", "2h")?))
+    let members = members(body, ["rules", "shadow", "for"], LIKE)?;
+    let rules = text(&members, "rules", "100 per 1h")?.map(str::to_owned);
+    let shadow = flag(&members, "shadow")?;
+    if rules.is_none() && shadow.is_none() {
+        let message = format!("`rules` is missing; write it like `{LIKE}`, or `{{\"shadow\":true}}`");
+        return Err(AdminError::refused(message));
+    }
+    Ok(NewOverride { rules, shadow, holds: duration(&members, "for", "2h")? })
 }
 
 /// Reads an object with some of these members. An empty body has none.
@@ -45,6 +59,14 @@ fn members<const N: usize>(body: &[u8], known: [&str; N], like: &str) -> Result<
 fn duration(members: &Map<String, Value>, name: &str, like: &str) -> Result<Option<Duration>, AdminError> {
     let read = text(members, name, like)?.map(|text| read_duration(name, text));
     read.transpose().map_err(AdminError::refused)
+}
+
+fn flag(members: &Map<String, Value>, name: &str) -> Result<Option<bool>, AdminError> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(flag)) => Ok(Some(*flag)),
+        Some(_) => Err(AdminError::refused(format!("`{name}` must be `true` or `false`"))),
+    }
 }
 
 fn text<'m>(members: &'m Map<String, Value>, name: &str, like: &str) -> Result<Option<&'m str>, AdminError> {

@@ -16,6 +16,7 @@ use super::resource::{Method, Resource};
 use crate::admin::__shared::json::{self as documents, ms};
 use crate::admin::__shared::{OpenPolicy, Peeked, remedy};
 use crate::admin::{Registered, RegisteredPolicy, Subjects};
+use crate::context;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::observe::log;
@@ -176,7 +177,10 @@ impl PolicyRequest<'_> {
     /// Reports a change to the log, unless it failed. Those of overrides are reported wherever they come from.
     fn changed(&self, changed: Result<(), BackendError>, what: &str) -> Result<(), AdminError> {
         made(changed)?;
-        log::changed_by_operator(self.name(), what);
+        // Of an operator who is known, the change itself was reported.
+        if context::operator().is_none() {
+            log::changed_by_operator(self.name(), what, None);
+        }
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::body;
+use super::body::{self, NewOverride};
 use super::error::{AdminError, made};
 use super::operated::Operated;
 use super::query::Query;
@@ -30,8 +30,13 @@ impl<'a> OverrideRequest<'a> {
             }
             Method::Put => {
                 let builder = self.listed()?;
-                let (rules, holds) = body::rules(body)?;
-                let new = rules_for(builder.clone(), &rules, holds, "for").map_err(AdminError::refused)?;
+                let NewOverride { rules, shadow, holds } = body::new_override(body)?;
+                let new = match shadow {
+                    Some(true) => builder.clone().shadow(),
+                    Some(false) => builder.clone().enforced(),
+                    None => builder.clone(),
+                };
+                let new = rules_for(new, rules.as_deref(), holds, "for").map_err(AdminError::refused)?;
                 new.check()?;
                 let old = builder.clone().get().await?;
                 made(new.clone().set().await)?;

@@ -6,9 +6,7 @@ use super::error::AdminError;
 use super::operated::Operated;
 use crate::admin::__shared::remedy;
 use crate::admin::{Placeholder, RegisteredPolicy, Rendering, Subjects};
-use crate::error::Error;
 use crate::limiter::Limiter;
-use crate::subject::Subject;
 
 /// The name of a whole subject, and what stands before a label for another one. No placeholder has a colon.
 const WHOLE: &str = "subject";
@@ -101,23 +99,17 @@ impl Query {
         // A process that has the policy makes subjects as its own calls do, with a secret or without one.
         let is_own = || Limiter::policy(policy.name()).is_some();
         let rendering = if operated.has_no_secret || is_own() { rendering.without_secret() } else { rendering };
-        let given = self.0.iter().try_fold(rendering, |rendering, (name, value)| {
+        let given = self.0.iter().fold(rendering, |rendering, (name, value)| {
             let label = name.strip_prefix(WHOLE_OF_LABEL).or(default.filter(|_| name == WHOLE));
-            Ok::<_, Error>(match label {
+            match label {
                 _ if is_value(name) => rendering.named(name, value),
-                Some(label) => rendering.subject(label, whole(policy, Some(label), value)?),
-                None if name == WHOLE => rendering.main(whole(policy, None, value)?),
+                Some(label) => rendering.written_subject(label, value),
+                None if name == WHOLE => rendering.written_main(value),
                 None => rendering.named(name, value),
-            })
+            }
         });
-        Ok(given?)
+        Ok(given)
     }
-}
-
-fn whole(policy: &RegisteredPolicy, label: Option<&str>, text: &str) -> Result<Subject, Error> {
-    let subject = Subject::from_rendered(text)?;
-    policy.check_subject(label, &subject)?;
-    Ok(subject)
 }
 
 /// Decodes a name or a value as forms encode them.

@@ -40,7 +40,7 @@ fn left_out<'p>(policy: &'p Policy, subjects: &[(String, ContextKey)]) -> Option
 
 fn labels(policy: &Policy) -> impl Iterator<Item = &str> {
     let mut seen = BTreeSet::new();
-    policy.groups().iter().filter_map(|group| group.label.as_deref()).filter(move |label| seen.insert(*label))
+    policy.subject_labels().flatten().map(|label| &**label).filter(move |label| seen.insert(*label))
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ async fn each_kind_has_a_status_a_wait_and_a_body() {
             429,
             Some(3_600),
             format!(
-                r#"{{{abnormal},"status":429,"detail":"too many denied requests; try again in 1h","kind":"banned","violated-policies":["captcha.ban"],"retry_after_ms":3600000}}"#
+                r#"{{{abnormal},"status":429,"detail":"banned: no requests are admitted; try again in 1h","kind":"banned","violated-policies":["captcha.ban"],"retry_after_ms":3600000}}"#
             ),
         ),
         (

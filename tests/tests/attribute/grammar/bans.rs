@@ -62,7 +62,7 @@ async fn a_ban_without_a_message_has_the_usual_one() {
     let limiter = Limiter::in_memory();
     plain(&limiter).await.unwrap();
     assert_eq!(denial(plain(&limiter).await).to_string(), "1 per 1h");
-    assert_eq!(denial(plain(&limiter).await).to_string(), "too many denied requests; try again in 2h");
+    assert_eq!(denial(plain(&limiter).await).to_string(), "banned: no requests are admitted; try again in 2h");
 }
 
 #[rate_limit(prevent_duplicate, rule(count = 9, per = "1h"), ban(denials = 2, within = "1m", duration = "1m"), limiter = limiter)]

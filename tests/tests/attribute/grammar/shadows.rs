@@ -66,3 +66,40 @@ async fn a_call_without_a_permit_has_none_to_give_back() {
         assert_eq!(refunded(skipped, &limiter).await.unwrap(), skipped);
     }
 }
+
+#[rate_limit(
+    name = "tried.beside",
+    key = "{user}",
+    rule(count = 3, per = "1h"),
+    rule(count = 1, per = "1h", name = "stricter", shadow),
+    rule(count = user.len() as u64, per = "1d", key = "all", shadow),
+    refund_if = Result::is_err,
+    limiter = limiter
+)]
+async fn beside(user: &str, limiter: &Limiter) -> Result<(), Rejection> {
+    let _ = user;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_in_shadow_are_tried_beside_those_that_are_enforced() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let limiter = Limiter::in_memory();
+    for admitted in [true, true, true, false] {
+        assert_eq!(beside("ab", &limiter).await.is_ok(), admitted);
+    }
+    let counted = snapshots.snapshot().into_vec().into_iter().filter_map(|(key, _, _, value)| match value {
+        DebugValue::Counter(count) => {
+            let label =
+                |name| key.key().labels().find(|label| label.key() == name).map(|label| label.value().to_owned());
+            Some((label("outcome")?, label("rule")?, count))
+        }
+        _ => None,
+    });
+    let mut counted: Vec<_> = counted.collect();
+    counted.sort();
+    let expected = [("allowed", "none", 3), ("limited", "0", 1), ("shadow", "2", 1), ("shadow", "stricter", 2)];
+    assert_eq!(counted, expected.map(|(outcome, rule, count)| (outcome.to_owned(), rule.to_owned(), count)));
+}

@@ -24,7 +24,36 @@ every_backend!(
     a_refused_file_changes_nothing,
     a_file_holds_for_its_limiter_alone,
     concurrent_calls_are_limited_as_the_file_says,
+    a_file_puts_a_function_in_shadow_or_enforces_it,
 );
+
+async fn a_file_puts_a_function_in_shadow_or_enforces_it(limiter: Limiter) {
+    #[rate_limit(name = "config.shadow", rule(count = 1, per = "1h"), limiter = limiter)]
+    async fn enforced(limiter: &Limiter) -> Result<(), Rejection> {
+        Ok(())
+    }
+    #[rate_limit(name = "config.tried", rule(count = 1, per = "1h"), limiter = limiter, shadow)]
+    async fn tried(limiter: &Limiter) -> Result<(), Rejection> {
+        Ok(())
+    }
+    apply(
+        &limiter,
+        "policy.'config.shadow'.shadow = true\npolicy.'config.tried' = { shadow = false, rules = ['2 per 1h'] }",
+    );
+    for _ in 0..3 {
+        enforced(&limiter).await.unwrap();
+    }
+    tried(&limiter).await.unwrap();
+    tried(&limiter).await.unwrap();
+    tried(&limiter).await.unwrap_err();
+    limiter.override_policy("config.shadow").enforced().set().await.unwrap();
+    enforced(&limiter).await.unwrap_err();
+    limiter.override_policy("config.shadow").clear().await.unwrap();
+    enforced(&limiter).await.unwrap();
+    apply(&limiter, "");
+    enforced(&limiter).await.unwrap_err();
+    tried(&limiter).await.unwrap();
+}
 
 async fn a_file_replaces_the_rules_of_a_function(limiter: Limiter) {
     #[rate_limit(name = "config.sms", key = "sms:{phone}", rule(count = 1, per = "60s"), limiter = limiter)]

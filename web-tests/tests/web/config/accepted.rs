@@ -4,7 +4,7 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 36] = [
+pub(super) const ACCEPTED: [&str; 40] = [
     "",
     "# none\n[end] # here\n\n# and nothing more",
     "\u{feff}[policy.a]\r\nrules = ['1 per 60s']\r\n[end]\r\n",
@@ -29,6 +29,10 @@ pub(super) const ACCEPTED: [&str; 36] = [
     "[policy.a]\nmatch = { path = '/' }\nkey = '{@user}'\nrules = ['10 per 60s']\nplan = '{@plan}'\nplans = { paid = 1_000 }",
     "[policy.a]\nwarn_at = 0.8",
     "[policy.a]\nprefetch = false",
+    "[policy.a]\nshadow = true",
+    "policy.a.rules = ['10 per 60s', '5 per 60s shadow', { count = 3, per = '60s', key = '{ip}', shadow = true }]",
+    "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s', { count = 5, per = '60s', shadow = true }]",
+    "[policy.a]\nrules = ['10 per 60s']\nshadow = false",
     "[policy.a]\nmatch = { path = '/*' }\nkey = '{@user}'\nrules = ['60 per 1m', { count = 1_000, per = '1s', key = '{@plan}' }]\nprefetch = '100ms'",
     "[policy.a]\nrules = ['10 per 60s']\nmatch = { path = '/' }\nkey = '{@ip}'\nwarn_at = 0.5",
     "[policy.a]\nmatch = { path = '/login', methods = ['POST'] }\nkey = '{@ip}'\nrules = ['1 per 60s']",

@@ -10,6 +10,7 @@ use crate::bounds::ALL_OVERRIDES_BYTES;
 use crate::error::BackendError;
 use crate::store::redis::Redis;
 use crate::store::redis_types::StoredText;
+use crate::subject::percent_encode;
 use crate::system::random_number;
 
 /// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.
@@ -69,16 +70,19 @@ impl StoredOverrides<'_> {
         Ok(found.into_iter().filter(is_override).collect())
     }
 
-    /// Stores a text in a field, or removes the field, after it has removed those that have expired. Returns whether the
-    /// field was there; `None` says that nothing was stored, as there are `most` others.
+    /// Stores a text in a field, or removes the field, after it has removed those that have expired. The version says who has
+    /// done so, if that is known. Returns whether the field was there; `None` says that nothing was stored, as there are `most`
+    /// others.
     pub(crate) async fn change(
         &self,
         field: &str,
         text: Option<&str>,
+        operator: Option<&str>,
         most: usize,
         expired: impl IntoIterator<Item = StoredText>,
     ) -> Result<Option<bool>, BackendError> {
-        let version = format!("{:016x}", random_number(..));
+        let operator = operator.map(|operator| format!(" {}", percent_encode(operator))).unwrap_or_default();
+        let version = format!("{:016x}{operator}", random_number(..));
         let mut command = cmd("EVAL");
         command.arg(lua::OVERRIDE).arg(1).arg(&self.key);
         command.arg(version).arg(most).arg(field).arg(text.unwrap_or_default());

@@ -10,6 +10,7 @@ const TEXT: [&str; 1] = ["string"];
 const NUMBER: [&str; 1] = ["integer"];
 const TEXT_OR_NULL: [&str; 2] = ["string", "null"];
 const NUMBER_OR_NULL: [&str; 2] = ["integer", "null"];
+const FLAG: [&str; 1] = ["boolean"];
 const FLAG_OR_NULL: [&str; 2] = ["boolean", "null"];
 
 const SHADOW: &str = "Whether calls run whatever is decided; `null` in memory, where only the calls know it.";
@@ -83,22 +84,26 @@ fn policy() -> Schemas {
         ),
         (
             "LimitOverride",
-            object([
-                ("policy", of(TEXT, "The name of the policy.")),
-                ("label", of(TEXT_OR_NULL, "The label of the subject; `null` is the main one.")),
-                ("subject", of(TEXT_OR_NULL, "The one subject that it is for; `null` is all.")),
-                (
-                    "rules",
-                    or_null(&list(
-                        &object([
-                            ("replaces", of(["string", "integer", "null"], replaced)),
-                            ("rule", of(TEXT, "The rule, like `50 per 1d`.")),
-                        ]),
-                        "The rules that decide; `null` if they could not be read, and then the end is not known.",
-                    )),
-                ),
-                ("expires_in_ms", of(NUMBER_OR_NULL, "How long it still holds; `null` is until it is cleared.")),
-            ]),
+            with_optional(
+                object([
+                    ("policy", of(TEXT, "The name of the policy.")),
+                    ("label", of(TEXT_OR_NULL, "The label of the subject; `null` is the main one.")),
+                    ("subject", of(TEXT_OR_NULL, "The one subject that it is for; `null` is all.")),
+                    (
+                        "rules",
+                        or_null(&list(
+                            &object([
+                                ("replaces", of(["string", "integer", "null"], replaced)),
+                                ("rule", of(TEXT, "The rule, like `50 per 1d`.")),
+                            ]),
+                            "The rules that decide; `null` if they could not be read, and then the end is not known.",
+                        )),
+                    ),
+                    ("expires_in_ms", of(NUMBER_OR_NULL, "How long it still holds; `null` is until it is cleared.")),
+                ]),
+                "shadow",
+                of(FLAG, "Whether calls run whatever is decided, if the override says it."),
+            ),
         ),
     ]
 }
@@ -202,13 +207,31 @@ fn changes() -> Schemas {
 
 fn bodies() -> Schemas {
     let duration = "For how long, like `10m`; for the duration of the policy's ban unless it is given.";
-    let rules = "The rules, like `100 per 1h, 1000 per 1d`, or `daily = 50 per 1d` in place of one of them.";
+    let rules = "The rules, like `100 per 1h, 1000 per 1d`, or `daily = 50 per 1d` in place of one of them. They may be `null` \
+                 beside `shadow`.";
+    let shadow = "`true` puts the whole policy in shadow, so that calls run whatever is decided; `false` enforces it.";
     let time = "For how long, like `2h`; until it is cleared unless it is given.";
     let optional = |members: Value, required: &[&str]| json!({ "type": "object", "properties": members, "required": required, "additionalProperties": false });
     vec![
         ("LimitBanBody", optional(json!({ "duration": of(TEXT_OR_NULL, duration) }), &[])),
-        ("LimitRulesBody", optional(json!({ "rules": of(TEXT, rules), "for": of(TEXT_OR_NULL, time) }), &["rules"])),
+        (
+            "LimitRulesBody",
+            optional(
+                json!({
+                    "rules": of(TEXT_OR_NULL, rules),
+                    "shadow": of(FLAG_OR_NULL, shadow),
+                    "for": of(TEXT_OR_NULL, time),
+                }),
+                &["rules"],
+            ),
+        ),
     ]
+}
+
+/// The same object, which may have one more member.
+fn with_optional(mut object: Value, name: &str, member: Value) -> Value {
+    object["properties"][name] = member;
+    object
 }
 
 /// An object that has all these members, and no others.

@@ -65,8 +65,8 @@ pub(super) const REFUSED: &[Refused] = &[
     refused(Refuses, "[policy.a]\n‸limits = ['10 per 60s']", &["unknown argument `limits`; did you mean `rules`?"]),
     refused(
         Refuses,
-        "[policy.a]\nrules = ['10 per 60s']\n‸shadow = true",
-        &["`shadow` of a function is an argument of its attribute; in a file it is for requests, beside `match`"],
+        "[policy.a]\nrules = ['10 per 60s']\nshadow = ‸'yes'",
+        &["`shadow` must be `true` or `false`, like `shadow = true`"],
     ),
     refused(
         Refuses,

@@ -1,0 +1,77 @@
+//! Rules in shadow, which are tried out beside those that are enforced: each is a policy of its own, which denies nothing.
+//!
+//! All of them have the name and the rules of their policy, so that reports name the rule by its position there.
+
+use std::sync::Arc;
+
+use tallygate_rules::Rule;
+
+use super::registration::NO_REGISTRY;
+use super::rule_group::RuleGroup;
+use super::shared::Shared;
+use super::{Policy, PolicyInner, PolicySettings, Trial};
+
+impl Trial {
+    pub(super) fn new(
+        name: &str,
+        rules: &[Rule],
+        group: RuleGroup,
+        settings: PolicySettings,
+        replaced: &[Option<usize>],
+    ) -> Self {
+        let label = group.label.clone();
+        let settings = PolicySettings { warn_at: None, prefetch: None, shadow: None, ..settings };
+        let groups = Box::new([group]);
+        let inner =
+            PolicyInner::from_parts(name.to_owned().into(), rules.into(), None, groups, settings, replaced.into());
+        Self { policy: Policy::of_trial(inner), label }
+    }
+
+    /// Returns the same trial with rules that differ only in their numbers.
+    pub(super) fn with_rules(&self, rules: &[Rule]) -> Self {
+        Self { policy: Policy::of_trial(self.policy.with_rules(rules.into())), label: self.label.clone() }
+    }
+
+    /// Whether it is of the rule at that position.
+    pub(super) fn is_of(&self, position: usize) -> bool {
+        self.policy.groups().iter().any(|group| group.positions.contains(&position))
+    }
+}
+
+impl Policy {
+    fn of_trial(inner: PolicyInner) -> Self {
+        let policy = Self { inner: Shared::counted(PolicyInner { is_trial: true, ..inner }) };
+        policy.registration().set_done(NO_REGISTRY);
+        policy
+    }
+
+    /// The rules that are tried out beside those that are enforced.
+    #[inline]
+    pub(crate) fn trials(&self) -> &[Trial] {
+        &self.inner.trials
+    }
+
+    /// Whether it is that of a rule which is tried out.
+    #[inline]
+    pub(crate) fn is_trial(&self) -> bool {
+        self.inner.is_trial
+    }
+
+    /// The labels of the subjects of a call: one for each group, and then one for each rule that is tried out.
+    pub(crate) fn subject_labels(&self) -> impl Iterator<Item = Option<&Arc<str>>> {
+        let enforced = self.groups().iter().map(|group| group.label.as_ref());
+        enforced.chain(self.trials().iter().map(|trial| trial.label.as_ref()))
+    }
+
+    /// The label of each subject, and the index of its first place among those of a call.
+    pub(crate) fn first_places(&self) -> Vec<(usize, Option<&str>)> {
+        let mut places: Vec<(usize, Option<&str>)> = Vec::new();
+        for (index, label) in self.subject_labels().enumerate() {
+            let label = label.map(|label| &**label);
+            if places.iter().all(|(_, known)| *known != label) {
+                places.push((index, label));
+            }
+        }
+        places
+    }
+}

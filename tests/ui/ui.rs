@@ -23,7 +23,7 @@ const SHORT: [&str; 9] = [
 ];
 
 /// Errors of the attribute: at least one of each argument and of each stage of the pipeline.
-const FAMILIES: [&str; 36] = [
+const FAMILIES: [&str; 41] = [
     "allow_zero_cost_without_a_cost",
     "argument_repeated",
     "argument_without_name",

@@ -172,7 +172,7 @@ impl Check<'_> {
         let retry =
             Retry { room: AwaitedRoom::Limit, at_us: now_us, earliest_us: now_us, rule: None, cost: self.options.cost };
         Ok(match reported.as_ref().unwrap_or(decision) {
-            Decision::Allowed(_) => retry.by(deadline_us),
+            Decision::Allowed(_) => retry.by(now_us, deadline_us),
             Decision::Denied(denial) => denial.retry_after().and_then(|wait| {
                 let wait_us = micros::from_duration(wait);
                 let rule = denial.rule().map(|rule| rule.position());
@@ -181,7 +181,8 @@ impl Check<'_> {
                     Retry { room: AwaitedRoom::Lease, at_us, earliest_us: 0, rule, ..retry }
                         .freed_by(now_us, deadline_us)
                 } else {
-                    Retry { at_us, earliest_us: asked_us.saturating_add(wait_us), rule, ..retry }.by(deadline_us)
+                    Retry { at_us, earliest_us: asked_us.saturating_add(wait_us), rule, ..retry }
+                        .by(now_us, deadline_us)
                 }
             }),
         })
@@ -288,10 +289,10 @@ struct Retry {
 }
 
 impl Retry {
-    /// If there may be room by the deadline.
-    fn by(self, deadline_us: Option<u64>) -> Option<Self> {
+    /// If there may be room by the deadline, and that has not passed while the answer was on its way.
+    fn by(self, now_us: u64, deadline_us: Option<u64>) -> Option<Self> {
         let latest_us = deadline_us.unwrap_or(u64::MAX);
-        (self.earliest_us <= latest_us).then_some(Self { at_us: self.at_us.min(latest_us), ..self })
+        (self.earliest_us.max(now_us) <= latest_us).then_some(Self { at_us: self.at_us.min(latest_us), ..self })
     }
 
     /// When a lease is freed. The wait is no more than a bound, so only the deadline ends it.

@@ -39,7 +39,7 @@ fn check_time(scenario: &Scenario, plan: &CallPlan, took_us: u64, us: u64, call:
     let most_us = match plan.action {
         // It is no decision, and asks about one tally after the other.
         _ if plan.is_administration() => return Ok(()),
-        Action::Wait(within_us) => within_us + last_asked(policy) * deadline_us,
+        Action::Wait(within_us) => within_us + last_asked(policy) * (deadline_us + ROUNDING_US),
         _ => deadline_us,
     };
     if took_us <= most_us + ROUNDING_US {

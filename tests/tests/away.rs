@@ -91,7 +91,7 @@ async fn a_short_deadline_finds_a_silent_connection_too() {
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
     let limiter =
-        Limiter::builder().deadline(Duration::from_millis(20)).registry(false).connect_lazy(&proxy.url()).unwrap();
+        Limiter::builder().deadline(Duration::from_millis(20)).registry(false).connect_lazy(proxy.url()).unwrap();
     for _ in 0..3 {
         recovered(&limiter).await;
         proxy.swallow();
@@ -105,7 +105,7 @@ async fn an_outage_is_over_without_any_call_and_the_log_says_when_it_began_and_e
     let (log, _listening) = Log::listen();
     let said = |words: &str| log.lines().iter().filter(|line| line.contains(words)).count();
     let mut server = Server::start();
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     limited(&limiter).await.unwrap();
     for outage in 1..=2 {
         server.kill();

@@ -17,7 +17,7 @@ async fn a_process_that_chooses_no_provider_where_rustls_cannot_choose_can_conne
     let server = TlsServer::start(&authority, Clients::Anybody).await;
     assert!(catch_unwind(ClientConfig::builder).is_err(), "rustls cannot choose by itself");
     assert!(CryptoProvider::get_default().is_none());
-    let connected = patient().tls(Tls::new().ca(authority.pem())).connect(&server.url()).await;
+    let connected = patient().tls(Tls::new().ca(authority.pem())).connect(server.url()).await;
     assert!(connected.is_ok(), "{connected:?}");
     assert!(CryptoProvider::get_default().is_some());
 }

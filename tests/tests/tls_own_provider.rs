@@ -44,7 +44,7 @@ async fn a_process_keeps_the_provider_that_it_has_chosen() {
     let server = TlsServer::start(&authority, Clients::WithCertificate).await;
     let identity = authority.issue(&["tallygate"]);
     let tls = Tls::new().ca(authority.pem()).client_certificate(identity.certificate, identity.key);
-    let connected = patient().tls(tls).connect(&server.url()).await;
+    let connected = patient().tls(tls).connect(server.url()).await;
     assert!(connected.is_ok(), "{connected:?}");
     let used = [&CHOSEN.random, &CHOSEN.keys].map(|count| count.load(Ordering::Relaxed));
     assert!(used.iter().all(|count| *count > 0), "{used:?}");

@@ -169,7 +169,7 @@ fn build(builder: PolicyBuilder) -> Policy {
 
 async fn connect(server: &Server) -> Limiter {
     let builder = Limiter::builder().deadline(Duration::from_secs(30));
-    builder.connect(&server.url()).await.expect("the server answers")
+    builder.connect(server.url()).await.expect("the server answers")
 }
 
 /// Calls by many tasks for a while.

@@ -47,7 +47,7 @@ impl Bench {
     fn new(server: &Server) -> Self {
         let (runtime, policy) = (runtime(1), sliding("bench.remembered", &[(COUNT, HOUR)]));
         let builder = Limiter::builder().deadline(Duration::from_secs(30));
-        let limiter = runtime.block_on(builder.connect(&server.url())).expect("the server answers");
+        let limiter = runtime.block_on(builder.connect(server.url())).expect("the server answers");
         let subjects = subjects(|phone| Subject::of(phone));
         for subject in &subjects {
             let all = runtime.block_on(limiter.check(&policy, subject).cost(COUNT).into_future());

@@ -86,7 +86,7 @@ fn sentinel(primary: &str) -> Server {
 
 fn after_masters(runtime: &Runtime) -> f64 {
     let mut cluster = Cluster::with_replica();
-    let caller = TwoRules(runtime.block_on(Limiter::connect(&cluster.url())).expect("the cluster answers"));
+    let caller = TwoRules(runtime.block_on(Limiter::connect(cluster.url())).expect("the cluster answers"));
     let first = cluster.masters.remove(0);
     let is_there = |subject: &usize| {
         assert!(runtime.block_on(caller.call(*subject)));

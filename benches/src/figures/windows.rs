@@ -63,7 +63,7 @@ fn in_memory(runtime: &Runtime, policy: &Policy) -> Vec<Figure> {
 fn of_tallygate(runtime: &Runtime, server: &Server, policy: &Policy) -> Vec<Figure> {
     let ahead = policy.to_builder().prefetch(AHEAD).build().expect("a valid policy");
     let checker = async |policy: &Policy| {
-        let limiter = Limiter::connect(&server.url()).await.expect("the server answers");
+        let limiter = Limiter::connect(server.url()).await.expect("the server answers");
         Checker::new(limiter, policy)
     };
     let each = shared(runtime, server, "Tallygate", async || checker(policy).await);

@@ -159,7 +159,7 @@ impl Policies {
     ///
     /// let policy = "[policy.search]\nmatch = { path = '/search' }\nkey = '{@usr}'\nrules = ['60 per 1m']";
     /// assert_eq!(Policies::from_toml(policy)?.unlisted_values()[0].line(), 3);
-    /// let error = Policies::from_toml(&format!("values = ['user']\n{policy}")).unwrap_err();
+    /// let error = Policies::from_toml(format!("values = ['user']\n{policy}")).unwrap_err();
     /// assert!(error.to_string().ends_with("`{@usr}` is no value that `values` lists; did you mean `user`?"));
     /// # Ok::<(), tallygate::config::ConfigError>(())
     /// ```
@@ -300,7 +300,7 @@ mod tests {
             let policy = |number: usize| format!("[policy.p{number}]\nrules = ['1 per 1h']\n");
             (0..number).map(policy).collect::<Vec<_>>().concat()
         };
-        assert_eq!(Policies::from_toml(&policies(1_000)).unwrap().names().count(), 1_000);
+        assert_eq!(Policies::from_toml(policies(1_000)).unwrap().names().count(), 1_000);
         assert_eq!(
             mistakes(&policies(1_001)),
             ["line 1, column 2: there are 1001 policies, and 1000 are the most; write fewer"]
@@ -340,7 +340,7 @@ mod tests {
         };
         assert!(mistakes(&policy(0, 257))[0].contains("`path` has 257 texts, and 256 are the most"));
         let file = |policies: usize| (0..policies).map(|number| policy(number, 256)).collect::<Vec<_>>().concat();
-        assert_eq!(Policies::from_toml(&file(16)).unwrap().names().count(), 16);
+        assert_eq!(Policies::from_toml(file(16)).unwrap().names().count(), 16);
         assert!(mistakes(&file(17))[0].contains("there are more than 4096 paths"));
     }
 }

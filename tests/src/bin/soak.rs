@@ -64,7 +64,7 @@ async fn main() -> ExitCode {
     let round = Duration::from_secs_f64(minutes * 60.0 / f64::from(ROUNDS));
     let (mut server, gauges) = (Server::start(), Gauges::install());
     let builder = Limiter::builder().deadline(Duration::from_millis(50)).on_outage(OnOutage::Local).processes(4);
-    let limiters = [builder.max_subjects(MAX_SUBJECTS).connect_lazy(&server.url()).expect("a url"), embedded()];
+    let limiters = [builder.max_subjects(MAX_SUBJECTS).connect_lazy(server.url()).expect("a url"), embedded()];
     let tally = Arc::<Tally>::default();
     let mut all = Vec::new();
     for number in 1..=ROUNDS {

@@ -94,7 +94,7 @@ async fn calls_in_turn_are_never_denied_although_their_subjects_are_in_several_s
 #[test]
 fn calls_of_plain_functions_in_turn_are_never_denied() {
     let server = Server::start();
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     let policy = one_at_a_time();
     for _ in 0..CALLS {
         drop(blocking_permit(&limiter, &policy));
@@ -104,7 +104,7 @@ fn calls_of_plain_functions_in_turn_are_never_denied() {
 #[test]
 fn plain_and_async_functions_in_turn_are_never_denied_also_where_they_block_the_only_thread_of_a_runtime() {
     let server = Server::start();
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     let policy = one_at_a_time();
     runtime().block_on(async {
         for _ in 0..100 {
@@ -118,7 +118,7 @@ fn plain_and_async_functions_in_turn_are_never_denied_also_where_they_block_the_
 #[test]
 fn calls_of_two_runtimes_in_turn_are_never_denied_wherever_their_permits_are_dropped() {
     let server = Server::start();
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     // The first has the connection, and drives it while the second is used.
     let on_threads = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (policy, runtimes) = (one_at_a_time(), [on_threads(), on_threads()]);
@@ -136,7 +136,7 @@ fn calls_of_two_runtimes_in_turn_are_never_denied_wherever_their_permits_are_dro
 #[test]
 fn a_permit_that_outlives_its_runtime_is_given_back_when_it_is_dropped() {
     let server = Server::start();
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     let policy = one_at_a_time();
     let first = runtime();
     let held = first.block_on(permit(&limiter, &policy));
@@ -151,7 +151,7 @@ fn a_permit_that_outlives_its_runtime_is_given_back_when_it_is_dropped() {
 #[test]
 fn calls_of_two_limiters_of_one_process_in_turn_are_never_denied() {
     let (server, other) = (Server::start(), Server::start());
-    let connect = |server: &Server| patient().connect_lazy(&server.url()).unwrap();
+    let connect = |server: &Server| patient().connect_lazy(server.url()).unwrap();
     let (limiters, elsewhere) = ([connect(&server), connect(&server)], connect(&other));
     let policy = one_at_a_time();
     runtime().block_on(async {

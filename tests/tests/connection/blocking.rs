@@ -211,7 +211,7 @@ fn a_thread_of_the_limiter_that_is_kept_from_its_work_holds_up_no_call_for_long(
         warned.0.send(()).unwrap();
         _ = end_of_warning.lock().unwrap().recv();
     });
-    let limiter = builder.connect_lazy(&server.url()).unwrap();
+    let limiter = builder.connect_lazy(server.url()).unwrap();
     let rule = Rule::sliding_window(2, Duration::from_secs(60));
     let policy = Policy::builder("near").rule(rule).warn_at(0.5).build().unwrap();
     thread::scope(|scope| {
@@ -233,7 +233,7 @@ fn within_a_warning_on_the_thread_of_the_limiter_they_are_refused() {
     let builder = Limiter::builder().deadline(LONG).on_warning(move |_| {
         _ = sender.send(source(&once(&other, "s").unwrap_err()));
     });
-    let limiter = builder.connect_lazy(&server.url()).unwrap();
+    let limiter = builder.connect_lazy(server.url()).unwrap();
     let policy =
         Policy::builder("near").rule(Rule::sliding_window(2, Duration::from_secs(60))).warn_at(0.5).build().unwrap();
     assert!(limiter.check(&policy, &Subject::of("s")).blocking_decide().unwrap().is_allowed());

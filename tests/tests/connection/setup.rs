@@ -156,7 +156,7 @@ async fn a_server_with_a_renamed_command_is_refused_at_start_up() {
 #[tokio::test]
 async fn what_a_limiter_tries_to_be_ready_counts_nothing_and_is_removed() {
     let server = Server::start();
-    let limiter = Limiter::builder().registry(false).connect(&server.url()).await.unwrap();
+    let limiter = Limiter::builder().registry(false).connect(server.url()).await.unwrap();
     for _ in 0..5 {
         limiter.ping().await.unwrap();
     }
@@ -176,7 +176,7 @@ async fn an_error_that_quotes_what_was_sent_shows_neither_password_nor_subject()
     assert_says(&refused(&url).await, &["`url`"]);
 
     let server = Server::start_with(&["--rename-command", "EVALSHA", ""]);
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
     let error = limiter.check(&policy, &Subject::of(PHONE)).await.unwrap_err();
     assert_says(&error.to_string(), &["EVALSHA"]);
@@ -238,7 +238,7 @@ async fn limiters_of_different_prefixes_share_a_server_and_no_tally() {
     let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
     for prefix in ["shop", "bank"] {
         let builder = Limiter::builder().prefix(prefix).deadline(Duration::from_secs(30)).registry(false);
-        let limiter = builder.connect(&server.url()).await.unwrap();
+        let limiter = builder.connect(server.url()).await.unwrap();
         assert!(limiter.check(&policy, &Subject::of("s")).await.unwrap().is_allowed());
     }
     let mut keys: Vec<String> = server.ask("KEYS *");

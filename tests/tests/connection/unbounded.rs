@@ -55,7 +55,7 @@ async fn a_list_of_policies_without_an_end_is_not_read_for_ever() {
     for (part, most) in [("*0\r\n".to_owned(), 1_000), (format!("*2\r\n{entry}"), 1_000)] {
         let fake = fake().await;
         fake.reply_to("HSCAN", &format!("*2\r\n{}{part}", bulk("7")));
-        let limiter = patient().connect_lazy(&fake.url()).unwrap();
+        let limiter = patient().connect_lazy(fake.url()).unwrap();
         let refused = limiter.registered_policies().await.unwrap_err().to_string();
         assert!(refused.contains("has no end"), "{refused}");
         assert_eq!(fake.asked("HSCAN"), most);
@@ -63,7 +63,7 @@ async fn a_list_of_policies_without_an_end_is_not_read_for_ever() {
     let fake = fake().await;
     let large = [bulk("p"), bulk(&"x".repeat(1 << 20))].concat();
     fake.reply_to("HSCAN", &format!("*2\r\n{}*2\r\n{large}", bulk("7")));
-    let limiter = patient().connect_lazy(&fake.url()).unwrap();
+    let limiter = patient().connect_lazy(fake.url()).unwrap();
     let refused = limiter.registered_policies().await.unwrap_err().to_string();
     assert!(refused.contains("larger than what processes write"), "{refused}");
     assert!(fake.asked("HSCAN") < 20, "it stops at some MiB");
@@ -75,7 +75,7 @@ async fn a_walk_over_keys_ends_whatever_the_server_says() {
     // As many keys as there can be, and always one place to go on.
     fake.reply_to("DBSIZE", &format!(":{}\r\n", i64::MAX));
     fake.reply_to("SCAN", &format!("*2\r\n{}*1\r\n{}", bulk("7"), bulk("tallygate:p/w1h:s")));
-    let limiter = patient().connect_lazy(&fake.url()).unwrap();
+    let limiter = patient().connect_lazy(fake.url()).unwrap();
     let policy = policy();
     let mut tallies = limiter.tallies(&policy, None).unwrap();
     let mut subjects = 0;
@@ -95,7 +95,7 @@ async fn the_list_of_policies_is_written_although_the_search_in_it_has_no_end() 
     fake.admit();
     fake.reply_to("UNLINK", ":0\r\n");
     fake.reply_to("EVAL", &format!("*3\r\n{}:0\r\n:0\r\n", bulk("7")));
-    let limiter = patient().registry(true).connect_lazy(&fake.url()).unwrap();
+    let limiter = patient().registry(true).connect_lazy(fake.url()).unwrap();
     assert!(limiter.check(&policy(), &Subject::of("s")).await.unwrap().is_allowed());
     until_found("the search has stopped", async || fake.asked("EVAL") >= 1_000).await;
     // Whatever would follow is asked before this.
@@ -119,7 +119,7 @@ async fn a_map_of_a_cluster_that_is_larger_than_any_is_refused() {
     ] {
         let fake = fake().await;
         fake.reply_to("CLUSTER", &answer);
-        let limiter = patient().connect_lazy(&format!("redis+cluster://{}/", fake.address())).unwrap();
+        let limiter = patient().connect_lazy(format!("redis+cluster://{}/", fake.address())).unwrap();
         let error = fault(&limiter).await;
         assert!(error.to_string().contains("to `CLUSTER SLOTS` is none"), "{error}");
         assert_eq!(error.kind(), BackendErrorKind::Wrong);
@@ -162,11 +162,11 @@ async fn what_a_server_says_is_cut_and_controls_nothing() {
         let (log, _listening) = Log::listen();
         let fake = Fake::start().await;
         fake.answer_with(&line);
-        let limiter = patient().connect_lazy(&fake.url()).unwrap();
+        let limiter = patient().connect_lazy(fake.url()).unwrap();
         let error = fault(&limiter).await;
         assert!(error.to_string().contains(words), "{error}");
         fake.greet_with(&line);
-        let greeted = fault(&patient().connect_lazy(&fake.url()).unwrap()).await;
+        let greeted = fault(&patient().connect_lazy(fake.url()).unwrap()).await;
         for text in [texts(&error), texts(&greeted), log.lines()].concat() {
             assert!(text.len() <= MESSAGE && !text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text:?}");
         }

@@ -58,7 +58,7 @@ async fn redis_decides_when_tokios_clock_is_paused_after_connecting() {
     assert_works(&limiter).await;
     pause();
     assert_works(&limiter).await;
-    let lazy = patient().connect_lazy(&server.url()).unwrap();
+    let lazy = patient().connect_lazy(server.url()).unwrap();
     assert_works(&lazy).await;
 }
 
@@ -66,7 +66,7 @@ async fn redis_decides_when_tokios_clock_is_paused_after_connecting() {
 async fn a_thousand_calls_at_once_are_decided_while_tokios_clock_is_paused() {
     let server = Server::start();
     let paused = Instant::now();
-    let limiter = patient().connect_lazy(&format!("redis://localhost:{}/", server.port())).unwrap();
+    let limiter = patient().connect_lazy(format!("redis://localhost:{}/", server.port())).unwrap();
     let mut calls = JoinSet::new();
     for _ in 0..1_000 {
         let limiter = limiter.clone();

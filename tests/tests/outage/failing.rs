@@ -162,7 +162,7 @@ async fn a_connection_that_was_cut_is_replaced_at_once() {
     let _alone = alone().await;
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
-    let limiter = patient().connect_lazy(&proxy.url()).unwrap();
+    let limiter = patient().connect_lazy(proxy.url()).unwrap();
     limited(&limiter).await.unwrap();
     // Within what may be attempted in a second.
     for _ in 0..8 {
@@ -215,7 +215,7 @@ async fn a_server_that_was_demoted_is_replaced_by_the_new_primary() {
 #[test]
 fn a_connection_of_a_runtime_that_is_gone_is_replaced_on_the_next() {
     let server = Server::start();
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     // More than may be attempted in a second: a runtime that ends is no failure of the server.
     for builder in [Builder::new_multi_thread, Builder::new_current_thread].into_iter().cycle().take(25) {
         let runtime = builder().enable_all().build().unwrap();

@@ -56,7 +56,7 @@ async fn each_code_is_understood_over_the_same_connection() {
     let fake = Fake::start().await;
     let script = "Error running script (call to f_11631ba05bccc1029901576bbd2b147c272a1abc): @user_script:1: ";
     let in_script = |inner: &str| format!("ERR {script}{inner}");
-    let limiter = patient().connect_lazy(&fake.url()).unwrap();
+    let limiter = patient().connect_lazy(fake.url()).unwrap();
     for (line, kind, words) in [
         ("MOVED 7629 127.0.0.1:7000".to_owned(), Wrong, "MOVED 7629 127.0.0.1:7000; the server is a node of a cluster"),
         ("ASK 3300 127.0.0.1:7000".to_owned(), Wrong, "a node of a cluster"),
@@ -105,7 +105,7 @@ async fn a_server_that_is_no_primary_is_left_for_the_one_that_the_address_leads_
         ("UNBLOCKED force unblock from blocking operation, instance state changed", "UNBLOCKED force unblock"),
     ] {
         let fake = Fake::start().await;
-        let limiter = patient().connect_lazy(&fake.url()).unwrap();
+        let limiter = patient().connect_lazy(fake.url()).unwrap();
         fake.answer_with("LOADING for the moment");
         assert_fault(&limiter, Away, "LOADING").await;
         fake.answer_with(line);
@@ -136,7 +136,7 @@ async fn a_greeting_that_is_refused_is_understood() {
     ] {
         let fake = Fake::start().await;
         fake.greet_with(line);
-        let limiter = patient().connect_lazy(&fake.url()).unwrap();
+        let limiter = patient().connect_lazy(fake.url()).unwrap();
         assert_fault(&limiter, kind, words).await;
         // Known by now, so not asked for again.
         assert_fault(&limiter, kind, "redis at 127.0.0.1:").await;
@@ -146,7 +146,7 @@ async fn a_greeting_that_is_refused_is_understood() {
 #[tokio::test]
 async fn an_unknown_error_is_an_outage_once_a_call_was_decided() {
     let fake = Fake::start().await;
-    let limiter = patient().connect_lazy(&fake.url()).unwrap();
+    let limiter = patient().connect_lazy(fake.url()).unwrap();
     let local = policy().on_outage(OnOutage::Local).build().unwrap();
     let decided_by = async |policy: &Policy| {
         let decided = limiter.check(policy, &Subject::of("s")).await;
@@ -204,7 +204,7 @@ async fn what_is_no_answer_of_a_server_is_a_mistake() {
     for reply in ["+OK\r\n", ":7\r\n", "$3\r\nabc\r\n", "*0\r\n", "_\r\n", "HTTP/1.1 400 Bad Request\r\n\r\n"] {
         let fake = Fake::start().await;
         fake.answer_with("LOADING for the moment");
-        let limiter = patient().connect_lazy(&fake.url()).unwrap();
+        let limiter = patient().connect_lazy(fake.url()).unwrap();
         assert_fault(&limiter, Away, "LOADING").await;
         fake.reply_with(reply);
         assert_fault(&limiter, Wrong, "redis").await;

@@ -78,7 +78,7 @@ async fn room(limiter: &Limiter, policy: &Policy) -> u64 {
 /// A server and a limiter that uses it, for calls of any patience.
 fn with_server(on_outage: OnOutage) -> (Server, Limiter) {
     let server = Server::start();
-    let limiter = patient().on_outage(on_outage).connect_lazy(&server.url()).unwrap();
+    let limiter = patient().on_outage(on_outage).connect_lazy(server.url()).unwrap();
     (server, limiter)
 }
 

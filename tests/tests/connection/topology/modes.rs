@@ -113,5 +113,5 @@ async fn a_server_in_the_place_of_a_node_decides_nothing() {
 async fn a_proxy_that_says_nothing_of_itself_is_served() {
     let fake = Fake::start().await;
     fake.admit();
-    assert_decides(&patient().connect_lazy(&fake.url()).unwrap()).await;
+    assert_decides(&patient().connect_lazy(fake.url()).unwrap()).await;
 }

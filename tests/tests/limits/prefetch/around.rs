@@ -91,7 +91,7 @@ async fn after_lost_state_what_was_taken_comes_on_top_of_one_more_count() {
 #[test]
 fn a_runtime_that_ends_keeps_no_other_from_taking_calls_ahead() {
     let server = Server::start();
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     let policy = policy(Rule::sliding_window(COUNT, SECOND));
     let scripts = || server.calls("evalsha");
     let is_ahead = async || {

@@ -59,7 +59,7 @@ async fn every_code_in_the_program_of_the_server_is_understood() {
     let mut unknown = Vec::new();
     for line in errors {
         fake.answer_with(&line);
-        let limiter = patient().connect_lazy(&fake.url()).unwrap();
+        let limiter = patient().connect_lazy(fake.url()).unwrap();
         if kind(&limiter).await == BackendErrorKind::Unknown {
             unknown.push(line);
         }

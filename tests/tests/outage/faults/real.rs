@@ -114,7 +114,7 @@ async fn a_server_that_is_loading_is_away() {
     server.ask::<()>("SAVE");
     server.kill();
     server.restart();
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     let error = async {
         loop {
             // On a busy machine, even the greeting may be late.
@@ -138,7 +138,7 @@ async fn a_server_that_is_loading_is_away() {
 async fn a_server_with_too_many_clients_is_away() {
     let server = Server::start_with(&["--maxclients", "2"]);
     let _others = [server.connection(), server.connection()];
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     assert_fault(&limiter, Away, "max number of clients reached; raise `maxclients` of the server").await;
 }
 
@@ -179,16 +179,16 @@ async fn a_missing_permission_is_a_mistake_wherever_it_is_missing() {
 #[tokio::test]
 async fn a_login_that_is_missing_or_wrong_is_a_mistake() {
     let server = Server::start_with(&["--requirepass", "right"]);
-    let limiter = patient().connect_lazy(&server.url()).unwrap();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
     assert_fault(&limiter, Wrong, "NOAUTH").await;
-    let limiter = patient().connect_lazy(&format!("redis://:wrong@127.0.0.1:{}/", server.port())).unwrap();
+    let limiter = patient().connect_lazy(format!("redis://:wrong@127.0.0.1:{}/", server.port())).unwrap();
     assert_fault(&limiter, Wrong, "check user and password in the url").await;
 }
 
 #[tokio::test]
 async fn a_database_that_does_not_exist_is_a_mistake() {
     let server = Server::start();
-    let limiter = patient().connect_lazy(&format!("{}99", server.url())).unwrap();
+    let limiter = patient().connect_lazy(format!("{}99", server.url())).unwrap();
     assert_fault(&limiter, Wrong, "check the database in the url").await;
 }
 
@@ -202,10 +202,10 @@ async fn a_server_without_scripts_is_a_mistake_on_valkey_9_1() {
 #[tokio::test]
 async fn a_cluster_without_all_slots_is_away() {
     let node = Server::start_node(&[]);
-    let limiter = patient().connect_lazy(&Cluster::url_of([node.port()])).unwrap();
+    let limiter = patient().connect_lazy(Cluster::url_of([node.port()])).unwrap();
     assert_fault(&limiter, Away, "knows of no slot").await;
     let slots: Vec<_> = (0..SLOTS - 1).map(|slot| slot.to_string()).collect();
     node.ask::<()>(&format!("CLUSTER ADDSLOTS {}", slots.join(" ")));
-    let limiter = patient().connect_lazy(&Cluster::url_of([node.port()])).unwrap();
+    let limiter = patient().connect_lazy(Cluster::url_of([node.port()])).unwrap();
     assert_fault(&limiter, Away, "CLUSTERDOWN").await;
 }

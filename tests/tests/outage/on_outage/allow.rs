@@ -67,7 +67,7 @@ async fn a_mistake_that_is_found_when_connecting_admits_nothing_however_often_it
     let fake = Fake::start().await;
     fake.greet_with("WRONGPASS invalid username-password pair or user is disabled.");
     for on_outage in [OnOutage::Allow, OnOutage::Local] {
-        let limiter = patient().on_outage(on_outage).connect_lazy(&fake.url()).unwrap();
+        let limiter = patient().on_outage(on_outage).connect_lazy(fake.url()).unwrap();
         for _ in 0..100 {
             let error = limiter.check(&policy(hourly(1)), subject()).await.unwrap_err();
             assert_eq!(error.kind(), BackendErrorKind::Wrong);

@@ -70,7 +70,7 @@ async fn a_policy_has_a_deadline_of_its_own() {
     }
     let fake = Fake::start().await;
     // Half a minute.
-    let limiter = patient().connect_lazy(&fake.url()).unwrap();
+    let limiter = patient().connect_lazy(fake.url()).unwrap();
     let begun = Instant::now();
     assert_eq!(limited(&limiter).await.unwrap_err().kind(), RejectionKind::Unavailable);
     let impatient = builder(hourly(1)).deadline(Duration::from_millis(30)).build().unwrap();

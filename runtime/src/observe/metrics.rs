@@ -25,6 +25,9 @@ const LOST_POLICIES: &str = "tallygate_lost_policies_total";
 const WAITING_CALLS: &str = "tallygate_waiting_calls";
 const WAITS_REFUSED: &str = "tallygate_waits_refused_total";
 
+/// The reasons for which the wait queues refuse a caller.
+const REASONS: [&str; 2] = ["full", "late"];
+
 static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
 /// All tallies in this process, over all limiters.
@@ -107,7 +110,13 @@ impl PolicyMetrics {
 
     /// Adds a caller that waits for admission, until what is returned is dropped.
     pub(super) fn waiting(&self, policy: &str) -> WaitingCall {
-        let key = self.waiting_calls.get_or_init(|| key_of_policy(WAITING_CALLS, policy));
+        let key = self.waiting_calls.get_or_init(|| {
+            // From 0 on, so that a rate shows the first.
+            for reason in REASONS {
+                add_refused_waits(policy, reason, 0);
+            }
+            key_of_policy(WAITING_CALLS, policy)
+        });
         let gauge = with_recorder(|recorder| recorder.register_gauge(key, &METADATA));
         gauge.increment(1.0);
         WaitingCall(gauge)
@@ -171,8 +180,13 @@ impl Labels<'_> {
 
 /// Counts a caller that is denied at once although it may wait.
 pub(super) fn count_refused_wait(policy: &str, reason: &'static str) {
+    add_refused_waits(policy, reason, 1);
+}
+
+fn add_refused_waits(policy: &str, reason: &'static str, number: u64) {
     describe();
-    count(&Key::from_parts(WAITS_REFUSED, vec![label("policy", policy), label("reason", reason)]));
+    let key = Key::from_parts(WAITS_REFUSED, vec![label("policy", policy), label("reason", reason)]);
+    with_recorder(|recorder| recorder.register_counter(&key, &METADATA)).increment(number);
 }
 
 /// Counts a subject that has come near the limit of this rule.

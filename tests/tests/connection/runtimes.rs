@@ -100,7 +100,7 @@ fn what_a_runtime_gives_back_as_it_ends_is_given_back() {
     let check = || limiter.check(&policy, &subject);
     for (runtime, left) in [(current_thread(), 93), (multi_thread(), 86)] {
         let (limiter, policy, subject) = (limiter.clone(), policy.clone(), subject.clone());
-        let admitted = runtime.block_on(async move {
+        runtime.block_on(async move {
             let permit = limiter.check(&policy, &subject).cost(50).refundable().await.unwrap().into_result();
             let mut metered = permit.unwrap().metered().unwrap();
             metered.add(7);
@@ -109,7 +109,7 @@ fn what_a_runtime_gives_back_as_it_ends_is_given_back() {
                 pending::<()>().await;
             });
         });
-        drop((admitted, runtime));
+        drop(runtime);
         let remaining = || check().peek().report().blocking_decide().unwrap().report()[0].remaining();
         wait_until("it is settled", || remaining() == left);
     }

@@ -279,7 +279,7 @@ async fn a_proxy_of_a_cluster_that_looks_like_one_server_is_asked_slot_by_slot_a
             let calls = subjects.iter().map(|subject| limiter.check(&policy, subject).into_future());
             assert!(join_all(calls).await.iter().all(Result::is_ok));
         }
-        let stored = (0..100).map(|subject| Subject::of(subject));
+        let stored = (0..100).map(Subject::of);
         for subject in stored {
             let decision = limiter.check(&policy, &subject).peek().report().await.unwrap();
             assert_eq!(decision.report()[0].remaining(), 0, "each call is counted once");

@@ -159,7 +159,7 @@ async fn what_a_server_says_is_cut_and_controls_nothing() {
         (format!("OOM {long}"), "raise its `maxmemory`"),
         (format!("MOVED 1 {long}:7000"), "MOVED 1 x"),
     ] {
-        let (log, _listening) = Log::listen();
+        let (lines, _listening) = Log::listen();
         let fake = Fake::start().await;
         fake.answer_with(&line);
         let limiter = patient().connect_lazy(fake.url()).unwrap();
@@ -167,7 +167,7 @@ async fn what_a_server_says_is_cut_and_controls_nothing() {
         assert!(error.to_string().contains(words), "{error}");
         fake.greet_with(&line);
         let greeted = fault(&patient().connect_lazy(fake.url()).unwrap()).await;
-        for text in [texts(&error), texts(&greeted), log.lines()].concat() {
+        for text in [texts(&error), texts(&greeted), lines.lines()].concat() {
             assert!(text.len() <= MESSAGE && !text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text:?}");
         }
     }

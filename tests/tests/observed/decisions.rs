@@ -174,6 +174,8 @@ async fn decisions_their_time_and_tallies_are_counted() {
                 // Of other tests, too.
                 assert!(labels.is_empty() && tallies.0 >= 4.0, "{tallies}");
             }
+            ("tallygate_waiting_calls", DebugValue::Gauge(waiting)) => assert!(waiting.0.abs() < 0.5, "{waiting}"),
+            ("tallygate_waits_refused_total", DebugValue::Counter(refused)) => assert_eq!(refused, 0),
             (other, value) => panic!("{other}: {value:?}"),
         }
     }

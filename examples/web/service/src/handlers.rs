@@ -109,12 +109,14 @@ async fn suggest() -> impl IntoResponse {
 /// The longest import, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Imports contacts while they are uploaded, however long that takes. Each user has one import running at a time.
+/// Imports contacts while they are uploaded, however long that takes. Each user has one import running at a time;
+/// another one waits for two seconds.
 #[utoipa::path(post, path = "/contacts", request_body = str, responses((status = 200, body = str), ImportLimits))]
 #[rate_limit(
     name = "import",
     key = "{user.name}",
     concurrency(limit = 1, lease = "30s", message = "wait until your other import is over"),
+    wait = "2s",
     openapi = ImportLimits
 )]
 async fn import(user: User, contacts: Body) -> Result<String> {

@@ -91,7 +91,7 @@ async fn in_memory_a_mistaken_or_missing_file_leaves_the_last_good_one_in_force_
 }
 
 /// Two policies of one call per hour, and a limiter that watches a file with two calls for each.
-async fn start_two(names: [&'static str; 2], end: &str) -> (TempDir, [Policy; 2], Limiter, FileWatch, String) {
+fn start_two(names: [&'static str; 2], end: &str) -> (TempDir, [Policy; 2], Limiter, FileWatch, String) {
     let folder = tempfile::tempdir().unwrap();
     let policies = names.map(|name| Policy::builder(name).rule(hourly(1)).build().unwrap());
     let text = names.map(|name| file(name, "'2 per 1h'") + "\n").concat() + end;
@@ -144,7 +144,7 @@ async fn in_memory_a_file_may_say_that_it_is_empty() {
 
 #[tokio::test(start_paused = true)]
 async fn in_memory_a_file_that_is_cut_anywhere_is_not_applied() {
-    let (folder, policies, limiter, mut watch, text) = start_two(["watched.cut", "watched.off"], "").await;
+    let (folder, policies, limiter, mut watch, text) = start_two(["watched.cut", "watched.off"], "");
     let path = folder.path().join("limits.toml");
     for length in 0..text.trim_end().len() {
         fs::write(&path, &text[..length]).unwrap();
@@ -161,7 +161,7 @@ async fn in_memory_a_file_that_is_cut_anywhere_is_not_applied() {
 async fn in_memory_a_policy_that_leaves_the_file_is_in_force_until_that_is_confirmed_and_is_named() {
     let (log, _listening) = Log::listen();
     let names = ["watched.stays", "watched.leaves"];
-    let (folder, [_, leaves], limiter, mut watch, _) = start_two(names, "").await;
+    let (folder, [_, leaves], limiter, mut watch, _) = start_two(names, "");
     fs::write(folder.path().join("limits.toml"), file(names[0], "'2 per 1h'")).unwrap();
     let error = watch.changed().await.unwrap().unwrap_err().to_string();
     let held = "it no longer has the policy `watched.leaves`; if it was not cut, it is applied once it has been so for 10 \
@@ -181,7 +181,7 @@ async fn in_memory_a_policy_that_leaves_the_file_is_in_force_until_that_is_confi
 #[tokio::test(start_paused = true)]
 async fn in_memory_a_file_that_has_its_end_is_applied_at_once_and_refused_without_it() {
     let names = ["watched.whole", "watched.second"];
-    let (folder, [_, second], limiter, mut watch, text) = start_two(names, "[end]\n").await;
+    let (folder, [_, second], limiter, mut watch, text) = start_two(names, "[end]\n");
     let path = folder.path().join("limits.toml");
     fs::write(&path, text.replace("[end]\n", "")).unwrap();
     let error = watch.changed().await.unwrap().unwrap_err().to_string();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::Connection;
 use tallygate::{BackendError, Limiter, Policy, Rule, Subject};
 use tallygate_harness::clocked::START_US;
-use tallygate_harness::server::{Server, ask, connected, patient};
+use tallygate_harness::server::{Server, ask, patient, refused};
 use tallygate_harness::stored::calls;
 use tallygate_lua::{
     ADMITTED, DECIDE, DUPLICATE, ENTRY_BYTES, INTEGER_BYTES, NEVER, PROTOCOL, REPLY_FIELDS, SLIDING_WINDOW, UNREADABLE,
@@ -82,7 +82,9 @@ async fn a_user_who_may_not_write_is_not_admitted() {
     let mut connection = server.connection();
     let _: () = ask(&mut connection, "ACL SETUSER reader on >pass ~* +@all -append -set");
     let url = format!("redis://reader:pass@127.0.0.1:{}/", server.port());
-    let limiter = connected(&patient(), &url).await;
+    let refused = refused(&patient(), &url).await;
+    assert!(refused.to_string().contains("permissions"), "{refused}");
+    let limiter = patient().connect_lazy(&url).unwrap();
     assert!(call(&limiter, &policy([(1, 60)])).await.is_err());
     assert_eq!(ask::<u64>(&mut connection, "DBSIZE"), 0);
 }

@@ -61,9 +61,9 @@ async fn play(traffic: &Traffic, redis: &mut Redis, pace: &Pace) {
             ticks.tick().await;
             tick = tick.wrapping_add(1);
             everyday(traffic, tick).await;
-            // Imports take longer while clients ask again and again.
-            uploads.push_back(traffic.import(tick % 240, &format!("user{}", tick % 32)).await);
-            let running = if part == Part::Flood { 12 } else { 4 };
+            // Imports take longer while clients ask again and again, and some users begin another one, which waits.
+            let (running, users) = if part == Part::Flood { (12, 8) } else { (4, 32) };
+            uploads.push_back(traffic.import(tick % 240, &format!("user{}", tick % users)).await);
             for upload in uploads.drain(..uploads.len().saturating_sub(running)) {
                 upload.finish().await;
             }

@@ -112,6 +112,9 @@ pub(super) fn content(written: WrittenOverride) -> Result<OverrideContent, Strin
 
 fn replacement(rules: Vec<(Option<RuleId>, Rule)>) -> Result<Replacement, String> {
     let number = rules.len();
+    if number > MAX_RULES {
+        return Err(format!("it has {number} rules, and {MAX_RULES} are the most"));
+    }
     let mut all = Vec::new();
     let mut single = Vec::new();
     for (id, rule) in rules {
@@ -157,13 +160,8 @@ fn read_entries(text: &str) -> Result<WrittenOverride, String> {
     if text.len() > OVERRIDE_BYTES {
         return Err(format!("it has more than {OVERRIDE_BYTES} bytes"));
     }
-    let entries = split_unquoted(text, &[',', '·']);
-    // One more, as one may say whether the policy is in shadow.
-    if entries.len() > MAX_RULES + 1 {
-        return Err(format!("it has {} rules, and {MAX_RULES} are the most", entries.len()));
-    }
     let mut written = WrittenOverride::default();
-    for entry in entries {
+    for entry in split_unquoted(text, &[',', '·']) {
         let shadow = match entry.trim() {
             SHADOW => true,
             ENFORCED => false,
@@ -326,6 +324,17 @@ mod tests {
     #[test]
     fn all_rules_or_none_say_which_rule_they_replace() {
         assert!(mistake("daily = 1 per 1h, 5 per 1d").contains("say it of each"));
+    }
+
+    #[test]
+    fn there_are_no_more_rules_than_in_a_policy_whatever_is_said_beside_them() {
+        let rules = |number| (0..number).map(|at| format!("{at} = 7 per 1h")).collect::<Vec<_>>().join(", ");
+        for beside in ["", ", shadow", ", enforced"] {
+            assert!(read(&format!("{}{beside}", rules(MAX_RULES))).is_ok());
+            for rules in [rules(MAX_RULES + 1), vec!["7 per 1h"; MAX_RULES + 1].join(", ")] {
+                assert_eq!(mistake(&format!("{rules}{beside}")), "it has 33 rules, and 32 are the most");
+            }
+        }
     }
 
     #[test]

@@ -105,6 +105,7 @@ pub(crate) struct Stored {
 }
 
 /// A rule that is tried out.
+#[derive(Clone)]
 pub(crate) struct Trial {
     /// The policy of this rule alone.
     pub(crate) policy: Policy,

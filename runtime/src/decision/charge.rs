@@ -133,6 +133,13 @@ impl RefundTicket {
         recounted
     }
 
+    /// What recounts the rules alone that are tried out on the subject of that label, or on the main one.
+    pub(super) fn of_trials(mut self, label: Option<&str>) -> Self {
+        self.trials
+            .retain(|trial| trial.charge.call.policy.groups().iter().any(|group| group.label.as_deref() == label));
+        Self { refunder: Arc::new(Uncounted), ..self }
+    }
+
     /// Takes what is tried out on the subjects that are recounted.
     fn take_trials(&mut self, recount: Recount) -> Vec<(Self, Recount)> {
         let label = |policy: &Policy, group: usize| policy.groups().get(group).and_then(|group| group.label.clone());

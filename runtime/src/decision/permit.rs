@@ -131,7 +131,8 @@ impl Permit {
     /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) set, and leaves the others.
     ///
     /// In the attribute, `refund_key = "…"` does this, and so does `prevent_duplicate(release_if = …)`: a failed submission may be
-    /// repeated at once, and its other limits still count it. Else it is as [`refund`](Self::refund).
+    /// repeated at once, and its other limits still count it. Else it is as [`refund`](Self::refund). Where all rules of that
+    /// label are in shadow, these are refunded, and the answer is `false`.
     ///
     /// # Errors
     ///
@@ -190,14 +191,17 @@ impl Permit {
         let policy = &ticket.charge.call.policy;
         let counting = policy.groups().iter().take(policy.counting_groups());
         let group = { counting }.position(|group| group.label.as_deref() == label);
-        let part = group.ok_or_else(|| {
-            let policy = policy.name();
-            let subject = label.map_or("the main subject".to_owned(), |label| format!("`{label}`"));
-            BackendError::misuse(format!(
-                "policy `{policy}` has no rule on {subject}; `refund` refunds all of its rules"
-            ))
-        })?;
-        Ok((*ticket, Recount { part: Some(part), ..Recount::REFUND }))
+        if group.is_some() {
+            return Ok((*ticket, Recount { part: group, ..Recount::REFUND }));
+        }
+        if policy.tries_calls_of(label) {
+            return Ok((ticket.of_trials(label), Recount::REFUND));
+        }
+        let policy = policy.name();
+        let subject = label.map_or("the main subject".to_owned(), |label| format!("`{label}`"));
+        Err(BackendError::misuse(format!(
+            "policy `{policy}` has no rule on {subject}; `refund` refunds all of its rules"
+        )))
     }
 
     pub(super) fn into_ticket(self) -> Result<Box<RefundTicket>, BackendError> {

@@ -32,13 +32,13 @@ impl Policy {
     #[cold]
     fn as_stored(&self, ahead: Duration) -> Stored {
         let groups: Box<[RuleGroup]> = self.groups().iter().map(|group| group.ahead(self.name(), ahead)).collect();
-        let PolicyInner { name, rules, ban, settings, replaced, .. } = &*self.inner;
+        let PolicyInner { name, rules, ban, settings, replaced, trials, .. } = &*self.inner;
         let is_taken = |group: &RuleGroup| group.rules.iter().all(|rule| is_taken_ahead(rule, ahead));
         let may_take = !self.inner.settings.takes_nothing_ahead;
         let taken = self.groups().iter().map(|group| may_take && is_taken(group));
         let taken = taken.collect();
         let inner = PolicyInner::from_parts(name.clone(), rules.clone(), *ban, groups, *settings, replaced.clone());
-        let policy = Self { inner: self.inner.share_alike(inner) };
+        let policy = Self { inner: self.inner.share_alike(PolicyInner { trials: trials.clone(), ..inner }) };
         Stored { policy, ahead: Ahead::new(ahead), taken, rests: Mutex::default() }
     }
 

@@ -51,6 +51,12 @@ impl Policy {
         &self.inner.trials
     }
 
+    /// Whether a rule that is tried out counts the calls of that subject.
+    pub(crate) fn tries_calls_of(&self, label: Option<&str>) -> bool {
+        let mut trials = self.trials().iter().filter(|trial| trial.label.as_deref() == label);
+        trials.any(|trial| trial.policy.counting_groups() > 0)
+    }
+
     /// Whether it is that of a rule which is tried out.
     #[inline]
     pub(crate) fn is_trial(&self) -> bool {

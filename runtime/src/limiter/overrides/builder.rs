@@ -191,7 +191,8 @@ impl OverrideBuilder<'_> {
     /// Stores the override although this process does not know the policy, the subject's label or a rule.
     ///
     /// A process that knows policies refuses names that none of them has, as they are probably misspelt. A process that
-    /// knows no policy at all, like an operator's tool, refuses none.
+    /// knows no policy at all, like an operator's tool, refuses none. Of several policies of one name, it asks the one that
+    /// was built last.
     pub fn allow_unknown(mut self) -> Self {
         self.unknown = Unknown::Allow;
         self

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Limiter, Permit, Policy, Rule, Subject};
+use tallygate::{Limiter, Permit, Policy, Rule, RuleStatus, Subject};
 use tallygate_harness::log::Log;
 
 use super::{HOUR, every_backend, hourly, room, subject};
@@ -11,6 +11,7 @@ every_backend!(
     each_rule_in_shadow_is_reported_by_itself_and_denies_nothing,
     rules_in_shadow_count_only_what_the_others_admit,
     a_refund_and_a_settlement_are_those_of_rules_in_shadow_too,
+    a_refund_on_a_subject_that_only_rules_in_shadow_count_changes_no_answer,
     a_reset_forgets_what_rules_in_shadow_have_counted,
     an_override_puts_one_rule_in_shadow_and_back,
     a_rule_in_shadow_counts_a_subject_of_its_own,
@@ -25,7 +26,7 @@ async fn call(limiter: &Limiter, policy: &Policy, cost: u64) -> (Option<Permit>,
     let decision = limiter.check(policy, &subject()).cost(cost).refundable().await.unwrap();
     let permit = decision.into_result().ok();
     let lines = log.lines().into_iter();
-    let tried = lines.filter(|line| line.contains("denied in shadow") && line.contains("over.ride"));
+    let tried = lines.filter(|line| line.contains("denied in shadow") && line.contains(policy.name()));
     let rule = |line: String| line.split("rule=").nth(1)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
     (permit, tried.filter_map(rule).collect())
 }
@@ -68,6 +69,29 @@ async fn a_refund_and_a_settlement_are_those_of_rules_in_shadow_too(limiter: Lim
     assert_eq!(call(&limiter, &policy, 1).await.1, [1]);
 }
 
+async fn a_refund_on_a_subject_that_only_rules_in_shadow_count_changes_no_answer(limiter: Limiter) {
+    let builder = Policy::builder("over.refunded").rule(hourly(4)).rule_on("network", hourly(1).named("network"));
+    let (policy, user, network) = (builder.build().unwrap(), subject(), Subject::of("network"));
+    let call = || async {
+        let check = limiter.check(&policy, &user).subject("network", &network);
+        check.refundable().await.unwrap().into_result().unwrap()
+    };
+    assert!(call().await.refund_on("network").await.unwrap());
+    limiter.override_policy("over.refunded").text("network = 1 per fixed 1h shadow").set().await.unwrap();
+    let (log, _listening) = Log::listen();
+    let (counted, denied) = (call().await, call().await);
+    let tried = || log.lines().iter().filter(|line| line.contains("denied in shadow")).count();
+    assert!(!denied.refund_on("network").await.unwrap(), "it was not counted");
+    assert!(!counted.refund_on("network").await.unwrap(), "no answer depends on rules in shadow");
+    assert_eq!(tried(), 1);
+    let again = call().await;
+    assert_eq!(tried(), 1, "it was refunded all the same");
+    let unknown = again.refund_on("networks").await.unwrap_err().to_string();
+    assert!(unknown.contains("has no rule on `networks`"), "{unknown}");
+    let peeked = limiter.peek(&policy, &user).subject("network", &network).await.unwrap();
+    assert_eq!(peeked.report().iter().map(RuleStatus::remaining).collect::<Vec<_>>(), [0], "the other rule counts on");
+}
+
 async fn a_reset_forgets_what_rules_in_shadow_have_counted(limiter: Limiter) {
     let policy = trying([hourly(1).shadow()]);
     for _ in 0..2 {
@@ -78,15 +102,13 @@ async fn a_reset_forgets_what_rules_in_shadow_have_counted(limiter: Limiter) {
 }
 
 async fn an_override_puts_one_rule_in_shadow_and_back(limiter: Limiter) {
-    let policy = Policy::builder("over.ride").rule(hourly(4)).rule(Rule::fixed_window(1, HOUR).named("burst"));
+    let policy = Policy::builder("over.burst").rule(hourly(4)).rule(Rule::fixed_window(1, HOUR).named("burst"));
     let policy = policy.build().unwrap();
     assert!(tried(&limiter, &policy).await.0 && !tried(&limiter, &policy).await.0);
-    // Another test may have built the last policy of that name.
-    let set = limiter.override_policy("over.ride").text("burst = 1 per fixed 1h shadow").allow_unknown().set();
-    set.await.unwrap();
+    limiter.override_policy("over.burst").text("burst = 1 per fixed 1h shadow").set().await.unwrap();
     assert_eq!(tried(&limiter, &policy).await, (true, vec![]), "it is counted anew");
     assert_eq!(tried(&limiter, &policy).await, (true, vec![1]));
-    limiter.override_policy("over.ride").clear().await.unwrap();
+    limiter.override_policy("over.burst").clear().await.unwrap();
     assert!(!tried(&limiter, &policy).await.0);
 }
 

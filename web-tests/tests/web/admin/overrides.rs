@@ -31,6 +31,30 @@ async fn an_override_without_values_is_for_the_whole_policy() {
 }
 
 #[tokio::test]
+async fn an_override_puts_a_policy_in_shadow_with_its_rules_or_with_others() {
+    let policy = codes("admin.tried");
+    for service in Service::all().await {
+        service.calls(&policy, "138", 3).await;
+        let path = path_of(&policy, "/override");
+        let set = service.done(Method::PUT, &path, r#"{"shadow":true,"for":"2h"}"#).await;
+        assert_eq!((&set["set"]["shadow"], &set["set"]["rules"]), (&json!(true), &json!([])), "{set}");
+        assert!(service.call(&policy, "138").await && service.call(&policy, "138").await);
+        let enforced = service.done(Method::PUT, &path, r#"{"shadow":false}"#).await;
+        assert_eq!((&enforced["replaced"]["shadow"], &enforced["set"]["shadow"]), (&json!(true), &json!(false)));
+        assert!(!service.call(&policy, "138").await);
+        let both = service.done(Method::PUT, &path, r#"{"rules":"0 per 1h","shadow":true}"#).await;
+        assert_eq!(both["set"]["rules"], json!([{ "replaces": null, "rule": "0 per 1h" }]));
+        assert!(service.call(&policy, "138").await, "a closed limit in shadow");
+        let one = service.mistake(Method::PUT, &path_of(&policy, "/override?phone=138"), r#"{"shadow":true}"#).await;
+        assert!(one.0 == 422 && one.1.contains("hold for a whole policy"), "{one:?}");
+        let mistaken = service.mistake(Method::PUT, &path, r#"{"shadow":"yes"}"#).await;
+        assert_eq!(mistaken, (422, "`shadow` must be `true` or `false`".to_owned()));
+        assert_eq!(service.done(Method::DELETE, &path, "").await["cleared"], both["set"]);
+        assert!(!service.call(&policy, "138").await);
+    }
+}
+
+#[tokio::test]
 async fn an_override_with_values_is_for_that_subject_alone() {
     let policy = codes("admin.raised");
     for service in Service::all().await {

@@ -2,20 +2,27 @@
 
 use std::collections::BTreeMap;
 
+use tallygate::DecidedBy;
+
 use super::keys::{Tally, tally};
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event};
-use crate::workload::{Action, CallPlan, Scenario};
+use crate::workload::{Action, CallPlan, PolicyPlan, Scenario};
 
 const WOKEN: &str = "a call that waits is woken by room that its process makes";
 
+/// How long a caller may take until it sleeps.
+const BEGIN_US: u64 = 1_000_000;
+
 /// How long a caller that was woken may take to ask: less than until it looks by itself.
-const ROOM_US: u64 = 1_000_000;
+const ROOM_US: u64 = 250_000;
 
 /// What is known so far.
 #[derive(Default)]
 struct Waits<'h> {
     begun: BTreeMap<usize, (&'h CallPlan, u64)>,
+    /// The calls that are to be refunded or settled.
+    admitted: BTreeMap<usize, &'h CallPlan>,
     /// When a server was last asked about a tally.
     asked: BTreeMap<Tally, u64>,
     /// The callers that were to be woken: since when a server is to be asked, and by when.
@@ -36,7 +43,8 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                 waits.asked.extend(tallies.map(|tally| (tally, entry.us)));
             }
             Event::Answered { call, answer, .. } => waits.answer(scenario, *call, *answer, entry.us),
-            Event::Dropped { call } => waits.forget(*call),
+            Event::Ended { call } => waits.end(scenario, *call, entry.us),
+            Event::Dropped { call } => _ = waits.forget(*call),
             Event::Killed { .. } => waits = Waits::default(),
             _ => {}
         }
@@ -44,27 +52,45 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     Ok(())
 }
 
-impl Waits<'_> {
-    fn forget(&mut self, call: usize) {
-        self.begun.remove(&call);
+impl<'h> Waits<'h> {
+    fn forget(&mut self, call: usize) -> Option<(&'h CallPlan, u64)> {
         self.woken.remove(&call);
+        self.begun.remove(&call)
     }
 
     fn answer(&mut self, scenario: &Scenario, call: usize, answer: Answer, us: u64) {
-        let ended = self.begun.remove(&call);
-        self.woken.remove(&call);
-        let Some((reset, reset_us)) = ended.filter(|(plan, _)| plan.action == Action::Reset) else { return };
+        let Some((plan, began_us)) = self.forget(call) else { return };
+        match answer {
+            Answer::Done if plan.action == Action::Reset => self.wake(scenario, plan, began_us, us),
+            Answer::Admitted(DecidedBy::Backend) if gives_back(plan) => _ = self.admitted.insert(call, plan),
+            _ => {}
+        }
+    }
+
+    /// By now, the call is refunded or settled.
+    fn end(&mut self, scenario: &Scenario, call: usize, us: u64) {
+        // A ban goes on, and what was taken ahead is given out without asking.
+        let asks = |policy: &PolicyPlan| policy.ban.is_none() && policy.prefetch_us.is_none();
+        if let Some(plan) = self.admitted.remove(&call)
+            && scenario.policies.get(plan.policy).is_some_and(asks)
+        {
+            self.wake(scenario, plan, us, us);
+        }
+    }
+
+    /// A call has made room from a time on, and is done.
+    fn wake(&mut self, scenario: &Scenario, by: &CallPlan, since_us: u64, us: u64) {
         // A limit that is closed denies without asking.
-        let is_closed = |call: &CallPlan| call.policy == reset.policy && matches!(call.action, Action::Close(_));
-        if answer != Answer::Done || scenario.calls.iter().any(is_closed) {
+        let is_closed = |call: &CallPlan| call.policy == by.policy && matches!(call.action, Action::Close(_));
+        if scenario.calls.iter().any(is_closed) {
             return;
         }
-        let is_woken = |(plan, began_us): (&CallPlan, u64)| {
-            let is_of_it = (plan.process, plan.policy, plan.subject) == (reset.process, reset.policy, reset.subject);
-            is_of_it && matches!(plan.action, Action::Wait(_)) && began_us + ROOM_US < reset_us
-        };
-        let woken = self.begun.iter().filter(|(_, begun)| is_woken(**begun));
-        self.woken.extend(woken.map(|(call, _)| (*call, (reset_us, us + ROOM_US))));
+        for (call, (plan, began_us)) in &self.begun {
+            let is_of_it = (plan.process, plan.policy, plan.subject) == (by.process, by.policy, by.subject);
+            if is_of_it && matches!(plan.action, Action::Wait(_)) && began_us + BEGIN_US < since_us {
+                self.woken.entry(*call).or_insert((since_us, us + ROOM_US));
+            }
+        }
     }
 
     fn check_woken(&mut self, now_us: u64) -> Result<(), Violation> {
@@ -76,7 +102,16 @@ impl Waits<'_> {
         if asked_us >= since_us {
             return Ok(());
         }
-        let how = format!("call {call} was waiting while its subject was reset from {since_us} on, and did not ask");
+        let how = format!("call {call} was waiting when its process made room, from {since_us} on, and did not ask");
         Err(Violation { us, promise: WOKEN, how })
+    }
+}
+
+/// Whether a call counts less in the end than when it was admitted.
+fn gives_back(plan: &CallPlan) -> bool {
+    match plan.action {
+        Action::Refund(_) => plan.cost > 0,
+        Action::Settle(_, used) => plan.cost > used,
+        _ => false,
     }
 }

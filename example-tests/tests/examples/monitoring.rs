@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusBuilder;
+use tallygate::context::{self, Context};
 use tallygate::{Limiter, Policy, Rule, Subject};
 use tallygate_harness::server::Server as Redis;
 use tallygate_harness::until::{until, until_found};
@@ -74,13 +75,18 @@ async fn metrics(traffic: &Traffic) -> String {
     response.text().await.unwrap()
 }
 
-/// The metrics of a process whose exporter has quantiles in place of buckets, as by default.
-async fn with_quantiles() -> String {
+/// The metrics of a process whose exporter has quantiles in place of buckets, as by default, and in which a call lacks the user that
+/// others have.
+async fn of_another_process() -> String {
     let recorder = PrometheusBuilder::new().build_recorder();
     let metrics = recorder.handle();
     let _recording = metrics::set_default_local_recorder(&recorder);
     let policy = Policy::builder("quantiles").rule(Rule::sliding_window(1, Duration::from_secs(1))).build().unwrap();
-    assert!(Limiter::in_memory().check(&policy, &Subject::everyone()).await.unwrap().is_allowed());
+    let limiter = Limiter::in_memory();
+    assert!(limiter.check(&policy, &Subject::everyone()).await.unwrap().is_allowed());
+    context::declare(["monitored_user"]);
+    let unidentified = async { limiter.check(&policy, &limiter.subject().context("monitored_user").build()).await };
+    context::scope(Context::new(), unidentified).await.unwrap_err();
     metrics.render()
 }
 
@@ -103,7 +109,7 @@ async fn whatever_the_dashboard_and_the_alerts_ask_for_is_emitted_by_a_service()
         assert_eq!(ours, listed(), "{about}in\n{scraped}");
     }
     assert!(scraped.contains("\ntallygate_overrides 1\n"), "{scraped}");
-    let emitted: Vec<_> = series(&scraped).into_iter().chain(series(&with_quantiles().await)).collect();
+    let emitted: Vec<_> = series(&scraped).into_iter().chain(series(&of_another_process().await)).collect();
     let is_label = |name: &&str| emitted.iter().any(|series| series.matchers.iter().any(|label| label.label == *name));
     for (file, text) in ASKING {
         let text = text.replace("\\\"", "\"");

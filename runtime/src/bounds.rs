@@ -31,7 +31,7 @@ pub(crate) const MOST_MISTAKES: usize = 1_000;
 pub(crate) const MOST_SUGGESTIONS: usize = 32;
 
 /// The most texts of one list in a file, and the most paths in all of it: each path is compared with all others.
-#[cfg(feature = "web")]
+#[cfg(all(feature = "config", feature = "web"))]
 pub(crate) const MOST_TEXTS: usize = 256;
 #[cfg(all(feature = "config", feature = "web"))]
 pub(crate) const MOST_PATHS: usize = 4_096;

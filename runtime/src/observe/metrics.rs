@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use metrics::{
-    Gauge, Key, Label, Level, Metadata, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    Gauge, Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram, gauge,
     with_recorder,
 };
 
@@ -207,7 +207,7 @@ pub(super) fn begin_metrics_of_files() {
 #[cfg(feature = "config")]
 pub(super) fn count_lost_policies(number: usize) {
     describe();
-    counter!(LOST_POLICIES).increment(number as u64);
+    metrics::counter!(LOST_POLICIES).increment(number as u64);
 }
 
 fn count(key: &Key) {

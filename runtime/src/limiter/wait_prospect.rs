@@ -38,6 +38,7 @@ impl WaitSpan {
 
     /// The most that a rule admits within that time, both of its ends included; `None` if that is not bounded. `room` is what
     /// there is room for at its beginning, where that is known.
+    #[cfg_attr(not(feature = "cron"), allow(clippy::unused_self, reason = "only schedules need the time of day"))]
     fn most_admitted(self, rule: &Rule, us: u64, room: Option<u64>) -> Option<u64> {
         let count = rule.count();
         let windows = |per| us / micros::from_duration(per).max(1);

@@ -196,7 +196,9 @@ async fn a_database_that_does_not_exist_is_a_mistake() {
 async fn a_server_without_scripts_is_a_mistake_on_valkey_9_1() {
     let Some(server) = Server::start_without_scripts() else { return };
     let words = "scripts are disabled on the server, and decide every call: restart it with its module `lua`";
-    assert_fault(&server.limiter().await, Wrong, words).await;
+    let refused = patient().connect(server.url()).await.unwrap_err();
+    assert!(refused.to_string().contains(words), "{refused}");
+    assert_fault(&patient().connect_lazy(server.url()).unwrap(), Wrong, words).await;
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ pub struct SubnetBits {
 }
 
 impl SubnetBits {
-    /// Those without an argument: a whole IPv4 address, and the /64 of IPv6, which usually belongs to one customer.
+    /// The widths without an argument: a whole IPv4 address, and the /64 of IPv6, which usually belongs to one customer.
     pub const DEFAULT: Self = Self { ipv4: 32, ipv6: 64 };
 }
 

@@ -124,7 +124,7 @@ fn text(file: &Path) -> io::Result<String> {
     } else {
         File::open(file)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
     }
-    // What is too long is refused, wherever it was cut.
+    // A file that is too long is refused, so it does not matter where the text was cut.
     if bytes.len() as u64 == MOST_BYTES {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }

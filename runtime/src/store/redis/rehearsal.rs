@@ -31,7 +31,7 @@ const COUNT: u64 = 2;
 const CALLS: usize = 3;
 
 /// The scripts that it plays, each with rules that this script decides.
-const SCRIPTS: [RehearsedScript; 2] = [
+static SCRIPTS: [RehearsedScript; 2] = [
     RehearsedScript { name: "windows", suffix: "/windows", policy: &WINDOWS },
     RehearsedScript { name: "all algorithms", suffix: "/all", policy: &ALL },
 ];

@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 pub(crate) struct SpannedTemplate {
     /// The whole template, as it is written.
     pub(crate) text: String,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<TextPart>,
     pub(crate) span: SpanRange,
     purpose: TextPurpose,
 }
@@ -30,7 +30,7 @@ pub(crate) enum TextPurpose {
 }
 
 /// A part of a template.
-pub(crate) enum Part {
+pub(crate) enum TextPart {
     /// Fixed text, without escapes.
     Text(String),
     /// A value of the call: an argument, or a value of its context.
@@ -81,11 +81,11 @@ impl SpannedTemplate {
         let mut parts = Vec::new();
         for part in self.parts.drain(..) {
             match part {
-                Part::Value(all) if all.is_all() => {
+                TextPart::Value(all) if all.is_all() => {
                     let values: Vec<_> = names.iter().map(|name| all.for_argument(name)).collect();
                     let texts: Vec<_> = values.iter().map(|value| format!("{{{}}}", value.text)).collect();
                     self.text = self.text.replacen(&format!("{{{}}}", all.text), &texts.join(":"), 1);
-                    let separated = |value| [Part::Text(":".to_owned()), Part::Value(value)];
+                    let separated = |value| [TextPart::Text(":".to_owned()), TextPart::Value(value)];
                     parts.extend(values.into_iter().flat_map(separated).skip(1));
                 }
                 part => parts.push(part),
@@ -101,19 +101,19 @@ impl SpannedTemplate {
 
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = &TemplateValue> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Value(placeholder) => Some(placeholder),
-            Part::Text(_) | Part::Rejection(_) => None,
+            TextPart::Value(placeholder) => Some(placeholder),
+            TextPart::Text(_) | TextPart::Rejection(_) => None,
         })
     }
 }
 
 /// Reads a template from its text.
-fn read(template: &str, purpose: TextPurpose) -> Result<Vec<Part>, Vec<String>> {
+fn read(template: &str, purpose: TextPurpose) -> Result<Vec<TextPart>, Vec<String>> {
     let mut parts = Vec::new();
     let mut mistakes = Vec::new();
     for piece in scan(template).map_err(|mistake| vec![mistake])? {
         match piece {
-            Piece::Text(text) => parts.push(Part::Text(text)),
+            Piece::Text(text) => parts.push(TextPart::Text(text)),
             Piece::Braced(inner) => match braced(inner, purpose) {
                 Ok(part) => parts.push(part),
                 Err(mistake) => mistakes.push(mistake),
@@ -123,21 +123,21 @@ fn read(template: &str, purpose: TextPurpose) -> Result<Vec<Part>, Vec<String>> 
     if mistakes.is_empty() { Ok(parts) } else { Err(mistakes) }
 }
 
-fn braced(inner: &str, purpose: TextPurpose) -> Result<Part, String> {
+fn braced(inner: &str, purpose: TextPurpose) -> Result<TextPart, String> {
     let Some(name) = inner.trim().strip_prefix('@') else {
         let placeholder = TemplateValue::parse(inner)?;
         return if placeholder.is_all() && purpose != TextPurpose::Key {
             Err(format!("`{{{inner}}}` is for a `key`; a message names the arguments that it shows, like `{{phone}}`"))
         } else {
-            Ok(Part::Value(placeholder))
+            Ok(TextPart::Value(placeholder))
         };
     };
     if inner.contains('|') {
-        return alternatives(inner, purpose).map(Part::Value);
+        return alternatives(inner, purpose).map(TextPart::Value);
     }
     match rejection_field(name, purpose)? {
-        Some(field) => Ok(Part::Rejection(field)),
-        None => TemplateValue::parse_context(inner).map(Part::Value),
+        Some(field) => Ok(TextPart::Rejection(field)),
+        None => TemplateValue::parse_context(inner).map(TextPart::Value),
     }
 }
 

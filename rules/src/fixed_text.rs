@@ -47,7 +47,7 @@ impl TemplateUse {
     pub fn check_fixed_text(self, template: &str, is_argument: impl Fn(&str) -> bool) -> Result<(), String> {
         let pieces = scan(template).unwrap_or_default();
         let shows_values = pieces.iter().any(|piece| matches!(piece, Piece::Braced(_)));
-        let check = Check { template, template_use: self, shows_values, is_argument: &is_argument };
+        let check = TextCheck { template, template_use: self, shows_values, is_argument: &is_argument };
         let mut follows_value = false;
         for piece in &pieces {
             match piece {
@@ -60,14 +60,14 @@ impl TemplateUse {
 }
 
 /// The check of one template.
-struct Check<'a> {
+struct TextCheck<'a> {
     template: &'a str,
     template_use: TemplateUse,
     shows_values: bool,
     is_argument: &'a dyn Fn(&str) -> bool,
 }
 
-impl Check<'_> {
+impl TextCheck<'_> {
     fn text(&self, text: &str, follows_value: bool) -> Result<(), String> {
         if let Some(verb) = format_verb(text) {
             return Err(match self.template_use {

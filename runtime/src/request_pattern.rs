@@ -4,7 +4,7 @@ mod path;
 
 use tallygate_rules::nearest;
 
-pub(crate) use self::path::{Reading, RequestPath};
+pub(crate) use self::path::{PathReading, RequestPath};
 use self::path::{as_seen, resolved, without_end};
 
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
@@ -39,12 +39,12 @@ impl PathPattern {
     }
 
     /// Returns whether the pattern matches a path that is read like this.
-    pub(crate) fn contains(&self, reading: Reading<'_>) -> bool {
+    pub(crate) fn contains(&self, reading: PathReading<'_>) -> bool {
         match (self, reading) {
-            (Self::Whole(whole), Reading::Seen(path)) => path == whole.seen,
-            (Self::Whole(whole), Reading::Other(path)) => without_end(path) == without_end(&whole.resolved),
-            (Self::Start(start), Reading::Seen(path)) => path.starts_with(&start.seen),
-            (Self::Start(start), Reading::Other(path)) => path.starts_with(&start.resolved),
+            (Self::Whole(whole), PathReading::Seen(path)) => path == whole.seen,
+            (Self::Whole(whole), PathReading::Other(path)) => without_end(path) == without_end(&whole.resolved),
+            (Self::Start(start), PathReading::Seen(path)) => path.starts_with(&start.seen),
+            (Self::Start(start), PathReading::Other(path)) => path.starts_with(&start.resolved),
         }
     }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use self::imports::{Import, Mention, imports, mentions};
 use crate::source::{self, SourceFile};
 use crate::step::{self, Outcome};
+use crate::type_names::SharedNames;
 
 /// The layers of each crate. A new module of a crate's root gets its layer there.
 const TABLE: &str = "xtask/layers.txt";
@@ -67,13 +68,14 @@ pub(crate) fn print() -> Outcome {
     run()
 }
 
-/// Checks every import of every crate.
+/// Checks every import of every crate, and the names of their types.
 pub(crate) fn run() -> Outcome {
     step::announce("layers");
     let mut all = Vec::new();
     for krate in step::read(TABLE)?.trim_end().split("\n\n").skip(1).map(CrateLayers::read) {
         all.extend(findings(&krate, &source::read(krate.root)?));
     }
+    all.extend(SharedNames::read()?.findings());
     if all.is_empty() { Ok(()) } else { Err(all.join("\n")) }
 }
 

@@ -23,6 +23,7 @@ mod step;
 mod test;
 mod threads;
 mod tutorial;
+mod type_names;
 mod world;
 
 use std::env;

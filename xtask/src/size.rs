@@ -1,10 +1,11 @@
 //! How large the project is: what a reader has to take in, and what a newcomer compiles.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::source::{self, Line};
+use crate::source;
 use crate::step::{self, Outcome, cargo, output};
+use crate::type_names::SharedNames;
 
 /// The crates, by their roots.
 const ROOTS: [&str; 6] = [
@@ -23,24 +24,14 @@ const SCRIPTS: [&str; 2] = [":(glob)lua/*.lua", ":(glob)lua/parts/*.lua"];
 const SERVICE: &str = "examples/web/service/src/*.rs";
 const GLUE: [&str; 2] = ["// Glue begins.", "// Glue ends."];
 
-/// Where each type is declared, by name.
-type Declared = BTreeMap<String, BTreeSet<String>>;
-
 /// Prints all figures.
 pub(crate) fn print() -> Outcome {
     println!("{:<50}{:>8}{:>8}", "", "lines", "files");
-    let (mut visible, mut all) = (Declared::new(), Declared::new());
     for root in ROOTS {
         let folder = root.rsplit_once('/').map_or(root, |(folder, _)| folder);
         let sources = source::read(root)?;
         let lines: usize = sources.iter().map(|file| file.lines.len()).sum();
         println!("{folder:<50}{lines:>8}{:>8}", files(&[&format!("{folder}/*.rs")])?.len());
-        for file in sources.iter().filter(|_| folder != "xtask/src") {
-            for (name, is_visible) in types(&file.lines) {
-                all.entry(name.to_owned()).or_default().insert(file.path.clone());
-                visible.entry(name.to_owned()).or_default().extend(is_visible.then(|| file.path.clone()));
-            }
-        }
     }
     let scripts = files(&SCRIPTS)?;
     println!(
@@ -50,14 +41,10 @@ pub(crate) fn print() -> Outcome {
         scripts.len()
     );
 
-    for declared in [&mut all, &mut visible] {
-        declared.retain(|_, files| files.len() > 1);
-    }
-    figure("type names that several files declare", all.len());
-    figure("  of these, visible outside of their files", visible.len());
-    for (name, files) in visible {
-        println!("    {name}: {}", files.into_iter().collect::<Vec<_>>().join(", "));
-    }
+    let names = SharedNames::read()?;
+    figure("type names that several files declare", names.all.len());
+    figure("  of these, visible outside of their files", names.visible.len());
+    names.findings().for_each(|finding| println!("    {finding}"));
     let of_redis = |line: &&str| line.contains("cfg") && line.contains("feature = \"redis\"");
     let runtime = files(&["runtime/src/*.rs"])?;
     figure(
@@ -98,17 +85,6 @@ fn lines_of_glue(text: &str) -> Result<usize, String> {
     parts.sum::<Option<_>>().ok_or_else(|| format!("`{begins}` needs one `{ends}` behind it"))
 }
 
-/// Returns the types of a file, and whether other files may name them.
-fn types(lines: &[Line]) -> impl Iterator<Item = (&str, bool)> {
-    lines.iter().filter_map(|line| {
-        let (keyword, rest) = line.code.split_once(' ')?;
-        let name = rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()?;
-        // Others are the types of a trait.
-        let is_own = ["struct", "enum", "trait", "union"].contains(&keyword) || keyword == "type" && line.is_public;
-        (is_own && !name.is_empty()).then_some((name, line.is_public))
-    })
-}
-
 /// Counts lines that are neither blank nor comments.
 fn lines_of_lua(text: &str) -> usize {
     let mut in_block = false;
@@ -132,10 +108,4 @@ fn a_whole_service_needs_little_glue() {
     assert!(lines_of_glue(&text.replace("ends", "begins")).is_err());
     let lines = glue().unwrap();
     assert!((1..=25).contains(&lines), "{lines}");
-}
-
-#[test]
-fn types_are_told_apart_by_who_may_name_them() {
-    let text = "pub(in crate::a) struct A<T>;\nenum B {}\nimpl C for B {\n    type D = u8;\n}\npub type E = A;\n";
-    assert_eq!(types(&source::lines(text)).collect::<Vec<_>>(), [("A", true), ("B", false), ("E", true)]);
 }

@@ -20,7 +20,7 @@ use crate::subject::{self, Main};
 
 /// Somebody under a policy.
 #[derive(Args, Debug)]
-struct Target {
+struct BanTarget {
     /// The name of the policy
     #[arg(add = live::policies())]
     policy: String,
@@ -34,7 +34,7 @@ struct Target {
 #[command(after_help = BAN_EXAMPLES)]
 pub(crate) struct BanCommand {
     #[command(flatten)]
-    target: Target,
+    target: BanTarget,
 
     /// For how long; the duration of the policy's ban unless it is given
     #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
@@ -52,7 +52,7 @@ Examples:
 impl BanCommand {
     pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
-        let Target { policy, who } = &self.target;
+        let BanTarget { policy, who } = &self.target;
         let listed = fleet.find(policy)?;
         let own = listed.ban_duration()?;
         let subjects = who.subjects(&fleet, &listed)?;
@@ -74,7 +74,7 @@ impl BanCommand {
 #[command(after_help = UNBAN_EXAMPLES)]
 pub(crate) struct UnbanCommand {
     #[command(flatten)]
-    target: Target,
+    target: BanTarget,
 
     /// End the bans of all that `bans` lists under the policy
     #[arg(long, conflicts_with_all = ["values", "subject"])]
@@ -97,7 +97,7 @@ impl UnbanCommand {
     }
 
     async fn unban_one(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Output, Failure> {
-        let Target { policy, who } = &self.target;
+        let BanTarget { policy, who } = &self.target;
         let subjects = who.subjects(fleet, listed)?;
         let subject = subjects.main().to_string();
         let somebody = subject::name(&subject);

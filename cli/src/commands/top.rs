@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use self::ranking::Ranking;
-use self::scope::Scope;
+use self::scope::SubjectScope;
 use self::usage::{Best, By, Usage};
 use self::walk::walk;
 use crate::connection::Connection;
@@ -79,15 +79,15 @@ impl TopCommand {
         Ok(Output::done(ranking.text + &Fleet::left_out(&scope.left_out), json))
     }
 
-    async fn scope<'a>(&self, fleet: &'a Fleet<'_>) -> Result<Scope<'a>, Failure> {
+    async fn scope<'a>(&self, fleet: &'a Fleet<'_>) -> Result<SubjectScope<'a>, Failure> {
         match (&self.policy, &self.rule) {
-            (Some(policy), Some(rule)) => Scope::of_rule(fleet, policy, rule).await,
-            (Some(policy), None) => Scope::of_policy(fleet, policy, self.on.as_deref()),
-            (None, _) => Scope::all(fleet),
+            (Some(policy), Some(rule)) => SubjectScope::of_rule(fleet, policy, rule).await,
+            (Some(policy), None) => SubjectScope::of_policy(fleet, policy, self.on.as_deref()),
+            (None, _) => SubjectScope::all(fleet),
         }
     }
 
-    async fn rank(&self, fleet: &Fleet<'_>, scope: &Scope<'_>) -> Result<Ranking, Failure> {
+    async fn rank(&self, fleet: &Fleet<'_>, scope: &SubjectScope<'_>) -> Result<Ranking, Failure> {
         let mut best = Best::new(self.by, self.limit);
         let mut progress = ProgressBar::of("subjects");
         let looked_at = walk(fleet, scope, |usage| best.add(usage), |done, share| progress.set(done, share)).await?;
@@ -97,7 +97,7 @@ impl TopCommand {
         Ok(Ranking { text: self.text(scope, &found, looked_at), top, subjects: looked_at })
     }
 
-    fn text(&self, scope: &Scope<'_>, found: &[Usage], looked_at: u64) -> String {
+    fn text(&self, scope: &SubjectScope<'_>, found: &[Usage], looked_at: u64) -> String {
         let all = counted(looked_at, "subject");
         let rule = self.rule.as_ref().map(|rule| format!("rule {rule} of ")).unwrap_or_default();
         let of = |word: &str| self.policy.as_ref().map(|policy| format!(" {word} {rule}{policy}")).unwrap_or_default();

@@ -6,7 +6,7 @@ use quote::{format_ident, quote_spanned};
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 use crate::model::MessageScope;
-use crate::template::{Part, RejectionField, SpannedTemplate, TemplateValue};
+use crate::template::{RejectionField, SpannedTemplate, TemplateValue, TextPart};
 
 impl<'m> Expansion<'m> {
     /// Puts the message of the rule that denied the call into the rejection, or the message of the policy.
@@ -75,17 +75,17 @@ impl<'m> Expansion<'m> {
         }
     }
 
-    fn part(self, message: &SpannedTemplate, denier: MessageScope, index: usize, part: &Part) -> TokenStream {
+    fn part(self, message: &SpannedTemplate, denier: MessageScope, index: usize, part: &TextPart) -> TokenStream {
         let private = self.private();
         let target = quote_hygienic!(&mut tallygate_message);
         match part {
-            Part::Text(text) => quote_hygienic!(#private::push_text(#target, #text);),
-            Part::Value(placeholder) if self.is_early(placeholder) => {
+            TextPart::Text(text) => quote_hygienic!(#private::push_text(#target, #text);),
+            TextPart::Value(placeholder) if self.is_early(placeholder) => {
                 let name = early_name(denier, index);
                 quote_hygienic!(#private::push_string(#target, #name);)
             }
-            Part::Value(placeholder) => self.push(&target, placeholder, message.span),
-            Part::Rejection(field) => {
+            TextPart::Value(placeholder) => self.push(&target, placeholder, message.span),
+            TextPart::Rejection(field) => {
                 let push = match field {
                     RejectionField::RetryAfter => quote_hygienic!(push_retry_after),
                     RejectionField::Count => quote_hygienic!(push_count),
@@ -110,7 +110,7 @@ impl<'m> Expansion<'m> {
     fn early_values(self) -> impl Iterator<Item = EarlyValue<'m>> {
         let of_messages = self.model.messages().flat_map(move |(denier, message)| {
             message.parts.iter().enumerate().filter_map(move |(index, part)| match part {
-                Part::Value(placeholder) if self.is_early(placeholder) => {
+                TextPart::Value(placeholder) if self.is_early(placeholder) => {
                     Some(EarlyValue { name: early_name(denier, index), placeholder, span: message.span })
                 }
                 _ => None,

@@ -6,14 +6,14 @@ use tallygate_rules::{Filter, SubnetBits};
 
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, borrowed, hygienic, quote_hygienic};
-use crate::template::{Part, SpannedTemplate, TemplateValue, escape};
+use crate::template::{SpannedTemplate, TemplateValue, TextPart, escape};
 
 /// Returns the text before each value of a key, and after the last one.
 pub(super) fn texts(key: Option<&SpannedTemplate>) -> TokenStream {
     let mut texts = vec![String::new()];
     for part in key.iter().flat_map(|key| &key.parts) {
         match (part, texts.last_mut()) {
-            (Part::Text(text), Some(last)) => last.push_str(&escape(text)),
+            (TextPart::Text(text), Some(last)) => last.push_str(&escape(text)),
             _ => texts.push(String::new()),
         }
     }

@@ -14,10 +14,10 @@ use crate::shape::tokens::{contents_at, edit_at, trees_of};
 
 pub(super) struct Body {
     block: Group,
-    kind: Kind,
+    kind: BodyKind,
 }
 
-enum Kind {
+enum BodyKind {
     /// The body of an `async fn`.
     Async,
     /// A future, made of an async block at the end of the body: `async move { … }`, `Box::pin(async move { … })`.
@@ -33,15 +33,15 @@ enum Kind {
 impl Body {
     pub(super) fn find(block: Group, signature: &Signature) -> Self {
         if signature.asyncness.is_some() {
-            return Self { block, kind: Kind::Async };
+            return Self { block, kind: BodyKind::Async };
         }
         let trees = trees_of(&block.stream());
         let kind = match AsyncBlock::at_end(&trees) {
             Some(future) => match rebindings(signature, &contents_at(&trees, &future.path)) {
-                Some(rebindings) => Kind::AsyncTrait(future, rebindings),
-                None => Kind::Future(future),
+                Some(rebindings) => BodyKind::AsyncTrait(future, rebindings),
+                None => BodyKind::Future(future),
             },
-            None => AsyncBlock::blocked_on(&trees).map_or(Kind::Plain, Kind::BlockedOn),
+            None => AsyncBlock::blocked_on(&trees).map_or(BodyKind::Plain, BodyKind::BlockedOn),
         };
         Self { block, kind }
     }
@@ -52,23 +52,23 @@ impl Body {
     }
 
     pub(super) fn is_plain(&self) -> bool {
-        matches!(self.kind, Kind::Plain)
+        matches!(self.kind, BodyKind::Plain)
     }
 
     /// Returns whether the user's expressions are evaluated outside of the block that awaits the decision.
     pub(super) fn ends_with_async_block(&self) -> bool {
-        matches!(self.kind, Kind::Future(_))
+        matches!(self.kind, BodyKind::Future(_))
     }
 
     /// Returns whether the function returns a future without being async.
     pub(super) fn is_future(&self) -> bool {
-        matches!(self.kind, Kind::Future(_) | Kind::AsyncTrait(..))
+        matches!(self.kind, BodyKind::Future(_) | BodyKind::AsyncTrait(..))
     }
 
     /// Returns the statements in which `#[async_trait]` binds the arguments again.
     pub(super) fn rebindings(&self) -> &[Local] {
         match &self.kind {
-            Kind::AsyncTrait(_, rebindings) => rebindings,
+            BodyKind::AsyncTrait(_, rebindings) => rebindings,
             _ => &[],
         }
     }
@@ -83,7 +83,7 @@ impl Body {
 
     /// Returns the first `return` before the async block: it returns a future that is not checked.
     pub(super) fn early_return(&self) -> Option<SpanRange> {
-        let Kind::Future(future) = &self.kind else { return None };
+        let BodyKind::Future(future) = &self.kind else { return None };
         let statements = self.block.stream().into_iter().take(future.start).collect();
         let statements = Block::parse_within.parse2(statements).ok()?;
         first_return(&statements)
@@ -100,12 +100,12 @@ impl Body {
         let kept = |decided: &TokenStream| quote!(let #permit = #decided;);
         let whole = Insertion { statements: kept(decided), epilogue: epilogue.as_ref(), wrapper: self.wrapper() };
         match &self.kind {
-            Kind::Async | Kind::Plain => whole.before_statements(&self.block),
-            Kind::AsyncTrait(future, _) => {
+            BodyKind::Async | BodyKind::Plain => whole.before_statements(&self.block),
+            BodyKind::AsyncTrait(future, _) => {
                 edit_at(&self.block, &future.path, |block| whole.behind_first(count_rebindings, block))
             }
-            Kind::BlockedOn(future) => edit_at(&self.block, &future.path, |block| whole.before_statements(block)),
-            Kind::Future(future) => {
+            BodyKind::BlockedOn(future) => edit_at(&self.block, &future.path, |block| whole.before_statements(block)),
+            BodyKind::Future(future) => {
                 let awaited = Insertion { statements: kept(decision), ..whole };
                 let checked = edit_at(&self.block, &future.path, |block| awaited.before_statements(block));
                 edit_behind_first(count_declarations, &checked, |rest| quote!(#preparation #rest))
@@ -116,8 +116,8 @@ impl Body {
     /// Returns how a block within the body captures what the body captures: it owns the arguments or borrows them.
     fn wrapper(&self) -> Wrapper {
         match &self.kind {
-            Kind::Plain => Wrapper::Closure,
-            Kind::Future(future) | Kind::BlockedOn(future) if !future.moves => Wrapper::Async,
+            BodyKind::Plain => Wrapper::Closure,
+            BodyKind::Future(future) | BodyKind::BlockedOn(future) if !future.moves => Wrapper::Async,
             _ => Wrapper::AsyncMove,
         }
     }

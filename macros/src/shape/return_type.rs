@@ -37,7 +37,7 @@ pub(super) fn result(returned: &ReturnType, is_future: bool) -> TokenStream {
 
 /// Returns the type that a future of this type names as its output.
 fn output_of(future: &Type) -> Option<&Type> {
-    let mut output = Output(None);
+    let mut output = OutputType(None);
     output.visit_type(future);
     output.0
 }
@@ -98,9 +98,9 @@ pub(super) fn is_future(returned: &ReturnType) -> bool {
 }
 
 /// `Output = T`.
-struct Output<'a>(Option<&'a Type>);
+struct OutputType<'a>(Option<&'a Type>);
 
-impl<'a> Visit<'a> for Output<'a> {
+impl<'a> Visit<'a> for OutputType<'a> {
     fn visit_assoc_type(&mut self, associated: &'a AssocType) {
         if associated.ident == "Output" {
             self.0.get_or_insert(&associated.ty);

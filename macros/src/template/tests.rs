@@ -4,12 +4,12 @@ use super::*;
 /// Shows the parts of a template, placeholders in brackets.
 fn parts_for(purpose: TextPurpose, template: &str) -> Result<Vec<String>, Vec<String>> {
     let show = |part| match part {
-        Part::Text(text) => text,
-        Part::Value(TemplateValue { root, source, members, filters, .. }) => {
+        TextPart::Text(text) => text,
+        TextPart::Value(TemplateValue { root, source, members, filters, .. }) => {
             let at = if source == Source::Context { "@" } else { "" };
             format!("[{at}{root}{}{}]", ".".repeat(members.len()), ":".repeat(filters.len()))
         }
-        Part::Rejection(field) => format!("@{}", field as u8),
+        TextPart::Rejection(field) => format!("@{}", field as u8),
     };
     Ok(read(template, purpose)?.into_iter().map(show).collect())
 }

@@ -4,7 +4,7 @@ use tallygate_rules::{EMPTY_KEY, NAME_WITH_BRACES, Role, is_blank, is_separator,
 
 use crate::diagnostic::Diagnostics;
 use crate::model::{Model, SubjectModel};
-use crate::template::{Part, RejectionField, SpannedTemplate, TemplateValue};
+use crate::template::{RejectionField, SpannedTemplate, TemplateValue, TextPart};
 
 /// Reports a blank name of the policy, and every name with a placeholder.
 pub(super) fn check_names(model: &Model, diagnostics: &mut Diagnostics) {
@@ -38,7 +38,7 @@ pub(super) fn check_messages(model: &Model, diagnostics: &mut Diagnostics) {
 pub(super) fn check_windows_shown(model: &Model, diagnostics: &mut Diagnostics) {
     let without = model.rules.iter().filter(|rule| rule.rule.role() == Role::Concurrency);
     let shows = |message: &&SpannedTemplate| {
-        message.parts.iter().any(|part| matches!(part, Part::Rejection(RejectionField::Per)))
+        message.parts.iter().any(|part| matches!(part, TextPart::Rejection(RejectionField::Per)))
     };
     for message in without.filter_map(|rule| rule.message.as_ref()).filter(shows) {
         diagnostics.report(message.span, "`{@per}` is the window of a rule, and `concurrency` has none; remove it");
@@ -50,9 +50,9 @@ pub(super) fn check_placeholders_separated(template: &SpannedTemplate, diagnosti
     let mut previous: Option<&TemplateValue> = None;
     for part in &template.parts {
         match part {
-            Part::Text(text) if is_separator(text) => previous = None,
-            Part::Text(_) | Part::Rejection(_) => {}
-            Part::Value(value) => {
+            TextPart::Text(text) if is_separator(text) => previous = None,
+            TextPart::Text(_) | TextPart::Rejection(_) => {}
+            TextPart::Value(value) => {
                 if let Some(previous) = previous.replace(value) {
                     diagnostics.report(template.span, must_be_separated(&previous.text, &value.text));
                 }

@@ -70,7 +70,7 @@ pub(super) fn repair(text: &str) -> Option<String> {
     if text.len() > LONGEST {
         return None;
     }
-    let mut draft = Draft::new(&without_thousands(&without_names(text)))?;
+    let mut draft = RepairDraft::new(&without_thousands(&without_names(text)))?;
     draft.count();
     draft.window()?;
     draft.options()?;
@@ -103,7 +103,7 @@ fn without_thousands(text: &str) -> String {
 }
 
 /// A text under repair.
-struct Draft {
+struct RepairDraft {
     /// The words that are not repaired yet, as they were written.
     written: Vec<String>,
     /// The same words in lower case.
@@ -111,7 +111,7 @@ struct Draft {
     repaired: Vec<String>,
 }
 
-impl Draft {
+impl RepairDraft {
     fn new(text: &str) -> Option<Self> {
         let mut written = Vec::new();
         for token in scan(text).ok()? {

@@ -21,7 +21,7 @@ use crate::subject::Subject;
 /// It holds all that a call takes, so that nothing of it is compiled again for every annotated function.
 #[derive(Debug)]
 pub struct PolicyCell {
-    name: Name,
+    name: CellName,
     /// The rules in their text form.
     rules: &'static str,
     /// The labels of the rules that are not on the main subject, by the positions of these rules.
@@ -39,7 +39,7 @@ pub struct PolicyCell {
 }
 
 #[derive(Debug)]
-enum Name {
+enum CellName {
     Given(&'static str),
     /// The path of the function that contains this item.
     Around(fn() -> &'static str),
@@ -51,23 +51,23 @@ impl PolicyCell {
     /// Returns a cell whose policy has that name.
     #[must_use]
     pub const fn named(name: &'static str, rules: &'static str, key: Texts) -> Self {
-        Self::new(Name::Given(name), rules, key)
+        Self::new(CellName::Given(name), rules, key)
     }
 
     /// Returns a cell whose policy is named after its function, which contains the item `T`.
     #[must_use]
     pub const fn around<T>(rules: &'static str, key: Texts) -> Self {
-        Self::new(Name::Around(type_name::<T>), rules, key)
+        Self::new(CellName::Around(type_name::<T>), rules, key)
     }
 
     /// Returns a cell in the companion of a function: its policy is named after the function, which has that name. The
     /// companion contains the item `T`.
     #[must_use]
     pub const fn beside<T>(function: &'static str, rules: &'static str, key: Texts) -> Self {
-        Self::new(Name::Beside(function, type_name::<T>), rules, key)
+        Self::new(CellName::Beside(function, type_name::<T>), rules, key)
     }
 
-    const fn new(name: Name, rules: &'static str, key: Texts) -> Self {
+    const fn new(name: CellName, rules: &'static str, key: Texts) -> Self {
         Self {
             name,
             rules,
@@ -220,7 +220,7 @@ impl PolicyCell {
     }
 }
 
-impl Name {
+impl CellName {
     fn text(&self) -> String {
         match self {
             Self::Given(name) => (*name).to_owned(),

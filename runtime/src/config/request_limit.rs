@@ -15,7 +15,7 @@ use crate::context::ContextKey;
 use crate::error::Place;
 use crate::policy::{Policy, PolicyBuilder};
 use crate::request_pattern::{
-    PathPattern, Reading, RequestMethod, RequestPath, check_method, method_includes, surely_contain,
+    PathPattern, PathReading, RequestMethod, RequestPath, check_method, method_includes, surely_contain,
 };
 
 const MATCH: &str = r#"match = { path = "/login", methods = ["POST"] }"#;
@@ -47,7 +47,7 @@ pub(super) struct Requests {
 
 impl RequestLimit {
     /// Whether it limits requests of that method, and of a path that is read like this.
-    pub(crate) fn is_for(&self, method: RequestMethod<'_>, path: Reading<'_>) -> bool {
+    pub(crate) fn is_for(&self, method: RequestMethod<'_>, path: PathReading<'_>) -> bool {
         let Requests { paths, methods, .. } = &self.requests;
         let is_of_paths = || paths.is_empty() || paths.iter().any(|pattern| pattern.contains(path));
         method.is_limited(methods.as_deref()) && is_of_paths()

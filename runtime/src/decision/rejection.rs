@@ -13,12 +13,12 @@ use crate::error::{BackendError, BackendErrorKind};
 /// [message](Self::with_message) of your own takes its place.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rejection {
-    reason: Reason,
+    reason: RejectionReason,
     message: Option<Arc<str>>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Reason {
+enum RejectionReason {
     Denied(Denial),
     Unavailable(Arc<str>, BackendError),
 }
@@ -42,7 +42,7 @@ impl Rejection {
     /// ```
     #[must_use]
     pub fn unavailable(policy: impl Into<Arc<str>>, error: BackendError) -> Self {
-        Self { reason: Reason::Unavailable(policy.into(), error), message: None }
+        Self { reason: RejectionReason::Unavailable(policy.into(), error), message: None }
     }
 
     /// Returns the same rejection with a text of your own for the end user.
@@ -77,11 +77,11 @@ impl Rejection {
     #[must_use]
     pub fn kind(&self) -> RejectionKind {
         match &self.reason {
-            Reason::Denied(denial) => denial.kind(),
-            Reason::Unavailable(_, error) if error.kind() == BackendErrorKind::Unidentified => {
+            RejectionReason::Denied(denial) => denial.kind(),
+            RejectionReason::Unavailable(_, error) if error.kind() == BackendErrorKind::Unidentified => {
                 RejectionKind::Unidentified
             }
-            Reason::Unavailable(..) => RejectionKind::Unavailable,
+            RejectionReason::Unavailable(..) => RejectionKind::Unavailable,
         }
     }
 
@@ -89,8 +89,8 @@ impl Rejection {
     #[must_use]
     pub fn denial(&self) -> Option<&Denial> {
         match &self.reason {
-            Reason::Denied(denial) => Some(denial),
-            Reason::Unavailable(..) => None,
+            RejectionReason::Denied(denial) => Some(denial),
+            RejectionReason::Unavailable(..) => None,
         }
     }
 
@@ -98,8 +98,8 @@ impl Rejection {
     #[must_use]
     pub fn policy(&self) -> &str {
         match &self.reason {
-            Reason::Denied(denial) => denial.policy().name(),
-            Reason::Unavailable(policy, _) => policy,
+            RejectionReason::Denied(denial) => denial.policy().name(),
+            RejectionReason::Unavailable(policy, _) => policy,
         }
     }
 
@@ -117,8 +117,8 @@ impl Rejection {
     /// Returns why the call could not be decided, unless it was denied.
     pub(crate) fn backend_error(&self) -> Option<&BackendError> {
         match &self.reason {
-            Reason::Denied(_) => None,
-            Reason::Unavailable(_, error) => Some(error),
+            RejectionReason::Denied(_) => None,
+            RejectionReason::Unavailable(_, error) => Some(error),
         }
     }
 
@@ -135,7 +135,7 @@ impl Rejection {
 
 impl From<Denial> for Rejection {
     fn from(denial: Denial) -> Self {
-        Self { reason: Reason::Denied(denial), message: None }
+        Self { reason: RejectionReason::Denied(denial), message: None }
     }
 }
 
@@ -162,14 +162,14 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.message(), &self.reason) {
             (Some(message), _) => f.write_str(message),
-            (None, Reason::Denied(denial)) => denial.fmt(f),
-            (None, Reason::Unavailable(..)) if self.is_misuse() => {
+            (None, RejectionReason::Denied(denial)) => denial.fmt(f),
+            (None, RejectionReason::Unavailable(..)) if self.is_misuse() => {
                 f.write_str("the rate limit cannot be checked because of a mistake in the service")
             }
-            (None, Reason::Unavailable(..)) if self.kind() == RejectionKind::Unidentified => {
+            (None, RejectionReason::Unavailable(..)) if self.kind() == RejectionKind::Unidentified => {
                 f.write_str("the request lacks what its rate limit counts by, such as who has signed in")
             }
-            (None, Reason::Unavailable(..)) => {
+            (None, RejectionReason::Unavailable(..)) => {
                 f.write_str("the rate limit cannot be checked right now; try again later")
             }
         }
@@ -182,10 +182,10 @@ impl fmt::Debug for Rejection {
         let mut rejection = f.debug_struct("Rejection");
         rejection.field("policy", &self.policy()).field("kind", &self.kind());
         match &self.reason {
-            Reason::Denied(denial) => {
+            RejectionReason::Denied(denial) => {
                 rejection.field("rule", &denial.rule()).field("retry_after", &denial.retry_after())
             }
-            Reason::Unavailable(_, error) => rejection.field("error", error),
+            RejectionReason::Unavailable(_, error) => rejection.field("error", error),
         };
         rejection.finish_non_exhaustive()
     }

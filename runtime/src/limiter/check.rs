@@ -37,7 +37,7 @@ pub struct Check<'a> {
 
 /// Some of the subjects of a call.
 #[derive(Clone, Copy)]
-enum Subjects {
+enum CheckSubjects {
     Main,
     All,
 }

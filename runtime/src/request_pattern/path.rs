@@ -17,7 +17,7 @@ pub(crate) struct RequestPath<'p> {
 
 /// One way to read a path.
 #[derive(Clone, Copy)]
-pub(crate) enum Reading<'r> {
+pub(crate) enum PathReading<'r> {
     /// As the router around the limit compares it: a slash at its end makes a difference.
     Seen(&'r str),
     /// As another router or a server may read it: a slash at its end makes none.
@@ -56,10 +56,10 @@ impl<'p> RequestPath<'p> {
     }
 
     /// Returns all readings of the path.
-    pub(crate) fn readings(&self) -> impl Iterator<Item = Reading<'_>> {
+    pub(crate) fn readings(&self) -> impl Iterator<Item = PathReading<'_>> {
         let plain = self.others.is_empty().then_some(&*self.seen);
         let others = self.others.iter().map(String::as_str).chain(plain);
-        [Reading::Seen(&self.seen)].into_iter().chain(others.map(Reading::Other))
+        [PathReading::Seen(&self.seen)].into_iter().chain(others.map(PathReading::Other))
     }
 }
 

@@ -40,7 +40,7 @@ use crate::subject::Subject;
 /// ```
 #[derive(Debug)]
 pub struct CsvTrace<R> {
-    lines: Lines<R>,
+    lines: CsvLines<R>,
     splitter: LineSplitter,
     columns: Columns,
 }
@@ -52,7 +52,7 @@ impl<R: Read> CsvTrace<R> {
     ///
     /// That line cannot be read, lacks the column `time`, or has an unknown or repeated column.
     pub fn new(reader: R) -> Result<Self, TraceError> {
-        let mut lines = Lines { rest: Some(BufReader::new(reader).split(b'\n')), number: 0 };
+        let mut lines = CsvLines { rest: Some(BufReader::new(reader).split(b'\n')), number: 0 };
         let mut splitter = LineSplitter::new();
         let Some(line) = lines.next().transpose()? else {
             let mistake = "the text is empty; name the columns in its first line, like `time,subject`".into();
@@ -81,14 +81,14 @@ impl<R: Read> Iterator for CsvTrace<R> {
 
 /// The lines of a text that are not empty, each with a newline.
 #[derive(Debug)]
-struct Lines<R> {
+struct CsvLines<R> {
     /// `None` after reading has failed.
     rest: Option<Split<BufReader<R>>>,
     /// The number of the last line.
     number: u64,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> CsvLines<R> {
     fn next(&mut self) -> Option<Result<String, TraceError>> {
         loop {
             let line = self.rest.as_mut()?.next()?;

@@ -208,7 +208,7 @@ impl Memory {
     }
 
     /// Locks all of these in ascending order, so that two calls never wait for each other.
-    fn lock_all(&self, shards: impl Iterator<Item = usize>) -> Locked<'_> {
+    fn lock_all(&self, shards: impl Iterator<Item = usize>) -> LockedShards<'_> {
         // The guards are added in place: a list of their own would be one more allocation in each call.
         let mut shards: Vec<_> = shards.map(|shard| (shard, None)).collect();
         shards.sort_unstable_by_key(|(shard, _)| *shard);
@@ -216,7 +216,7 @@ impl Memory {
         for (shard, guard) in &mut shards {
             *guard = Some(self.lock(*shard));
         }
-        Locked { memory: self, shards }
+        LockedShards { memory: self, shards }
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
@@ -233,12 +233,12 @@ opaque_debug!(Memory, memory => {
 });
 
 /// Several shards, locked.
-struct Locked<'a> {
+struct LockedShards<'a> {
     memory: &'a Memory,
     shards: Vec<(usize, Option<MutexGuard<'a, Shard>>)>,
 }
 
-impl Locked<'_> {
+impl LockedShards<'_> {
     /// Returns the tally of that identity and hash, if there is one.
     fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
         self.shard(hash)?.find(hash, id)

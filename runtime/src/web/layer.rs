@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 pub use self::service::{LayerService, ResponseFuture};
-use self::settings::Settings;
+use self::settings::LayerSettings;
 use super::client_ip::ClientIpSource;
 use super::fields::{Draft, Items, Legacy};
 use super::parts::Parts;
@@ -43,7 +43,7 @@ use crate::observe::opaque_debug;
 #[derive(Clone, Default)]
 #[must_use = "a layer does nothing until it is added to a router"]
 pub struct Layer {
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Arc<LayerSettings>,
 }
 
 impl Layer {
@@ -118,7 +118,7 @@ impl Layer {
         self.set(|settings| settings.on_success = on_success)
     }
 
-    fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+    fn set(mut self, set: impl FnOnce(&mut LayerSettings)) -> Self {
         set(Arc::make_mut(&mut self.settings));
         self
     }

@@ -17,7 +17,7 @@ use tallygate_rules::Rule;
 use self::effects::Effects;
 use self::gate::Exemptions;
 pub use self::service::{LimitBody, LimitService};
-use self::settings::{Counts, Settings};
+use self::settings::{Counts, LimitSettings};
 use super::layer::Layer;
 use super::parts::Parts;
 use crate::context::ContextKey;
@@ -82,7 +82,7 @@ use crate::request_pattern::{PathPattern, check_method};
 /// # router().unwrap();
 /// ```
 pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
-    let settings = Settings {
+    let settings = LimitSettings {
         key: ContextKey::parse(key)?,
         policy: with_template(policy, None, key),
         subjects: Vec::new(),
@@ -102,7 +102,7 @@ pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
 #[derive(Clone)]
 #[must_use = "a limit does nothing until it is added to a router"]
 pub struct Limit {
-    settings: Arc<Settings>,
+    settings: Arc<LimitSettings>,
 }
 
 impl Limit {
@@ -253,7 +253,7 @@ impl Limit {
         self.set(|settings| settings.effects.reject = Some(Arc::new(reject)))
     }
 
-    fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+    fn set(mut self, set: impl FnOnce(&mut LimitSettings)) -> Self {
         set(Arc::make_mut(&mut self.settings));
         self
     }

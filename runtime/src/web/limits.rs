@@ -57,7 +57,8 @@ pub fn limits(limiter: &Limiter) -> Result<Limits, Error> {
             "`web::limits`: this limiter has applied no policies of a file; call `limiter.apply(&policies)?` before",
         ));
     }
-    let settings = Settings { limiter: limiter.clone(), exemptions: Exemptions::default(), layer: Layer::default() };
+    let settings =
+        LimitsSettings { limiter: limiter.clone(), exemptions: Exemptions::default(), layer: Layer::default() };
     limiter.limits_requests();
     Ok(Limits { settings: Arc::new(settings) })
 }
@@ -66,11 +67,11 @@ pub fn limits(limiter: &Limiter) -> Result<Limits, Error> {
 #[derive(Clone)]
 #[must_use = "limits do nothing until they are added to a router"]
 pub struct Limits {
-    settings: Arc<Settings>,
+    settings: Arc<LimitsSettings>,
 }
 
 #[derive(Clone)]
-struct Settings {
+struct LimitsSettings {
     limiter: Limiter,
     exemptions: Exemptions,
     /// Makes the context of requests that have none.
@@ -100,13 +101,13 @@ impl Limits {
         self.set(|settings| settings.exemptions.limits_preflights = true)
     }
 
-    fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+    fn set(mut self, set: impl FnOnce(&mut LimitsSettings)) -> Self {
         set(Arc::make_mut(&mut self.settings));
         self
     }
 }
 
-impl Gate for Settings {
+impl Gate for LimitsSettings {
     fn limited(&self, parts: &Parts<'_>) -> Limited {
         let Some(policies) = self.limiter.applied().filter(|_| !self.exemptions.exempt(parts)) else {
             return Limited::default();
@@ -121,7 +122,7 @@ impl Gate for Settings {
     }
 }
 
-impl Settings {
+impl LimitsSettings {
     /// Returns the policies that decide a request, each once. Which handler a path reaches depends on who reads it, so each
     /// reading has a policy that is enforced: mostly, that is one.
     fn deciding<'l>(&self, limits: &'l [RequestLimit], parts: &Parts<'_>) -> Vec<&'l RequestLimit> {

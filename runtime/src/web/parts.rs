@@ -8,7 +8,7 @@ use super::client_ip::{ClientIp, ClientIpSource};
 use super::field_text::{field_text, host_text};
 use crate::observe::opaque_debug;
 #[cfg(feature = "actix")]
-use crate::request_pattern::Reading;
+use crate::request_pattern::PathReading;
 use crate::request_pattern::{RequestMethod, RequestPath};
 
 /// The fields of requests that came through a proxy.
@@ -238,8 +238,8 @@ impl<'a> Parts<'a> {
 
 /// Returns the pattern of the resource that has a path, if the slash at its end makes no difference.
 #[cfg(feature = "actix")]
-fn pattern_read(request: &actix_web::dev::ServiceRequest, reading: Reading<'_>) -> Option<String> {
-    let Reading::Other(path) = reading else { return None };
+fn pattern_read(request: &actix_web::dev::ServiceRequest, reading: PathReading<'_>) -> Option<String> {
+    let PathReading::Other(path) = reading else { return None };
     let file = path.trim_end_matches('/');
     pattern_of(request, file).or_else(|| pattern_of(request, &format!("{file}/")))
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tallygate::DeniedSubject;
 
 use super::ranking::Ranking;
-use super::scope::Scope;
+use super::scope::SubjectScope;
 use super::usage::place_cells;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
@@ -15,7 +15,7 @@ use crate::subject;
 use crate::table::TextTable;
 
 /// Returns the subjects that were denied most often within this hour and the one before.
-pub(super) async fn rank(fleet: &Fleet<'_>, scope: &Scope<'_>, limit: usize) -> Result<Ranking, Failure> {
+pub(super) async fn rank(fleet: &Fleet<'_>, scope: &SubjectScope<'_>, limit: usize) -> Result<Ranking, Failure> {
     let mut all = Vec::new();
     for policy in scope.policies() {
         // Those on other labels may come before.
@@ -38,7 +38,7 @@ fn json_of(denied: &DeniedSubject) -> Value {
     })
 }
 
-fn text(scope: &Scope<'_>, found: &[DeniedSubject], all: u64) -> String {
+fn text(scope: &SubjectScope<'_>, found: &[DeniedSubject], all: u64) -> String {
     if all == 0 {
         let of = scope.only().map(|place| format!(" of {}", place.listed.described.name())).unwrap_or_default();
         return format!(

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::fleet::Fleet;
 
 /// The subjects that are looked through.
-pub(in crate::commands) struct Scope<'a> {
+pub(in crate::commands) struct SubjectScope<'a> {
     policies: Vec<OpenPolicy<'a>>,
     /// Each policy with the labels of its subjects.
     places: Vec<(usize, Option<String>)>,
@@ -22,12 +22,12 @@ pub(in crate::commands) struct Scope<'a> {
 
 /// The subjects of one policy and label.
 #[derive(Clone, Copy)]
-pub(in crate::commands) struct Place<'s> {
+pub(in crate::commands) struct SubjectGroup<'s> {
     pub(in crate::commands) listed: &'s OpenPolicy<'s>,
     pub(in crate::commands) label: Option<&'s str>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> SubjectScope<'a> {
     /// All subjects of all policies.
     pub(in crate::commands) fn all(fleet: &'a Fleet<'_>) -> Result<Self, Failure> {
         let (policies, left_out) = fleet.all()?;
@@ -82,10 +82,10 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns where subjects are looked for, in the order of [`tallies`](Self::tallies).
-    pub(in crate::commands) fn places(&self) -> impl Iterator<Item = Place<'_>> {
+    pub(in crate::commands) fn places(&self) -> impl Iterator<Item = SubjectGroup<'_>> {
         self.places.iter().filter_map(|(policy, label)| {
             let listed = self.policies.get(*policy)?;
-            Some(Place { listed, label: label.as_deref() })
+            Some(SubjectGroup { listed, label: label.as_deref() })
         })
     }
 
@@ -95,7 +95,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the only place where subjects are looked for, unless all policies are looked through.
-    pub(in crate::commands) fn only(&self) -> Option<Place<'_>> {
+    pub(in crate::commands) fn only(&self) -> Option<SubjectGroup<'_>> {
         self.places().next().filter(|_| !self.is_of_all)
     }
 

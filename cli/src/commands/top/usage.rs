@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tallygate::admin::__shared::VaryingRules;
 use tallygate::{Decision, Denial, RejectionKind, Rule, RuleStatus, Subject};
 
-use super::scope::{Place, Scope};
+use super::scope::{SubjectGroup, SubjectScope};
 use crate::table::TextTable;
 use crate::{duration, number, subject};
 
@@ -60,7 +60,7 @@ pub(in crate::commands) struct Usage {
 impl Usage {
     /// Reads what a peek says of a subject, by the rules that are shown, and by its ban if that is.
     pub(in crate::commands) fn new(
-        place: Place<'_>,
+        place: SubjectGroup<'_>,
         subject: &Subject,
         decision: &Decision,
         is_shown: impl Fn(usize, &Rule) -> bool,
@@ -200,7 +200,7 @@ impl Best {
 }
 
 /// Writes subjects as a table, with their policies if there are several.
-pub(in crate::commands) fn table(found: &[Usage], scope: &Scope<'_>) -> TextTable {
+pub(in crate::commands) fn table(found: &[Usage], scope: &SubjectScope<'_>) -> TextTable {
     rows(found, scope.only().is_none())
 }
 

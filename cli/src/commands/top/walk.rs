@@ -4,7 +4,7 @@ use futures_util::future::try_join_all;
 use tallygate::admin::__shared as shared;
 use tallygate::{BackendError, Override, Rule, Subject};
 
-use super::scope::{Place, Scope};
+use super::scope::{SubjectGroup, SubjectScope};
 use super::usage::Usage;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
@@ -18,7 +18,7 @@ const TOGETHER: usize = 16;
 /// part of the walk that is done, from 0 to 1.
 pub(in crate::commands) async fn walk(
     fleet: &Fleet<'_>,
-    scope: &Scope<'_>,
+    scope: &SubjectScope<'_>,
     mut see: impl FnMut(Usage),
     mut progress: impl FnMut(u64, f64),
 ) -> Result<u64, Failure> {
@@ -39,7 +39,7 @@ pub(in crate::commands) async fn walk(
 /// Finds out where some subjects stand.
 async fn look(
     fleet: &Fleet<'_>,
-    scope: &Scope<'_>,
+    scope: &SubjectScope<'_>,
     overrides: &[Override],
     some: &[(usize, &Subject)],
 ) -> Result<Vec<Usage>, BackendError> {
@@ -50,12 +50,12 @@ async fn look(
 
 async fn look_at(
     fleet: &Fleet<'_>,
-    scope: &Scope<'_>,
+    scope: &SubjectScope<'_>,
     overrides: &[Override],
-    place: Place<'_>,
+    place: SubjectGroup<'_>,
     subject: &Subject,
 ) -> Result<Usage, BackendError> {
-    let Place { listed, label } = place;
+    let SubjectGroup { listed, label } = place;
     // The other subjects of a call are placeholders, and their rules are left out of what is shown.
     let placeholder = Subject::everyone();
     let of = |other: Option<&str>| if other == label { subject } else { &placeholder };

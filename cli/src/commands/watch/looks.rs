@@ -9,7 +9,7 @@ use tallygate::{DeniedSubject, Limiter};
 use tokio::time::sleep;
 
 use super::board::{Board, Walked};
-use crate::commands::top::scope::Scope;
+use crate::commands::top::scope::SubjectScope;
 use crate::commands::top::usage::{Best, By, Usage};
 use crate::commands::top::walk::walk;
 use crate::connection::Connection;
@@ -103,7 +103,7 @@ impl Looks<'_> {
         if fleet.registered().policies().is_empty() {
             return Ok(walked);
         }
-        let scope = Scope::all(&fleet)?;
+        let scope = SubjectScope::all(&fleet)?;
         let mut best = Best::new(By::Used, self.limit);
         let see = |usage: Usage| {
             if usage.is_denied() {

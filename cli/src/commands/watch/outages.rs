@@ -10,10 +10,10 @@ const MOST_OVER: usize = 4;
 
 /// The outages that were seen, the latest first.
 #[derive(Debug, Default)]
-pub(super) struct Outages(VecDeque<Outage>);
+pub(super) struct Outages(VecDeque<WatchedOutage>);
 
 #[derive(Debug)]
-struct Outage {
+struct WatchedOutage {
     place: String,
     reason: String,
     since: Instant,
@@ -30,7 +30,7 @@ impl Outages {
             (Some(known), None) => known.until = Some(now),
             (None, Some(reason)) => {
                 let (place, reason) = (place.to_owned(), reason.to_owned());
-                self.0.push_front(Outage { place, reason, since: now, until: None });
+                self.0.push_front(WatchedOutage { place, reason, since: now, until: None });
             }
             (None, None) => {}
         }
@@ -43,7 +43,7 @@ impl Outages {
 
     /// Returns whether each goes on, and a line about it.
     pub(super) fn lines(&self, now: Instant) -> impl Iterator<Item = (bool, String)> {
-        self.0.iter().map(move |Outage { place, reason, since, until }| {
+        self.0.iter().map(move |WatchedOutage { place, reason, since, until }| {
             let lasted = duration::shown(until.unwrap_or(now).saturating_duration_since(*since));
             match until {
                 None => (true, format!("{place} is away for {lasted}: {reason}")),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::attempt::Attempt;
-use super::{Check, Subjects};
+use super::{Check, CheckSubjects};
 use crate::call::Call;
 use crate::context;
 use crate::error::BackendError;
@@ -33,7 +33,7 @@ impl Check<'_> {
                 "policy `{name}` has no rule on the main subject; `reset_all` resets the others"
             )));
         }
-        self.reset_subjects(Subjects::Main).await?;
+        self.reset_subjects(CheckSubjects::Main).await?;
         self.report_change("a subject was reset");
         Ok(())
     }
@@ -44,12 +44,12 @@ impl Check<'_> {
     ///
     /// The call left a subject of the policy out, or the backend did not answer within the deadline.
     pub async fn reset_all(self) -> Result<(), BackendError> {
-        self.reset_subjects(Subjects::All).await?;
+        self.reset_subjects(CheckSubjects::All).await?;
         self.report_change("all subjects of a call were reset");
         Ok(())
     }
 
-    async fn reset_subjects(&self, subjects: Subjects) -> Result<(), BackendError> {
+    async fn reset_subjects(&self, subjects: CheckSubjects) -> Result<(), BackendError> {
         let adopted = self.adopt_overrides().await;
         for attempt in Attempt::in_force_and_own(self, subjects)? {
             for call in attempt.calls(subjects) {
@@ -89,7 +89,7 @@ impl Check<'_> {
     async fn set_ban(&self, duration: Duration) -> Result<(), BackendError> {
         let adopted = self.adopt_overrides().await;
         let core = &self.limiter().core;
-        for attempt in Attempt::in_force_and_own(self, Subjects::Main)? {
+        for attempt in Attempt::in_force_and_own(self, CheckSubjects::Main)? {
             if core.outage.has_standby(&attempt.policy) {
                 core.outage.standby.ban(attempt.call(), duration)?;
             }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::{iter, slice};
 
-use super::{Check, Subjects};
+use super::{Check, CheckSubjects};
 use crate::call::{Call, CallOptions, LeaseName};
 use crate::decision::{Charge, DecidedBy, Decision, Lease, Permit, RefundTicket, Refunder, Report, Wait};
 use crate::error::BackendError;
@@ -41,11 +41,11 @@ impl<'a> Attempt<'a> {
     /// As of [`new`](Self::new), but for the main subject the call may leave the others out.
     pub(super) fn in_force_and_own(
         check: &'a Check<'_>,
-        subjects: Subjects,
+        subjects: CheckSubjects,
     ) -> Result<impl Iterator<Item = Self>, BackendError> {
         let subjects = match subjects {
-            Subjects::Main => check.inputs.subjects_filled_by_main()?,
-            Subjects::All => check.inputs.subjects()?,
+            CheckSubjects::Main => check.inputs.subjects_filled_by_main()?,
+            CheckSubjects::All => check.inputs.subjects()?,
         };
         let in_force = Self::in_force(check, subjects);
         let is_overridden = matches!(in_force.policy, Cow::Owned(_));
@@ -106,8 +106,8 @@ impl<'a> Attempt<'a> {
     }
 
     /// What is tried out for some of the subjects, as a store decides it.
-    pub(super) fn trial_calls(&self, subjects: Subjects) -> Vec<Call<'_>> {
-        let is_meant = |trial: &Trial| matches!(subjects, Subjects::All) || trial.label.is_none();
+    pub(super) fn trial_calls(&self, subjects: CheckSubjects) -> Vec<Call<'_>> {
+        let is_meant = |trial: &Trial| matches!(subjects, CheckSubjects::All) || trial.label.is_none();
         let meant = self.trials().filter(|(trial, _)| is_meant(trial));
         meant.map(|(trial, subject)| Call::new(&trial.policy, slice::from_ref(subject), CallOptions::PLAIN)).collect()
     }
@@ -121,11 +121,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// What the store decides, for some of the subjects: all of them at once, or each tally of the main one.
-    pub(super) fn calls(&self, subjects: Subjects) -> Vec<Call<'_>> {
+    pub(super) fn calls(&self, subjects: CheckSubjects) -> Vec<Call<'_>> {
         let call = self.call();
         match subjects {
-            Subjects::All => vec![call],
-            Subjects::Main => {
+            CheckSubjects::All => vec![call],
+            CheckSubjects::Main => {
                 let groups = self.policy.groups().iter().enumerate();
                 groups.filter(|(_, group)| group.label.is_none()).map(|(index, _)| call.part(index)).collect()
             }

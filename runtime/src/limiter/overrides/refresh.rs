@@ -86,15 +86,15 @@ pub(super) struct ReadOrder {
 }
 
 /// A reading of what is stored. It began before anything was asked.
-pub(super) struct Reading(u64);
+pub(super) struct ReadNumber(u64);
 
 impl ReadOrder {
-    pub(super) fn begin(&self) -> Reading {
-        Reading(self.begun.fetch_add(1, Ordering::Relaxed) + 1)
+    pub(super) fn begin(&self) -> ReadNumber {
+        ReadNumber(self.begun.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Adopts what a reading has found, unless a newer reading was adopted. No two run at once.
-    pub(super) fn adopt<T>(&self, reading: &Reading, adopt: impl FnOnce() -> T) -> Option<T> {
+    pub(super) fn adopt<T>(&self, reading: &ReadNumber, adopt: impl FnOnce() -> T) -> Option<T> {
         let mut adopted = lock(&self.adopted);
         if reading.0 < *adopted {
             return None;

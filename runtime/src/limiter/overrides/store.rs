@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 
 use super::active::{ActiveOverride, OverrideTable};
 use super::known::{Overrides, too_many};
-use super::refresh::Reading;
+use super::refresh::ReadNumber;
 use super::target::OverrideTarget;
 use super::text;
 use crate::bounds::MOST_OVERRIDES;
@@ -62,13 +62,13 @@ impl FoundOverride {
 
 impl Overrides {
     /// Adopts what was found, unless a newer reading was adopted. Returns the policies whose overrides have changed.
-    fn adopt(&self, reading: &Reading, version: Option<String>, found: Found, now_us: u64) -> HashSet<String> {
+    fn adopt(&self, reading: &ReadNumber, version: Option<String>, found: Found, now_us: u64) -> HashSet<String> {
         let adopted = self.read_order.adopt(reading, || self.replace(version, found, now_us));
         adopted.unwrap_or_default()
     }
 
     /// Records that more is stored than can be adopted, unless a newer reading was adopted. Returns whether that is new.
-    fn keep_known(&self, reading: &Reading, version: Option<String>, excess: String) -> bool {
+    fn keep_known(&self, reading: &ReadNumber, version: Option<String>, excess: String) -> bool {
         let adopted = self.read_order.adopt(reading, || {
             self.change(|known| {
                 known.version = version;
@@ -305,7 +305,7 @@ mod tests {
 
     async fn adopt<const N: usize>(
         overrides: &Overrides,
-        reading: &Reading,
+        reading: &ReadNumber,
         version: &str,
         texts: [(&str, &str); N],
     ) -> usize {

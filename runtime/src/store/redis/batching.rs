@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
 use self::batch::{Batch, Caller};
-use self::queue::{Queue, Taken, TurnId, Waiting};
+use self::queue::{Queue, TurnId, TurnStep, Waiting};
 use crate::call::Call;
 use crate::error::BackendError;
 use crate::lock::lock;
@@ -110,7 +110,7 @@ impl Drop for Alone<'_> {
 impl RunningTurn {
     /// Makes calls until the queue is empty.
     async fn take(self) {
-        while let Some(Taken { batches, late }) = self.next() {
+        while let Some(TurnStep { batches, late }) = self.next() {
             late.into_iter().for_each(Caller::answer_late);
             let mut batches = batches.into_iter().map(|(_, batch)| batch);
             let first = batches.next();
@@ -126,7 +126,7 @@ impl RunningTurn {
         }
     }
 
-    fn next(&self) -> Option<Taken> {
+    fn next(&self) -> Option<TurnStep> {
         lock(&self.batcher.queue).take(self.id, Instant::now())
     }
 }

@@ -15,13 +15,13 @@ use super::tasks::spawn;
 #[derive(Clone)]
 pub(crate) struct DrivenConnection {
     connection: MultiplexedConnection,
-    _driver: Option<Arc<Driver>>,
+    _driver: Option<Arc<AbortOnDrop>>,
 }
 
 /// The task that reads and writes. The client library ends it only when every question has been answered.
-struct Driver(AbortHandle);
+struct AbortOnDrop(AbortHandle);
 
-impl Drop for Driver {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -40,7 +40,7 @@ pub(crate) async fn open(client: &Client, config: &AsyncConnectionConfig) -> Red
     let stream = TcpStream::connect((host, *port)).await?;
     let (connection, driver) =
         MultiplexedConnection::new_with_config(info.redis_settings(), stream, config.clone()).await?;
-    let driver = Driver(spawn(driver).abort_handle());
+    let driver = AbortOnDrop(spawn(driver).abort_handle());
     Ok(DrivenConnection { connection, _driver: Some(Arc::new(driver)) })
 }
 

@@ -14,7 +14,7 @@ use crate::error::Error;
 #[derive(Clone, Debug)]
 pub struct ClientIpSource {
     trust: Trust,
-    field: Field,
+    field: ProxyField,
     ipv6_prefix: u8,
 }
 
@@ -29,7 +29,7 @@ enum Trust {
 
 /// The field in which they write the address.
 #[derive(Clone, Debug)]
-enum Field {
+enum ProxyField {
     XForwardedFor,
     Forwarded,
     /// A field with this name and one address.
@@ -99,7 +99,7 @@ impl ClientIp {
 
 impl ClientIpSource {
     fn trusting(trust: Trust) -> Self {
-        Self { trust, field: Field::XForwardedFor, ipv6_prefix: SubnetBits::DEFAULT.ipv6 }
+        Self { trust, field: ProxyField::XForwardedFor, ipv6_prefix: SubnetBits::DEFAULT.ipv6 }
     }
 
     /// Takes the address from the field `Forwarded` of RFC 7239.
@@ -107,7 +107,7 @@ impl ClientIpSource {
     /// Choose the field that the trusted proxies write. The client may write other fields, so only one is ever read.
     #[must_use]
     pub fn forwarded(self) -> Self {
-        Self { field: Field::Forwarded, ..self }
+        Self { field: ProxyField::Forwarded, ..self }
     }
 
     /// Takes the address from a field with a single address, as content delivery networks write it, like
@@ -126,7 +126,7 @@ impl ClientIpSource {
                 name.escape_default()
             )));
         }
-        Ok(Self { field: Field::Single(name.to_ascii_lowercase()), ..self })
+        Ok(Self { field: ProxyField::Single(name.to_ascii_lowercase()), ..self })
     }
 
     /// Sets how many bits of an IPv6 address are counted: 64 by default. A customer with a larger network, such as a
@@ -147,9 +147,9 @@ impl ClientIpSource {
     pub fn field(&self) -> Option<&str> {
         match (&self.trust, &self.field) {
             (Trust::Nobody, _) => None,
-            (_, Field::XForwardedFor) => Some("x-forwarded-for"),
-            (_, Field::Forwarded) => Some("forwarded"),
-            (_, Field::Single(name)) => Some(name),
+            (_, ProxyField::XForwardedFor) => Some("x-forwarded-for"),
+            (_, ProxyField::Forwarded) => Some("forwarded"),
+            (_, ProxyField::Single(name)) => Some(name),
         }
     }
 
@@ -178,9 +178,9 @@ impl ClientIpSource {
 
     fn client_from_field(&self, peer: Option<IpAddr>, lines: &[&[u8]]) -> Option<ClientIp> {
         match &self.field {
-            Field::XForwardedFor => self.walk(peer, entries::x_forwarded_for(lines)),
-            Field::Forwarded => self.walk(peer, entries::forwarded(lines)),
-            Field::Single(_) => {
+            ProxyField::XForwardedFor => self.walk(peer, entries::x_forwarded_for(lines)),
+            ProxyField::Forwarded => self.walk(peer, entries::forwarded(lines)),
+            ProxyField::Single(_) => {
                 let written = if let [line] = lines { address::parse(line) } else { None };
                 let fallback = || peer.map(|peer| ClientIp::from(peer).as_fallback());
                 written.map(ClientIp::from).or_else(fallback)

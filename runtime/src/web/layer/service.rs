@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use super::Layer;
-use super::settings::{Settings, WebRequest, WebResponse, web_response};
+use super::settings::{LayerSettings, WebRequest, WebResponse, web_response};
 use crate::context::{self, Context, Decisions, Maker};
 use crate::observe::opaque_debug;
 use crate::web::parts::Parts;
@@ -19,7 +19,7 @@ use crate::web::parts::Parts;
 #[derive(Clone)]
 pub struct LayerService<S> {
     pub(in crate::web) inner: S,
-    pub(in crate::web) settings: Arc<Settings>,
+    pub(in crate::web) settings: Arc<LayerSettings>,
 }
 
 impl<S> tower_layer::Layer<S> for Layer {
@@ -58,7 +58,7 @@ pin_project! {
         future: F,
         context: Context,
         decisions: Decisions,
-        settings: Arc<Settings>,
+        settings: Arc<LayerSettings>,
     }
 }
 

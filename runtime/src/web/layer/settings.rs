@@ -14,7 +14,7 @@ use crate::web::parts::Parts;
 
 /// The settings of a layer. Its services share them.
 #[derive(Clone)]
-pub(in crate::web) struct Settings {
+pub(in crate::web) struct LayerSettings {
     pub(super) client_ip: ClientIpSource,
     /// The values that every request has.
     context: Context,
@@ -67,7 +67,7 @@ macro_rules! web_response {
 
 pub(in crate::web) use web_response;
 
-impl Default for Settings {
+impl Default for LayerSettings {
     fn default() -> Self {
         Self {
             client_ip: ClientIp::socket(),
@@ -81,7 +81,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl LayerSettings {
     pub(super) fn add_value(&mut self, name: Cow<'static, str>, find: Arc<FindValue>) {
         context::found_by_layer(name.clone());
         self.values.retain(|(known, _)| *known != name);

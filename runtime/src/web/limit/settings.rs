@@ -14,7 +14,7 @@ use crate::web::parts::Parts;
 
 /// The settings of a [`Limit`](super::Limit).
 #[derive(Clone)]
-pub(super) struct Settings {
+pub(super) struct LimitSettings {
     pub(super) policy: Policy,
     pub(super) key: ContextKey,
     /// Other subjects of the policy, by their labels.
@@ -53,7 +53,7 @@ impl Counts {
     }
 }
 
-impl Gate for Settings {
+impl Gate for LimitSettings {
     fn limited(&self, parts: &Parts<'_>) -> Limited {
         let Self { policy, key, subjects, limiter, exemptions, shadow, effects, .. } = self;
         labels::report_lack_of_keys(&self.lack_of_keys, policy, subjects);

@@ -37,7 +37,7 @@ pub(crate) struct Waiting {
 
 /// What a turn takes from the queue in one step.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct TurnStep {
     /// What is sent, by the script that decides it.
     pub(crate) batches: Vec<(ScriptId, Batch)>,
     /// Callers that were too late: nothing is sent for them.
@@ -110,7 +110,7 @@ impl Queue {
     }
 
     /// Takes what may be sent in one step, the oldest first. If nobody waits, the turn ends.
-    pub(crate) fn take(&mut self, id: TurnId, now: Instant) -> Option<Taken> {
+    pub(crate) fn take(&mut self, id: TurnId, now: Instant) -> Option<TurnStep> {
         let index = self.turns.iter().position(|turn| turn.id == id)?;
         if self.waiting.is_empty() {
             self.turns.swap_remove(index);
@@ -123,8 +123,8 @@ impl Queue {
         Some(taken)
     }
 
-    fn next(&mut self, now: Instant) -> Taken {
-        let mut taken = Taken::default();
+    fn next(&mut self, now: Instant) -> TurnStep {
+        let mut taken = TurnStep::default();
         let mut room = Work::MOST;
         while let Some(waiting) = self.waiting.front() {
             if waiting.is_sent(now) {
@@ -162,7 +162,7 @@ impl Waiting {
     }
 }
 
-impl Taken {
+impl TurnStep {
     fn push(&mut self, waiting: Waiting, now: Instant) {
         let is_sent = waiting.is_sent(now);
         let Waiting { request, script, caller, .. } = waiting;

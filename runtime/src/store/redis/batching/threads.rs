@@ -7,7 +7,7 @@ use shuttle::thread::{self, JoinHandle};
 use tallygate_rules::Rule;
 use tokio::sync::oneshot::error::TryRecvError;
 
-use super::{Answered, Caller, Queue, Taken, TurnId, Waiting};
+use super::{Answered, Caller, Queue, TurnId, TurnStep, Waiting};
 use crate::call::{Call, CallOptions};
 use crate::policy::Policy;
 use crate::subject::Subject;
@@ -40,7 +40,7 @@ fn take(queue: &Mutex<Queue>, turn: TurnId) {
     assert!(lock(queue).end(turn).is_empty(), "the last turn ends when nobody waits");
 }
 
-fn next(queue: &Mutex<Queue>, turn: TurnId) -> Option<Taken> {
+fn next(queue: &Mutex<Queue>, turn: TurnId) -> Option<TurnStep> {
     lock(queue).take(turn, Instant::now())
 }
 

@@ -17,7 +17,7 @@ use super::breaker::LinkState;
 use super::fault::{self, Fault};
 use super::link::Link;
 use super::real_time;
-use super::reconnecting::{Loss, Reconnector};
+use super::reconnecting::{LinkLoss, Reconnector};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::opaque_debug;
 use crate::system::home::Driver;
@@ -85,7 +85,7 @@ impl Connector {
             Some(Err(error)) => Err(self.blame(&link, &error)),
             None => {
                 if link.silence() >= self.patience() {
-                    self.reconnector.lose(&link, late(), Loss::Silent);
+                    self.reconnector.lose(&link, late(), LinkLoss::Silent);
                 }
                 Err(late())
             }
@@ -117,7 +117,7 @@ impl Connector {
     fn blame(&self, link: &Link, error: &RedisError) -> BackendError {
         let reason = self.explain(error);
         if Fault::of(error).spoils_connection() {
-            self.reconnector.lose(link, reason.clone(), Loss::Closed);
+            self.reconnector.lose(link, reason.clone(), LinkLoss::Closed);
         } else {
             self.record_answer(link);
         }

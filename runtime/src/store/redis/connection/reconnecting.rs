@@ -25,10 +25,10 @@ const NO_OUTAGE: u8 = u8::MAX;
 /// Has the connection to a server, and makes a new one when it is lost.
 #[derive(Clone)]
 pub(crate) struct Reconnector {
-    shared: Arc<Shared>,
+    shared: Arc<ReconnectorState>,
 }
 
-struct Shared {
+struct ReconnectorState {
     target: ConnectTarget,
     driver: Driver,
     budget: Arc<AttemptBudget>,
@@ -46,7 +46,7 @@ const SEEKING: u64 = u64::MAX;
 
 /// How a connection is lost.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Loss {
+pub(crate) enum LinkLoss {
     /// The server closed it, or is no primary any more. Another one may be there in a moment.
     Closed,
     /// Nothing comes over it.
@@ -67,7 +67,7 @@ impl Reconnector {
     pub(crate) fn new(target: ConnectTarget, driver: Driver) -> Self {
         let budget = AttemptBudget::shared(&target.location.to_string());
         let (breaker, outage, term) = (Mutex::default(), AtomicU8::new(NO_OUTAGE), AtomicU64::new(SEEKING));
-        let shared = Shared { target, driver, budget, breaker, outage, term, connections: AtomicU64::new(0) };
+        let shared = ReconnectorState { target, driver, budget, breaker, outage, term, connections: AtomicU64::new(0) };
         Self { shared: Arc::new(shared) }
     }
 
@@ -118,7 +118,7 @@ impl Reconnector {
     fn check_link(&self, breaker: &mut Breaker) {
         if let Some(link) = breaker.link_if(Link::was_hung_up).cloned() {
             let error = BackendError::away("redis: the server closed the connection");
-            self.lose_locked(breaker, &link, error, Loss::Closed);
+            self.lose_locked(breaker, &link, error, LinkLoss::Closed);
         }
     }
 
@@ -133,16 +133,16 @@ impl Reconnector {
     }
 
     /// Replaces a connection, unless that was done already.
-    pub(crate) fn lose(&self, link: &Link, error: BackendError, loss: Loss) {
+    pub(crate) fn lose(&self, link: &Link, error: BackendError, loss: LinkLoss) {
         self.lose_locked(&mut self.lock(), link, error, loss);
     }
 
-    fn lose_locked(&self, breaker: &mut Breaker, link: &Link, error: BackendError, loss: Loss) {
+    fn lose_locked(&self, breaker: &mut Breaker, link: &Link, error: BackendError, loss: LinkLoss) {
         if breaker.link_if(|current| current.is_same_as(link)).is_none() {
             return;
         }
         let is_first = breaker.lose(link.was_of_use());
-        if loss == Loss::Closed && is_first && self.shared.budget.try_spend(Instant::now()).is_ok() {
+        if loss == LinkLoss::Closed && is_first && self.shared.budget.try_spend(Instant::now()).is_ok() {
             self.begin(breaker, Start::Now);
         } else {
             breaker.open(error);
@@ -182,7 +182,7 @@ impl Reconnector {
     }
 
     /// Returns the reconnector, unless the limiter is gone.
-    fn of(shared: &Weak<Shared>) -> Option<Self> {
+    fn of(shared: &Weak<ReconnectorState>) -> Option<Self> {
         shared.upgrade().map(|shared| Self { shared })
     }
 
@@ -223,14 +223,14 @@ impl Drop for Locked<'_> {
     }
 }
 
-impl Drop for Shared {
+impl Drop for ReconnectorState {
     fn drop(&mut self) {
         self.breaker.get_mut().unwrap_or_else(PoisonError::into_inner).stop_repair();
     }
 }
 
 /// Attempts to connect until there is a connection, or until the limiter is gone. Each failure is reported.
-async fn repair(shared: Weak<Shared>, number: u64, mut start: Start, reporter: watch::Sender<()>) {
+async fn repair(shared: Weak<ReconnectorState>, number: u64, mut start: Start, reporter: watch::Sender<()>) {
     loop {
         if start == Start::Later && wait_for_attempt(&shared, number).await.is_none() {
             return;
@@ -259,7 +259,7 @@ async fn repair(shared: Weak<Shared>, number: u64, mut start: Start, reporter: w
 }
 
 /// Waits until pause and budget allow an attempt; `None` if it is not to be made any more.
-async fn wait_for_attempt(shared: &Weak<Shared>, number: u64) -> Option<()> {
+async fn wait_for_attempt(shared: &Weak<ReconnectorState>, number: u64) -> Option<()> {
     loop {
         let reconnector = Reconnector::of(shared)?;
         let now = Instant::now();
@@ -280,7 +280,7 @@ async fn wait_for_attempt(shared: &Weak<Shared>, number: u64) -> Option<()> {
     }
 }
 
-fn on_hang_up(shared: Weak<Shared>) -> impl FnOnce() + Send + 'static {
+fn on_hang_up(shared: Weak<ReconnectorState>) -> impl FnOnce() + Send + 'static {
     move || {
         if let Some(reconnector) = Reconnector::of(&shared) {
             reconnector.check_link(&mut reconnector.lock());

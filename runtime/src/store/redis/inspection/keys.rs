@@ -40,7 +40,7 @@ pub(crate) struct KeyScan {
     /// The member that is being walked over.
     at: usize,
     /// Where to go on, and how many places were looked at; `None` before the first step on a server.
-    place: Option<Place>,
+    place: Option<ScanPlace>,
     /// What the keys of each rule group begin with, before the layout.
     starts: Vec<String>,
     is_done: bool,
@@ -49,7 +49,7 @@ pub(crate) struct KeyScan {
 }
 
 #[derive(Clone)]
-struct Place {
+struct ScanPlace {
     cursor: String,
     looked_at: u64,
     /// About how many places there are.
@@ -77,7 +77,7 @@ impl Redis {
         // It is kept until the step is made, so that a step that fails can be made again.
         let place = match &scan.place {
             Some(place) => place.clone(),
-            None => Place::start(self.ask_scanned(scan, &cmd("DBSIZE")).await?),
+            None => ScanPlace::start(self.ask_scanned(scan, &cmd("DBSIZE")).await?),
         };
         let mut command = cmd("SCAN");
         command.arg(&place.cursor).arg("MATCH").arg(scan.pattern()).arg("COUNT").arg(COUNT);
@@ -123,7 +123,7 @@ impl KeyScan {
     #[cfg(feature = "web")]
     pub(crate) fn go_to(&mut self, (at, cursor): (usize, u64)) -> bool {
         self.at = at;
-        self.place = (cursor != 0).then(|| Place {
+        self.place = (cursor != 0).then(|| ScanPlace {
             cursor: cursor.to_string(),
             looked_at: 0,
             places: 1,
@@ -137,7 +137,7 @@ impl KeyScan {
     /// # Errors
     ///
     /// The server names no end.
-    fn go_on(&mut self, place: &Place, cursor: String) -> Result<(), BackendError> {
+    fn go_on(&mut self, place: &ScanPlace, cursor: String) -> Result<(), BackendError> {
         if cursor == "0" {
             self.place = None;
             self.at += 1;
@@ -148,7 +148,7 @@ impl KeyScan {
         let steps_left = place.steps_left.checked_sub(1).filter(|_| goes_on && Instant::now() < self.until);
         let steps_left = steps_left.ok_or_else(no_end)?;
         let looked_at = place.looked_at + u64::from(COUNT);
-        self.place = Some(Place { cursor, looked_at, places: place.places, steps_left });
+        self.place = Some(ScanPlace { cursor, looked_at, places: place.places, steps_left });
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl KeyScan {
     }
 }
 
-impl Place {
+impl ScanPlace {
     /// The server's table has at least as many places as keys, and their number is a power of two.
     fn start(keys: u64) -> Self {
         let places = keys.clamp(1, MOST_KEYS).next_power_of_two();

@@ -78,12 +78,12 @@ impl SentinelAnswers {
         *lock(&self.latest) = Instant::now();
         let _quiet = Quiet::begin();
         match lock(&self.votes).record(sentinel, answer) {
-            Verdict::Follow(host) => {
+            VoteOutcome::Follow(host) => {
                 let term = self.term.of(&host);
                 self.state.send_replace(Followed::Primary(host, term));
             }
-            Verdict::Unknown(error) => _ = self.state.send_replace(Followed::Unknown(error)),
-            Verdict::Same => {}
+            VoteOutcome::Unknown(error) => _ = self.state.send_replace(Followed::Unknown(error)),
+            VoteOutcome::Same => {}
         }
     }
 }
@@ -130,7 +130,7 @@ enum Vote {
 
 /// What is to be done after an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum VoteOutcome {
     /// Nothing new.
     Same,
     /// Follow this primary from now on.
@@ -145,21 +145,21 @@ impl Votes {
     }
 
     /// Records what a sentinel answers.
-    pub(super) fn record(&mut self, sentinel: usize, answer: Result<Host, BackendError>) -> Verdict {
-        let Some(vote) = self.sentinels.get_mut(sentinel) else { return Verdict::Same };
+    pub(super) fn record(&mut self, sentinel: usize, answer: Result<Host, BackendError>) -> VoteOutcome {
+        let Some(vote) = self.sentinels.get_mut(sentinel) else { return VoteOutcome::Same };
         let before = vote.clone();
         *vote = match &answer {
             Ok(host) => Vote::Names(host.clone()),
             Err(error) => Vote::Failed(error.clone()),
         };
         match answer {
-            Ok(host) if self.primary.as_ref() == Some(&host) => Verdict::Same,
+            Ok(host) if self.primary.as_ref() == Some(&host) => VoteOutcome::Same,
             Ok(host) if self.is_to_be_followed(&before, &host) => {
                 self.primary = Some(host.clone());
-                Verdict::Follow(host)
+                VoteOutcome::Follow(host)
             }
-            Err(error) if self.primary.is_none() => self.failure(error).map_or(Verdict::Same, Verdict::Unknown),
-            _ => Verdict::Same,
+            Err(error) if self.primary.is_none() => self.failure(error).map_or(VoteOutcome::Same, VoteOutcome::Unknown),
+            _ => VoteOutcome::Same,
         }
     }
 
@@ -204,8 +204,8 @@ mod tests {
         let mut votes = Votes::new(3);
         let verdict =
             |&(sentinel, port): &(usize, Option<u16>)| match votes.record(sentinel, port.map(host).ok_or_else(gone)) {
-                Verdict::Follow(host) => Some(host.port),
-                Verdict::Same | Verdict::Unknown(_) => None,
+                VoteOutcome::Follow(host) => Some(host.port),
+                VoteOutcome::Same | VoteOutcome::Unknown(_) => None,
             };
         answers.iter().map(verdict).collect()
     }
@@ -241,10 +241,10 @@ mod tests {
     #[test]
     fn a_primary_is_unknown_once_all_sentinels_have_failed_and_none_has_named_one() {
         let mut votes = Votes::new(2);
-        assert_eq!(votes.record(0, Err(gone())), Verdict::Same);
-        assert_eq!(votes.record(1, Err(gone())), Verdict::Unknown(gone()));
-        assert_eq!(votes.record(1, Ok(host(1))), Verdict::Follow(host(1)));
-        assert_eq!(votes.record(1, Err(gone())), Verdict::Same);
+        assert_eq!(votes.record(0, Err(gone())), VoteOutcome::Same);
+        assert_eq!(votes.record(1, Err(gone())), VoteOutcome::Unknown(gone()));
+        assert_eq!(votes.record(1, Ok(host(1))), VoteOutcome::Follow(host(1)));
+        assert_eq!(votes.record(1, Err(gone())), VoteOutcome::Same);
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
             let mut votes = Votes::new(2);
             let verdicts: Vec<_> =
                 failures.into_iter().enumerate().map(|(sentinel, error)| votes.record(sentinel, Err(error))).collect();
-            assert_eq!(verdicts, [Verdict::Same, Verdict::Unknown(gone())]);
+            assert_eq!(verdicts, [VoteOutcome::Same, VoteOutcome::Unknown(gone())]);
         }
     }
 }

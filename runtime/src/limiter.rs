@@ -6,6 +6,7 @@ mod background;
 mod builder;
 mod check;
 mod core;
+mod demand;
 mod denial_cache;
 mod denied;
 #[cfg(feature = "config")]

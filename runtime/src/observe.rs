@@ -11,6 +11,7 @@ mod rule;
 #[cfg(feature = "tracing-spans")]
 mod span;
 mod voice;
+mod wait_refusal;
 
 /// Implements `Debug` by the name of a type, and by its fields that are given, or by values with names: all else may be
 /// personal, or mean nothing to a reader.
@@ -42,6 +43,7 @@ pub(crate) use self::rule::ObservedRule;
 pub(crate) use self::voice::Quiet;
 #[cfg(feature = "redis")]
 pub(crate) use self::voice::report;
+pub(crate) use self::wait_refusal::WaitRefusal;
 
 /// Defines a gauge: a number of things that the metrics of this process include as long as the gauge lives.
 macro_rules! gauge {

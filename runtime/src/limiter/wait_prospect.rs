@@ -4,7 +4,8 @@
 
 use tallygate_rules::{Algorithm, Role, Rule};
 
-use super::wait_queue::{QueueHead, QueueUnits};
+use super::demand::Demand;
+use super::wait_queue::QueueHead;
 use crate::micros;
 use crate::policy::Policy;
 
@@ -24,7 +25,7 @@ pub(super) struct WaitSpan {
 
 impl WaitSpan {
     /// Whether so much can be admitted within that time, given the first caller of the queue.
-    pub(super) fn has_room(self, policy: &Policy, needed: QueueUnits, head: QueueHead) -> bool {
+    pub(super) fn has_room(self, policy: &Policy, needed: Demand, head: QueueHead) -> bool {
         let Some(us) = self.until_us.checked_sub(self.from_us) else { return false };
         let is_head_known = head.us >= self.from_us;
         policy.rules().iter().enumerate().all(|(position, rule)| {
@@ -86,7 +87,7 @@ mod tests {
         let from_us = 60 * SECOND_US;
         let span = WaitSpan { from_us, until_us: from_us + 2 * SECOND_US, store_ahead: 0 };
         let head = QueueHead { us: from_us, rule: is_reason.then_some(0), cost: 1 };
-        let fits = |units: &u64| span.has_room(&policy, QueueUnits { calls: *units, cost: *units }, head);
+        let fits = |units: &u64| span.has_room(&policy, Demand { calls: *units, cost: *units }, head);
         (0..1_000).take_while(fits).last().unwrap()
     }
 
@@ -119,6 +120,6 @@ mod tests {
     fn nothing_is_admitted_before_the_first_caller_may_go() {
         let policy = Policy::builder("p").rule(Rule::sliding_window(9, SECOND)).build().unwrap();
         let span = WaitSpan { from_us: 2, until_us: 1, store_ahead: 0 };
-        assert!(!span.has_room(&policy, QueueUnits { calls: 1, cost: 1 }, QueueHead::default()));
+        assert!(!span.has_room(&policy, Demand { calls: 1, cost: 1 }, QueueHead::default()));
     }
 }

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::call::CallOptions;
 use crate::clock::Clock;
+use crate::limiter::demand::Demand;
 use crate::lock::lock;
+use crate::observe::WaitRefusal;
 use crate::system::RandomState;
 
 /// The wait queues of this process, by the keys of all tallies that decide the calls of their callers. Where only some are the
@@ -28,15 +29,8 @@ struct WaitQueue {
     /// Held by the first caller of the queue. The mutex is fair, so it is handed on in order.
     turn: Arc<tokio::sync::Mutex<()>>,
     callers: usize,
-    waiting: QueueUnits,
+    waiting: Demand,
     head: QueueHead,
-}
-
-/// How much callers need.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct QueueUnits {
-    pub(super) calls: u64,
-    pub(super) cost: u64,
 }
 
 /// What is known of the first caller of a queue: nothing before it was denied.
@@ -47,15 +41,6 @@ pub(super) struct QueueHead {
     /// The position of the rule that it waits for.
     pub(super) rule: Option<usize>,
     pub(super) cost: u64,
-}
-
-/// Why a caller does not join a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QueueRefusal {
-    /// As many wait as may.
-    Full,
-    /// It cannot be served in its time.
-    Hopeless,
 }
 
 impl WaitQueues {
@@ -79,18 +64,18 @@ impl WaitQueues {
     pub(super) fn join(
         &self,
         key: Arc<str>,
-        own: QueueUnits,
+        own: Demand,
         denied: QueueHead,
-        can_be_served: impl FnOnce(QueueUnits, QueueHead) -> bool,
-    ) -> Result<QueuePlace<'_>, QueueRefusal> {
+        can_be_served: impl FnOnce(Demand, QueueHead) -> bool,
+    ) -> Result<QueuePlace<'_>, WaitRefusal> {
         let mut state = lock(&self.state);
         if state.callers >= self.most {
-            return Err(QueueRefusal::Full);
+            return Err(WaitRefusal::Full);
         }
         let needed = state.by_key.get(&key).map_or(own, |queue| queue.waiting.plus(own));
         let head = state.by_key.get(&key).map_or(denied, |queue| queue.head);
         if !can_be_served(needed, head) {
-            return Err(QueueRefusal::Hopeless);
+            return Err(WaitRefusal::Late);
         }
         state.callers += 1;
         let queue = state.by_key.entry(Arc::clone(&key)).or_default();
@@ -105,7 +90,7 @@ impl WaitQueues {
         lock(&self.state).by_key.values().map(|queue| queue.callers).collect()
     }
 
-    fn leave(&self, key: &str, own: QueueUnits) {
+    fn leave(&self, key: &str, own: Demand) {
         let mut state = lock(&self.state);
         state.callers -= 1;
         let Some(queue) = state.by_key.get_mut(key) else { return };
@@ -117,36 +102,11 @@ impl WaitQueues {
     }
 }
 
-impl QueueRefusal {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Hopeless => "late",
-        }
-    }
-}
-
-impl QueueUnits {
-    /// What a call needs.
-    pub(super) fn of(options: CallOptions) -> Self {
-        let cost = if options.peek { 0 } else { options.cost };
-        Self { calls: cost.min(1), cost }
-    }
-
-    fn plus(self, other: Self) -> Self {
-        Self { calls: self.calls.saturating_add(other.calls), cost: self.cost.saturating_add(other.cost) }
-    }
-
-    fn less(self, other: Self) -> Self {
-        Self { calls: self.calls.saturating_sub(other.calls), cost: self.cost.saturating_sub(other.cost) }
-    }
-}
-
 /// A caller's place in a queue. Dropping it leaves the queue.
 pub(super) struct QueuePlace<'a> {
     queues: &'a WaitQueues,
     key: Arc<str>,
-    own: QueueUnits,
+    own: Demand,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 

@@ -10,6 +10,7 @@ use super::opaque_debug;
 use super::rule::ObservedRule;
 #[cfg(feature = "tracing-spans")]
 use super::span::DecisionSpan;
+use super::wait_refusal::WaitRefusal;
 use crate::error::{BackendError, BackendErrorKind};
 #[cfg(feature = "metrics")]
 use crate::system::Instant;
@@ -105,14 +106,14 @@ impl Observed<'_> {
         self.metrics.waiting(self.policy)
     }
 
-    /// Counts a caller that is denied at once although it may wait.
+    /// Counts a call that is denied at once although it may wait.
     #[cfg_attr(
         not(feature = "metrics"),
         allow(clippy::unused_self, unused_variables, reason = "without metrics nothing is counted")
     )]
-    pub(crate) fn wait_refused(self, reason: &'static str) {
+    pub(crate) fn wait_refused(self, reason: WaitRefusal) {
         #[cfg(feature = "metrics")]
-        super::metrics::count_refused_wait(self.policy, reason);
+        super::metrics::add_refused_waits(self.policy, reason, 1);
     }
 
     /// Reports that a concurrent call has ended.

@@ -34,7 +34,7 @@ macro_rules! warn { ($($event:tt)*) => { _ = speak(|| tracing::warn!($($event)*)
 pub(super) const TARGET: &str = "tallygate";
 
 /// The most texts that are reported. They come from the code of the program, so there are few.
-const MOST_TEXTS: usize = 1_000;
+const MOST_REPORTED: usize = 1_000;
 
 /// The most lines of one budget in a minute.
 const MOST_LINES: u32 = 32;
@@ -51,7 +51,7 @@ impl Reported {
     /// Returns whether this text was not reported before, and notes it.
     pub(crate) fn is_first(&self, text: &str) -> bool {
         let mut reported = lock(&self.0);
-        reported.len() < MOST_TEXTS && !reported.contains(text) && reported.insert(text.to_owned())
+        reported.len() < MOST_REPORTED && !reported.contains(text) && reported.insert(text.to_owned())
     }
 }
 

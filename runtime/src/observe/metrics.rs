@@ -14,6 +14,7 @@ use tallygate_rules::Rule;
 use super::prefetch_metrics::PrefetchMetrics;
 use super::reported_once::ReportedOnce;
 use super::rule::ObservedRule;
+use super::wait_refusal::WaitRefusal;
 
 const DECISIONS: &str = "tallygate_decisions_total";
 const SECONDS: &str = "tallygate_decision_seconds";
@@ -24,9 +25,6 @@ const WARNINGS: &str = "tallygate_warnings_total";
 const LOST_POLICIES: &str = "tallygate_lost_policies_total";
 const WAITING_CALLS: &str = "tallygate_waiting_calls";
 const WAITS_REFUSED: &str = "tallygate_waits_refused_total";
-
-/// The reasons for which the wait queues refuse a caller.
-const REASONS: [&str; 2] = ["full", "late"];
 
 static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
@@ -112,7 +110,7 @@ impl PolicyMetrics {
     pub(super) fn waiting(&self, policy: &str) -> WaitingCall {
         let key = self.waiting_calls.get_or_init(|| {
             // From 0 on, so that a rate shows the first.
-            for reason in REASONS {
+            for reason in WaitRefusal::ALL {
                 add_refused_waits(policy, reason, 0);
             }
             key_of_policy(WAITING_CALLS, policy)
@@ -178,14 +176,10 @@ impl Labels<'_> {
     }
 }
 
-/// Counts a caller that is denied at once although it may wait.
-pub(super) fn count_refused_wait(policy: &str, reason: &'static str) {
-    add_refused_waits(policy, reason, 1);
-}
-
-fn add_refused_waits(policy: &str, reason: &'static str, number: u64) {
+/// Counts calls that are denied at once although they may wait.
+pub(super) fn add_refused_waits(policy: &str, reason: WaitRefusal, number: u64) {
     describe();
-    let key = Key::from_parts(WAITS_REFUSED, vec![label("policy", policy), label("reason", reason)]);
+    let key = Key::from_parts(WAITS_REFUSED, vec![label("policy", policy), label("reason", reason.as_str())]);
     with_recorder(|recorder| recorder.register_counter(&key, &METADATA)).increment(number);
 }
 

@@ -15,10 +15,12 @@ use crate::call::{Call, CallOptions, TallyKey, WaitLimit};
 use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
+use crate::limiter::demand::Demand;
 use crate::limiter::sleepers::AwaitedRoom;
 use crate::limiter::wait_prospect::WaitSpan;
-use crate::limiter::wait_queue::{QueueHead, QueuePlace, QueueRefusal, QueueTurn, QueueUnits};
+use crate::limiter::wait_queue::{QueueHead, QueuePlace, QueueTurn};
 use crate::micros;
+use crate::observe::WaitRefusal;
 use crate::policy::Policy;
 use crate::system::{Handle, is_own_thread};
 
@@ -65,7 +67,7 @@ impl Check<'_> {
         deadline_us: Option<u64>,
     ) -> Waiting<QueuePlace<'_>> {
         let core = &self.limiter().core;
-        let (own, denied) = (QueueUnits::of(self.options), retry.map_or_else(QueueHead::default, Retry::head));
+        let (own, denied) = (Demand::of(self.options), retry.map_or_else(QueueHead::default, Retry::head));
         let attempt = Attempt::new(self)?;
         let can_be_served = |needed, head: QueueHead| {
             let Some(deadline_us) = deadline_us else { return true };
@@ -78,14 +80,14 @@ impl Check<'_> {
         };
         let decision = self.attempt().await?;
         // Where it costs less than the first caller, there may be room for it at its deadline.
-        let is_cheaper = refused == QueueRefusal::Hopeless
+        let is_cheaper = refused == WaitRefusal::Late
             && core.wait_queues.is_before_head(&key, deadline_us)
             && self.retry(&decision, core.clock.now_us(), deadline_us).await?.is_some();
         if is_cheaper && let Ok(place) = core.wait_queues.join(key, own, denied, |_, _| true) {
             return Ok(ControlFlow::Continue(place));
         }
         if !decision.is_allowed() {
-            self.policy().observed().wait_refused(refused.as_str());
+            self.policy().observed().wait_refused(refused);
         }
         Ok(ControlFlow::Break(decision))
     }

@@ -3,10 +3,11 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::part::{Demand, MOST_UNITS, Part, Taken};
+use super::part::{MOST_UNITS, Part, Taken};
 use crate::call::{Call, CallOptions, OwnedCall, TallyId};
 use crate::clock::Clock;
 use crate::decision::Report;
+use crate::limiter::demand::Demand;
 use crate::policy::{Ahead, Policy};
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicU64, Ordering};

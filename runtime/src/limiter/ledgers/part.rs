@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::decision::{AdmittedAt, Report};
+use crate::limiter::demand::Demand;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The most of one part, so that what is left and the calls fit into one number.
@@ -25,13 +26,6 @@ pub(in crate::limiter) struct Part {
     report: Report,
 }
 
-/// Calls, and what they cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Demand {
-    pub(super) calls: u64,
-    pub(super) cost: u64,
-}
-
 /// What one call has taken of a part.
 pub(in crate::limiter) struct Taken {
     /// When Redis has counted it.
@@ -41,16 +35,6 @@ pub(in crate::limiter) struct Taken {
     pub(in crate::limiter) ends_us: u64,
     /// Where the rules stood then, with what this process has left; nothing unless it was asked for.
     pub(in crate::limiter) report: Report,
-}
-
-impl Demand {
-    pub(super) fn plus(self, other: Self) -> Self {
-        Self { calls: self.calls.saturating_add(other.calls), cost: self.cost.saturating_add(other.cost) }
-    }
-
-    pub(super) fn less(self, other: Self) -> Self {
-        Self { calls: self.calls.saturating_sub(other.calls), cost: self.cost.saturating_sub(other.cost) }
-    }
 }
 
 impl Part {

@@ -5,7 +5,7 @@
            and the subject
   Returns  how many subjects were removed as there were more: those with the fewest denials
 
-  A call removes a limited number, and more than it adds. ]]
+  One call removes a limited number of subjects, which is larger than the number that it adds. ]]
 
 local call = redis.call
 local set = KEYS[1]

@@ -8,7 +8,7 @@
   Version  ${PROTOCOL}
 
   Renewing a lease that has ended takes it again, even beyond the limit: its call is still running. Giving back a lease
-  that is not there does nothing. A key that holds something else is an error, and leaves the other leases changed. ]]
+  that is not there does nothing. If one key holds something else, that is an error, and the other leases are changed all the same. ]]
 
 --- @include parts/protocol.lua
 

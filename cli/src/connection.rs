@@ -29,7 +29,7 @@ pub(crate) struct Connection {
 
     /// The file with the secret of values that are hashed
     ///
-    /// What is in it is the secret, as it is for the programs: white space around it is no part of it.
+    /// White space around the secret, and a byte order mark, are ignored: by the programs, too.
     #[arg(long, value_name = "FILE", env = "TALLYGATE_SECRET_FILE", global = true)]
     pub(crate) secret_file: Option<PathBuf>,
 

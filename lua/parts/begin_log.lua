@@ -1,4 +1,4 @@
--- Begins a log anew in which nothing counts any more, or a first one. What is no log stays as it is.
+-- Starts a log, where there is none or in place of one in which nothing counts any more. A value that is no log is kept.
 -- Reads: call, unpack, name, value, size, last, entry, ttl
 -- Sets: code
 local is_log = last > 0 or size <= ${ENTRY_BYTES}

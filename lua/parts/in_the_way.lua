@@ -1,6 +1,6 @@
 -- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
--- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. In no log, it is later than the
--- last one.
+-- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. The value is no
+-- log if it is later than the last entry.
 -- Reads: call, unpack, never, name, head_bytes, tail, entries, last, weighed, surplus, base, total, beside,
 -- Reads: pieces
 -- Sets: hit, pieces, fault

@@ -5,12 +5,12 @@
 --   the log    the calls that the sliding windows admitted: see parts/weights.lua
 -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
 -- surplus alone. `entries` is the number of all of them, `last` the time of the last one,
--- `latest` the latest time of all. Every time is below 2^53; text that is read as a time is not, as each of its characters is
--- at least a space. A time that is a little later than now becomes the time of this decision. What is much later is
--- forgotten before anything is decided, and then the tally is read again, once.
+-- `latest` the latest time of all. A time that is a little later than now becomes the time of this decision. A time that is
+-- much later is forgotten before anything is decided, and the tally is read once more.
 --
--- What is no tally is refused: it is of another length, or begins otherwise, or has a time or a number beyond its range. Of a
--- long log, only the entries that matter are looked at.
+-- A value is no tally, and sets `fault`, if its length or its first bytes are wrong, or if a time or a number is out of range.
+-- Every time is below 2^53; text read as a time is above, since each of its characters is at least a space. In a long log, only
+-- the entries that decide are checked.
 -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
 -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
 local latest

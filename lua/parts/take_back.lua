@@ -1,4 +1,5 @@
--- Takes an entry back that was added to what is no log. What is longer than any log keeps it, as a copy would take long.
+-- Removes an entry that was appended to a value that is no log. A value that is longer than any log keeps it, because to copy
+-- it would take long.
 -- Reads: call, name, bytes
 -- Sets: code
 code = ${PLAIN_UNREADABLE}

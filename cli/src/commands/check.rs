@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use tallygate::admin::__shared as shared;
 use tallygate::admin::Registered;
 use tallygate::config::{ConfigError, Mistake, Policies};
 
@@ -37,8 +38,8 @@ Examples:
   tallygate check limits.toml other.toml --json
   tallygate check - < limits.toml";
 
-/// How much of a file is read: more than a file of policies may have.
-const MOST_BYTES: u64 = (4 << 20) + 4;
+/// How much of a file is read: one byte more than a file of policies may have.
+const MOST_BYTES: u64 = shared::FILE_BYTES as u64 + 1;
 
 /// What is in a file, and what is wrong in it.
 struct Checked<'f> {

@@ -136,10 +136,10 @@ impl OverrideCommand {
         Ok(Output::done(format!("{shown} decides by its own rules again"), json!({ "cleared": cleared })))
     }
 
-    /// What is asked for: `Let 100 per 1h decide in place of sms.send (10 per 1h)`.
+    /// Returns the change as the question words it: `Let 100 per 1h decide in place of sms.send (10 per 1h)`.
     fn in_words(&self, fleet: &Fleet<'_>, policy: &str) -> String {
-        let (which, shown) =
-            (self.rule.as_ref().map(|rule| format!("rule {rule} of ")).unwrap_or_default(), self.shown(policy));
+        let which = self.rule.as_ref().map(|rule| format!("rule {rule} of ")).unwrap_or_default();
+        let shown = self.shown(policy);
         let rules = self.rules.as_ref().map(|rules| {
             format!("Let `{rules}` decide in place of {which}{shown}{}", self.replaced_rules(fleet, policy))
         });
@@ -152,7 +152,7 @@ impl OverrideCommand {
         }
     }
 
-    /// The override in the words of the command: `daily = 50 per 1d for 2h`.
+    /// Returns the override as the command was given it: `daily = 50 per 1d for 2h`.
     fn as_given(&self) -> String {
         let which = self.rule.as_ref().map(|rule| format!("{rule} = ")).unwrap_or_default();
         let rules = self.rules.as_ref().map(|rules| format!("{which}{rules}"));

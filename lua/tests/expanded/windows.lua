@@ -76,8 +76,8 @@ for group = 1, #ARGV do
       if size > back_0 then
         local due = unpack('>I7', value, size - back_0) + span_0 - now
         -- parts/due.lua
-        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. In no
-        -- log, an entry is later than the last one, which is not later than now.
+        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. No
+        -- entry of a log is later than now, so the value is no log if the wait is longer than the window.
         -- Reads: policy, due, span_0, code, wait, 0
         -- Sets: code, wait, last
         if due > wait then
@@ -92,8 +92,8 @@ for group = 1, #ARGV do
         if #bytes == 7 then
           local due = unpack('>I7', bytes) + span_0 - now
           -- parts/due.lua
-          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. In no
-          -- log, an entry is later than the last one, which is not later than now.
+          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. No
+          -- entry of a log is later than now, so the value is no log if the wait is longer than the window.
           -- Reads: policy, due, span_0, code, wait, 0
           -- Sets: code, wait, last
           if due > wait then
@@ -113,8 +113,8 @@ for group = 1, #ARGV do
       if size > back_1 then
         local due = unpack('>I7', value, size - back_1) + span_1 - now
         -- parts/due.lua
-        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. In no
-        -- log, an entry is later than the last one, which is not later than now.
+        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. No
+        -- entry of a log is later than now, so the value is no log if the wait is longer than the window.
         -- Reads: policy, due, span_1, code, wait, 1
         -- Sets: code, wait, last
         if due > wait then
@@ -129,8 +129,8 @@ for group = 1, #ARGV do
         if #bytes == 7 then
           local due = unpack('>I7', bytes) + span_1 - now
           -- parts/due.lua
-          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. In no
-          -- log, an entry is later than the last one, which is not later than now.
+          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. No
+          -- entry of a log is later than now, so the value is no log if the wait is longer than the window.
           -- Reads: policy, due, span_1, code, wait, 1
           -- Sets: code, wait, last
           if due > wait then
@@ -167,7 +167,7 @@ for group = 1, #ARGV do
         end
         if last < slot and last <= now - reach then
           -- parts/begin_log.lua
-          -- Begins a log anew in which nothing counts any more, or a first one. What is no log stays as it is.
+          -- Starts a log, where there is none or in place of one in which nothing counts any more. A value that is no log is kept.
           -- Reads: call, unpack, name, value, size, last, entry, ttl
           -- Sets: code
           local is_log = last > 0 or size <= 11
@@ -186,7 +186,8 @@ for group = 1, #ARGV do
           local bytes = call('APPEND', name, entry)
           if bytes % 11 > 0 or bytes > 5767168 then
             -- parts/take_back.lua
-            -- Takes an entry back that was added to what is no log. What is longer than any log keeps it, as a copy would take long.
+            -- Removes an entry that was appended to a value that is no log. A value that is longer than any log keeps it, because to copy
+            -- it would take long.
             -- Reads: call, name, bytes
             -- Sets: code
             code = 254
@@ -287,12 +288,12 @@ for group = 1, #ARGV do
         --   the log    the calls that the sliding windows admitted: see parts/weights.lua
         -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
         -- surplus alone. `entries` is the number of all of them, `last` the time of the last one,
-        -- `latest` the latest time of all. Every time is below 2^53; text that is read as a time is not, as each of its characters is
-        -- at least a space. A time that is a little later than now becomes the time of this decision. What is much later is
-        -- forgotten before anything is decided, and then the tally is read again, once.
+        -- `latest` the latest time of all. A time that is a little later than now becomes the time of this decision. A time that is
+        -- much later is forgotten before anything is decided, and the tally is read once more.
         --
-        -- What is no tally is refused: it is of another length, or begins otherwise, or has a time or a number beyond its range. Of a
-        -- long log, only the entries that matter are looked at.
+        -- A value is no tally, and sets `fault`, if its length or its first bytes are wrong, or if a time or a number is out of range.
+        -- Every time is below 2^53; text read as a time is above, since each of its characters is at least a space. In a long log, only
+        -- the entries that decide are checked.
         -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
         -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
         local latest
@@ -441,8 +442,8 @@ for group = 1, #ARGV do
           if rule >= duplicates then
             -- parts/in_the_way.lua
             -- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
-            -- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. In no log, it is later than the
-            -- last one.
+            -- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. The value is no
+            -- log if it is later than the last entry.
             -- Reads: call, unpack, never, name, head_bytes, tail, entries, last, weighed, surplus, base, total, beside,
             -- Reads: pieces
             -- Sets: hit, pieces, fault

@@ -12,6 +12,10 @@ pub use self::overrides::{override_as_listed, rules_for, shadow};
 pub use self::peeked::Peeked;
 pub use super::spelling::remedy;
 
+/// The longest file of policies, in bytes.
+#[cfg(feature = "config")]
+pub const FILE_BYTES: usize = crate::bounds::FILE_BYTES;
+
 /// Whether a character is not seen: a control character, or one that changes the order or the shape of others.
 #[must_use]
 pub fn is_unseen(character: char) -> bool {

@@ -4,8 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// The longest file that is read.
-const MOST_BYTES: u64 = 4 << 20;
+use crate::bounds::FILE_BYTES;
 
 /// The text of a file, or why it cannot be read.
 pub(super) type Contents = Result<String, (io::ErrorKind, String)>;
@@ -19,8 +18,11 @@ fn text(path: &Path) -> io::Result<String> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }
-    let mut text = String::new();
-    let length = File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    let is_too_long = || io::Error::new(io::ErrorKind::FileTooLarge, "it is longer than 4 MiB");
-    if length as u64 > MOST_BYTES { Err(is_too_long()) } else { Ok(text) }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > FILE_BYTES {
+        let message = format!("it is longer than {} MiB", FILE_BYTES >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

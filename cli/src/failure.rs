@@ -47,7 +47,7 @@ impl Failure {
         Self { exit: Exit::Usage, text: Some(text.into()) }
     }
 
-    /// What is stored on the server refuses.
+    /// Returns a failure for a refusal by what is stored on the server.
     pub(crate) fn refused(text: impl Into<String>) -> Self {
         Self { exit: Exit::Refused, text: Some(text.into()) }
     }
@@ -65,7 +65,7 @@ impl Failure {
         }
     }
 
-    /// The same failure of a command that had begun to change something, if it is one of the server.
+    /// Returns this failure with the note that the change may have been made, if it is one of the server.
     pub(crate) fn amid_changes(mut self) -> Self {
         if let (Exit::Away | Exit::Refused, Some(text)) = (self.exit, &mut self.text) {
             text.push_str("; part of it may have been changed already, and the command can be repeated");

@@ -45,7 +45,7 @@ fn labels_of(policy: &RegisteredPolicy) -> Vec<String> {
     policy.subjects().map(|subject| subject.label().to_owned()).collect()
 }
 
-/// What there is of the policy that was typed before, or of all, if none was.
+/// Returns the words of the policy that was typed before, or of all policies if none was.
 fn candidates_of_meant(words: fn(&RegisteredPolicy) -> Vec<String>) -> ArgValueCandidates {
     ArgValueCandidates::new(move || {
         let (registered, typed) = (registered().unwrap_or_default(), typed());

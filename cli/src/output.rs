@@ -21,7 +21,7 @@ impl Output {
         Self { text: text.into(), json, exit: Exit::Done }
     }
 
-    /// The same output, with what the exit code tells a script.
+    /// Returns this output with another exit code.
     pub(crate) fn with_exit(self, exit: Exit) -> Self {
         Self { exit, ..self }
     }

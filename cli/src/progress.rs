@@ -78,7 +78,7 @@ impl Drop for ProgressBar {
 
 fn write(text: &str) {
     let mut errors = io::stderr();
-    // It is no loss where nobody sees it.
+    // If nobody sees the progress, nothing is lost.
     let _ = errors.write_all(text.as_bytes()).and_then(|()| errors.flush());
 }
 

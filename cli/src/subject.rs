@@ -104,7 +104,7 @@ impl Main {
             // How its values are joined is not known, so one word can only be all of it.
             (None, [text]) if !is_known => Ok(rendering.main(Subject::from_rendered(text)?)),
             (None, [text]) => Ok(match described.read_main_subject(text) {
-                // As `top` prints it.
+                // The subject is given as `top` prints it.
                 Some(_) => rendering.written_main(text),
                 None => rendering.value(text),
             }),
@@ -140,7 +140,7 @@ fn build<'a, T>(
     let built = make(rendering.clone());
     if fleet.connection.no_secret {
         if built.is_err() && described.has_secret() == Some(true) {
-            // Where nobody reads it, the answer is as good as it was asked for.
+            // If nobody reads the note, the answer is as good as the question.
             let name = printable(described.name());
             let _ = writeln!(
                 io::stderr(),

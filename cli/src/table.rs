@@ -77,7 +77,7 @@ fn block(row: &[String], columns: usize) -> String {
     block
 }
 
-/// What stays on one line: the parts of a list, each with its dot, or words.
+/// Returns the pieces of a cell that stay on one line: the parts of a list, each with its dot, or words.
 fn parts(cell: &str) -> impl Iterator<Item = &str> {
     let separator = if cell.contains(" · ") { "· " } else { " " };
     cell.split_inclusive(separator).map(str::trim_end)

@@ -26,19 +26,19 @@ pub const TOKEN_BUCKET: u8 = b'b';
 /// The kind of a concurrency limit, alone on its subject; the length of a lease and its name follow.
 pub const CONCURRENCY: u8 = b'l';
 
-/// What is asked: to report on every rule. See [`PEEK`].
+/// Asks for a report on every rule. See [`PEEK`].
 pub const REPORT: u8 = 1;
 
-/// What is asked: to charge nothing. A sum asks for all that it is the sum of.
+/// Asks to charge nothing. A sum of these numbers asks for all of them.
 pub const PEEK: u8 = 2;
 
-/// What is asked: a part of a call, whose answer is combined with those of the others. It says when its rules lapse.
+/// Asks about a part of a call, whose answer is combined with those of the others. The answer says when the rules lapse.
 pub const PART: u8 = 4;
 
-/// What is asked: to charge nothing, and to count a denial towards a ban, as another part of the call is denied.
+/// Asks to charge nothing, and to count a denial towards a ban, because another part of the call is denied.
 pub const DENIAL: u8 = 8;
 
-/// What is asked: not to count a denial towards a ban, as the call may be decided again.
+/// Asks not to count a denial towards a ban, because the call may be decided again.
 pub const TRIAL: u8 = 16;
 
 /// How many integers answer one request: the server's time in microseconds since 1970, a code, and the microseconds to

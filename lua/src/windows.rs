@@ -4,7 +4,7 @@
 const MANY: &str = include_str!(concat!(env!("OUT_DIR"), "/windows.lua"));
 const ONE: &str = include_str!(concat!(env!("OUT_DIR"), "/windows_alone.lua"));
 
-/// What stands in a template for the position of a rule, and for the number of all.
+/// The words in a template for the position of a rule, and for the number of all rules.
 const RULE: &str = "RULE";
 const RULES: &str = "${RULES}";
 

@@ -47,7 +47,7 @@ pub(crate) struct Model {
     pub(crate) refund_if: Option<Expr>,
     /// The key of the one subject on which a call is refunded.
     pub(crate) refund_key: Option<SpannedTemplate>,
-    /// What the call has used, in place of its cost.
+    /// The use of the call, in place of its cost.
     pub(crate) settle: Option<Expr>,
     pub(crate) skip_if: Option<Expr>,
     pub(crate) shadow: Option<SpanRange>,
@@ -86,7 +86,7 @@ pub(crate) struct Release<'a> {
     pub(crate) label: &'a str,
     /// `None` if all calls are one subject.
     pub(crate) key: Option<&'a SpannedTemplate>,
-    /// What has to hold for the result of the call.
+    /// The condition on the result of the call.
     pub(crate) condition: &'a Expr,
 }
 

@@ -55,13 +55,13 @@ pub enum Algorithm {
     },
 }
 
-/// What a denial by a rule means.
+/// The meaning of a denial by a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
     /// Too many calls.
     Limit,
-    /// The same call again: the rule is `prevent_duplicate`. It counts calls and ignores their cost.
+    /// The call was made before: the rule is `prevent_duplicate`. It counts calls and ignores their cost.
     Duplicate,
     /// Too many concurrent calls. It counts calls and ignores their cost.
     Concurrency,

@@ -89,7 +89,7 @@ impl Filter {
     }
 }
 
-/// As it is written behind a `:`.
+/// The filter as it is written behind a `:`.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;

@@ -143,7 +143,7 @@ pub(super) enum NameForm {
     EscapedContext,
     /// `@name`
     At,
-    /// The same right behind a value, where the sign may be a separator: `{user}@host`.
+    /// An `@` right behind a value, where it may be a separator: `{user}@host`.
     AtBehindValue,
     /// `$name`
     Dollar,
@@ -207,7 +207,7 @@ fn sign(before: &str, follows_value: bool) -> NameForm {
     let sign = backwards.next();
     let earlier = backwards.next();
     let is_behind_value = earlier.is_none() && follows_value;
-    // As in `a@b`, `US$` and `a::b`.
+    // Such signs stand in `a@b`, `US$` and `a::b`.
     if earlier.is_some_and(|earlier| earlier.is_alphanumeric() || Some(earlier) == sign) {
         return NameForm::Bare;
     }

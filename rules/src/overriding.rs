@@ -29,7 +29,8 @@ pub enum Replacement {
     /// [same window](Rule::has_same_window) as a rule on this subject, and like it in shadow or not, stands for it: it has its position, and keeps its name
     /// unless it has its own.
     All(Vec<Rule>),
-    /// Each replaces a single rule, one after the other. The new rule keeps the name of the old one unless it has its own.
+    /// The rules that each replace one rule, one after the other. A new rule keeps the name of the old one unless it has its
+    /// own.
     Single(Vec<(RuleId, Rule)>),
 }
 
@@ -279,7 +280,7 @@ fn unknown_subject(label: Option<&str>, rules: &[EffectiveRule]) -> RuleError {
     RuleError::new(Field::Subject, message)
 }
 
-/// What to write in place of an unknown name; `none` if the policy has no names of that kind.
+/// Returns what to write in place of an unknown name; `none` if the policy has no names of that kind.
 fn remedy(name: &str, known: &[&str], kind: &str, none: String) -> String {
     match nearest(name, known.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),

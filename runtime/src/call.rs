@@ -26,7 +26,7 @@ pub(crate) struct Call<'a> {
     pub(crate) caller: Option<&'a Weak<()>>,
 }
 
-/// The same where it outlives what it is made of: in queues, for its leases and for its refund.
+/// A call that outlives what it is made of: in queues, for its leases and for its refund.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnedCall {
     pub(crate) policy: Policy,
@@ -48,7 +48,7 @@ pub(crate) struct PlainCall<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Call,
-    /// One of its subjects, that of the group with this index. The answers to all parts are combined.
+    /// The subject of the group with this index. The answers to all parts are combined.
     Part(usize),
     /// The main subject of a call that is denied: nothing is charged, and the denial counts towards a ban.
     Denial,
@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
         takes.then_some(Self { subjects, scope: Scope::Part(first), caller: None, ..self })
     }
 
-    /// One of its subjects.
+    /// Returns the part of the call on one of its subjects.
     pub(crate) fn part(self, index: usize) -> Self {
         let subjects = self.subjects.get(index..=index).unwrap_or_default();
         Self { subjects, scope: Scope::Part(self.first_group() + index), ..self }
@@ -89,12 +89,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// One part for each of its subjects.
+    /// Returns the parts of the call: one for each of its subjects.
     pub(crate) fn parts(self) -> impl Iterator<Item = Self> {
         (0..self.subjects.len()).map(move |index| self.part(index))
     }
 
-    /// What counts a denial of the main subject.
+    /// Returns the call that counts a denial of the main subject.
     pub(crate) fn as_denial(self) -> Option<Self> {
         let options = CallOptions { report: false, ..self.options };
         Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
@@ -153,7 +153,7 @@ pub(crate) enum SubjectKeys {
 }
 
 impl SubjectKeys {
-    /// The same subject so many times.
+    /// Returns a subject, repeated so many times.
     pub(crate) fn repeated(subject: SubjectKey, count: usize) -> Self {
         if count == 1 { Self::One(subject) } else { Self::Several(vec![subject; count].into()) }
     }
@@ -208,7 +208,7 @@ pub(crate) struct CallOptions {
     pub(crate) wait: Option<WaitLimit>,
     /// Runs the call whatever is decided.
     pub(crate) shadow: bool,
-    /// What its leases are called, where concurrent calls are counted.
+    /// The name of its leases, where concurrent calls are counted.
     pub(crate) lease: Option<LeaseName>,
 }
 
@@ -234,7 +234,7 @@ impl CallOptions {
     };
 }
 
-/// What the leases of one call are called. No two calls of any process have the same name.
+/// The name of the leases of one call. No two calls of any process have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LeaseName(NonZeroU64);
 

@@ -214,19 +214,19 @@ impl Limiter {
         &self.core.secret
     }
 
-    /// Where its tallies are, and what their keys begin with.
+    /// Returns the store of the tallies, and the prefix of their keys.
     #[cfg(feature = "admin")]
     pub(crate) fn tally_store(&self) -> (&Store, &str) {
         (&self.core.store, &self.core.prefix)
     }
 
-    /// The server of its tallies, and what their keys begin with; `None` in memory.
+    /// Returns the server of the tallies, and the prefix of their keys; `None` in memory.
     #[cfg(feature = "admin")]
     pub(crate) fn redis(&self) -> Option<(&Redis, &str)> {
         self.core.redis().map(|redis| (redis, self.core.prefix.as_str()))
     }
 
-    /// Whether the policy is in shadow, if an override says so or not, or else a file or the policy itself.
+    /// Returns whether the policy is in shadow: as an override says, or else a file, or else the policy.
     #[inline]
     pub(crate) fn shadow_of(&self, policy: &Policy) -> Option<bool> {
         if !self.core.overrides.set_shadow() {

@@ -68,9 +68,9 @@ struct PolicyInner {
     name: Cow<'static, str>,
     rules: Box<[Rule]>,
     ban: Option<Ban>,
-    /// Those of the rules that are enforced.
+    /// The groups of the rules that are enforced.
     groups: Box<[RuleGroup]>,
-    /// Those that are tried out, each by itself.
+    /// The rules in shadow, each tried out by itself.
     trials: Box<[Trial]>,
     /// Whether it is that of a rule that is tried out.
     is_trial: bool,
@@ -79,15 +79,15 @@ struct PolicyInner {
     settings: PolicySettings,
     /// The part of one of so many processes, once a standby has decided by it.
     part: OnceLock<(NonZeroU64, Policy)>,
-    /// What Redis decides, once a call was asked there that may be taken ahead.
+    /// The policy as Redis decides it, once a call was asked there that may be taken ahead.
     stored: OnceLock<Stored>,
-    /// Where an override is in force: the position of the policy's own rule that each rule replaces. Else empty.
+    /// The position of the policy's own rule that each rule of an override replaces; empty without an override.
     replaced: Box<[Option<usize>]>,
     /// How its subjects are written, as far as that is known.
     templates: Templates,
     /// The policy of which it is a variant, with the same tallies or with other rules.
     origin: Option<Policy>,
-    /// Where the policy is known to be in the registry.
+    /// The registries that are known to list the policy.
     registration: Registration,
     #[cfg(feature = "metrics")]
     metrics: PolicyMetrics,
@@ -203,7 +203,7 @@ impl Policy {
         self.inner.origin.as_ref().unwrap_or(self)
     }
 
-    /// Where it is known to be registered.
+    /// Returns which registries are known to list the policy.
     #[inline]
     pub(crate) fn registration(&self) -> &Registration {
         &self.inner.registration
@@ -236,7 +236,7 @@ impl Policy {
 
     /// The name as it stands in keys.
     pub(crate) fn escaped_name(&self) -> &str {
-        // What follows it begins with a character that is escaped in names.
+        // The next character is one that is escaped in names.
         let segment = self.groups().first().map_or("", |group| &*group.segment);
         segment.split(['/', '=']).next().unwrap_or_default()
     }
@@ -276,7 +276,7 @@ impl PolicyInner {
     ) -> Self {
         let groups = RuleGroup::gather(&name, &rules, ban).into();
         let tried = RuleGroup::gather_tried(&name, &rules);
-        // Then nothing is enforced, and its rules decide together what would be.
+        // If all rules are in shadow, they decide together what would be denied.
         let is_all_shadow = rule_group::are_all_tried(&rules);
         let rules: Box<[Rule]> = rules.into_iter().map(|(_, rule)| rule).collect();
         let trials = tried.into_iter().map(|group| Trial::new(&name, &rules, group, settings, &replaced)).collect();

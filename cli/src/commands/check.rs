@@ -41,12 +41,12 @@ Examples:
 /// How much of a file is read: one byte more than a file of policies may have.
 const MOST_BYTES: u64 = shared::FILE_BYTES as u64 + 1;
 
-/// What is in a file, and what is wrong in it.
+/// The contents of a file, and the mistakes in it.
 struct Checked<'f> {
     file: &'f Path,
     policies: Vec<String>,
     mistakes: Vec<Mistake>,
-    /// What only the program knows.
+    /// Findings that only the program can judge.
     warnings: Vec<Mistake>,
     /// How many policies it was compared with.
     listed: Option<usize>,

@@ -103,7 +103,7 @@ impl OverrideCommand {
         let replaced = old.as_ref().map(|old| format!(", in place of the override `{old}`")).unwrap_or_default();
         self.confirmation.ask(&format!("{}{}{replaced}?", self.in_words(fleet, policy), self.time()))?;
         new.clone().set().await.map_err(unanswered)?;
-        // It is in force, whether or not it can still be read.
+        // The override is in force even if it cannot be read now.
         let (text, set) = match new.clone().get().await {
             Ok(Some(set)) => (set.to_string(), shared::json::override_in_force(&set)),
             Ok(None) => ("it is over already".to_owned(), Value::Null),
@@ -122,7 +122,7 @@ impl OverrideCommand {
         if matches!(old, Ok(None)) {
             self.target(fleet, policy).map(drop)?;
         }
-        // One that cannot be read, and one of too many, is not known. Clearing is what mends that.
+        // An override that cannot be read, or that is beyond the bound, is not known. To clear it is the remedy.
         let old = old.ok().flatten();
         let known = old.as_ref().map(|old| format!(" `{old}`")).unwrap_or_default();
         self.confirmation.ask(&format!("Clear the override{known} of {shown}?"))?;

@@ -24,7 +24,7 @@ impl<'m> Expansion<'m> {
         let documentation = format!("The responses to calls of `{function}` beyond its rate limits.");
         let private = self.private();
         let responses = match &self.model.policy {
-            // It rejects no call.
+            // The policy rejects no call.
             _ if self.model.shadow.is_some() || self.has_only_rules_in_shadow() => {
                 quote_hygienic!(#private::Responses::new())
             }

@@ -50,9 +50,9 @@ pub(crate) struct RuleModel {
     pub(crate) message: Option<SpannedTemplate>,
     /// The condition on which the hits of a call are removed from this rule alone.
     pub(crate) release_if: Option<Expr>,
-    /// Where it says that a call is running until the body of its response is over.
+    /// The words that say that a call is running until the body of its response is over.
     pub(crate) until_body: Option<SpanRange>,
-    /// Where an argument could not be read, the rule has a valid value in its place.
+    /// If an argument could not be read, the rule has a valid value in its place.
     pub(crate) written: WrittenList,
 }
 
@@ -119,7 +119,7 @@ impl RuleModel {
         let (rule, count) = match count {
             Some(Amount::Literal(count)) => (rule.with_count(number(&count)), None),
             Some(Amount::Expression(count)) => (rule.varying(), Some(count)),
-            // It could not be read. A count that varies is compared with no other.
+            // The count could not be read. A count that varies is compared with no other.
             None => (rule.varying(), None),
         };
         Self { rule, count, key, message, release_if: None, until_body: None, written: list.finish() }

@@ -59,7 +59,7 @@ impl AsyncBlock {
                 let inner = Self::argument(group)?;
                 Some(Self { path: [vec![at], inner.path].concat(), start, ..inner })
             }
-            // What a macro takes as `$future:expr`.
+            // A macro wraps what it takes as `$future:expr` in such a group.
             Delimiter::None => {
                 let inner = Self::argument(group)?;
                 Some(Self { path: [vec![at], inner.path].concat(), start: at, ..inner })

@@ -22,7 +22,7 @@ enum BodyKind {
     Async,
     /// A future, made of an async block at the end of the body: `async move { … }`, `Box::pin(async move { … })`.
     Future(AsyncBlock),
-    /// The same, as `#[async_trait]` has written it: the block starts by binding the arguments again.
+    /// An async block as `#[async_trait]` has written it: it starts by binding the arguments again.
     AsyncTrait(AsyncBlock, Vec<Local>),
     /// An async block that is run to its end, as `#[tokio::test]` has written it: `let body = async { … };`.
     BlockedOn(AsyncBlock),

@@ -20,7 +20,7 @@ pub(crate) struct Additions {
     pub(crate) epilogue: Option<Epilogue>,
 }
 
-/// What follows a body, to which the body's `return`s and `?`s then lead.
+/// The code that follows a body; the body's `return`s and `?`s lead to it.
 pub(crate) struct Epilogue {
     /// The name of the body's result.
     pub(crate) result: TokenStream,
@@ -41,7 +41,7 @@ pub(super) struct Insertion<'a> {
     pub(super) wrapper: Wrapper,
 }
 
-/// What is made of the body, where an epilogue follows it.
+/// The form of the body, where an epilogue follows it.
 pub(super) enum Wrapper {
     Async,
     AsyncMove,

@@ -24,7 +24,7 @@ pub(crate) struct TemplateValue {
     pub(crate) alternatives: Vec<Self>,
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Source {
     Argument,

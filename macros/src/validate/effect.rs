@@ -37,7 +37,7 @@ pub(super) fn check_results_used(model: &Model, diagnostics: &mut Diagnostics) {
         };
         Some((refund_if, message))
     });
-    // What is released always can be meant: then only concurrent submissions are duplicates.
+    // A release that always happens can be meant: then only concurrent submissions are duplicates.
     let release = model.release().and_then(|release| match returned(release.condition)? {
         Lit::Bool(never) if !never.value => Some((release.condition, "no duplicate is released; remove `release_if`")),
         _ => None,

@@ -44,7 +44,7 @@ fn mistaken_key(key: &SpannedTemplate, model: &Model) -> Option<String> {
     let subjects = model.counting_subjects();
     let named = subjects.iter().filter(|subject| subject.has_key(&key.text)).count();
     match (subjects.len(), named) {
-        // It is another mistake that nothing is counted.
+        // A policy that counts nothing is another mistake.
         (0, _) => None,
         (1, _) => Some("`refund_key` chooses one of several subjects, and this call has one; remove it".to_owned()),
         (_, 0) => Some(unknown_key(&key.text, model, &subjects)),

@@ -77,7 +77,7 @@ impl CronField {
         }
     }
 
-    /// What to write instead of a mistaken value.
+    /// Returns what to write instead of a mistaken value.
     pub(super) const fn remedy(self) -> &'static str {
         match self {
             Self::Second | Self::Minute => "write 0 to 59, like `30`, `0-10`, `*/5` or `0,30`",

@@ -18,7 +18,7 @@ pub struct ParseRuleError {
     suggestion: Option<String>,
 }
 
-/// What is wrong in the text of a rule, and the remedy.
+/// A mistake in the text of a rule, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TextFault {
     what: String,

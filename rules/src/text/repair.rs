@@ -106,7 +106,7 @@ fn without_thousands(text: &str) -> String {
 struct RepairDraft {
     /// The words that are not repaired yet, as they were written.
     written: Vec<String>,
-    /// The same words in lower case.
+    /// The words of `written` in lower case.
     words: Vec<String>,
     repaired: Vec<String>,
 }

@@ -35,7 +35,7 @@ impl Checks {
     pub(crate) fn run(self, rules: &[(CountedSubject<'_>, &Rule)]) -> Result<(), Vec<RuleError>> {
         let mut errors: Vec<_> = check_number(rules.len()).into_iter().collect();
         if rules.len() > MAX_RULES {
-            // Each is compared with all others, which takes long where there are many.
+            // Each rule is compared with all others, which takes long where there are many.
             return Err(errors);
         }
         let mut sound: Vec<RuleInPolicy<'_>> = Vec::new();

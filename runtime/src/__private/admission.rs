@@ -21,7 +21,7 @@ pub type Admitted = Result<Option<Permit>, Rejection>;
 pub struct Admission(AdmissionState);
 
 enum AdmissionState {
-    /// Nothing once it was taken.
+    /// `None` once it was taken.
     Known(Option<Admitted>),
     // Boxed, so that the future of an annotated function does not carry the state of a network call.
     Waiting(Pin<Box<dyn Future<Output = Admitted> + Send>>),

@@ -58,7 +58,7 @@ pub async fn finish_holding<const N: usize>(
     Some(running)
 }
 
-/// The same for a function that is not async.
+/// Corrects the counts of a call of a function that is not async.
 pub fn blocking_finish<const N: usize>(permit: Option<Permit>, corrections: [Option<Correction>; N]) {
     let Some((permit, correction)) = permit.zip(corrections.into_iter().flatten().next()) else { return };
     let Some(policy) = permit.policy().cloned() else { return };

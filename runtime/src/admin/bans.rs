@@ -18,11 +18,11 @@ const TOGETHER: usize = 16;
 /// The subjects that are banned, found step by step: see [`Limiter::bans`].
 pub struct Bans<'a> {
     limiter: &'a Limiter,
-    /// Those with a ban.
+    /// The policies that have a ban.
     policies: Vec<&'a Policy>,
     /// `None` if no policy has a ban.
     tallies: Option<Tallies<'a>>,
-    /// What a step has found, until each of its subjects was looked at.
+    /// The page that the last step found, until each of its subjects was looked at.
     page: Option<TallyPage>,
 }
 

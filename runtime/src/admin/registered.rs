@@ -179,7 +179,7 @@ impl RegisteredPolicy {
         self.described.is_shadow || self.rules.iter().all(Rule::is_shadow)
     }
 
-    /// The same, unless it is not known.
+    /// Returns whether the policy is in shadow; `None` if its entry does not say.
     pub(super) fn shadow(&self) -> Option<bool> {
         self.says_shadow.then(|| self.is_shadow())
     }

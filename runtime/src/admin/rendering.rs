@@ -31,7 +31,7 @@ pub struct Rendering<'a> {
 #[derive(Clone)]
 enum WholeSubject {
     AsItIs(Subject),
-    /// As an operator writes it: its values pass the filters of its key.
+    /// A text as an operator writes it: the filters of the key are applied to its values.
     Written(String),
 }
 

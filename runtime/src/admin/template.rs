@@ -153,7 +153,7 @@ fn fits(parts: &[TemplatePart], subject: &str) -> bool {
     let rest = |at: &usize| subject.get(*at..).unwrap_or_default();
     let mut starts = BTreeSet::from([0]);
     for part in parts {
-        // What follows is the digest of the whole.
+        // The rest is the digest of a whole subject.
         if starts.iter().any(|at| is_digest(rest(at))) {
             return true;
         }
@@ -171,7 +171,7 @@ fn fits(parts: &[TemplatePart], subject: &str) -> bool {
     starts.contains(&subject.len()) || starts.iter().any(|at| is_digest(rest(at)))
 }
 
-/// Where a value begins: of alternatives, behind their tags.
+/// Returns where a value may begin. Alternatives begin behind their tags.
 fn begins_of_values<'s>(
     value: &FilteredValue,
     starts: &BTreeSet<usize>,
@@ -188,7 +188,7 @@ fn begins_of_values<'s>(
     starts.iter().filter_map(behind).collect()
 }
 
-/// Where values that begin at these places may end: a value goes on as long as there are bytes of one.
+/// Returns where values that begin at these places may end: at any place up to which only bytes of values lie.
 fn ends_of_values(subject: &[u8], begins: BTreeSet<usize>) -> BTreeSet<usize> {
     let mut ends = BTreeSet::new();
     for begin in begins {
@@ -215,7 +215,7 @@ fn is_of_value(byte: u8) -> bool {
     is_plain(byte) || byte == b'%'
 }
 
-/// What may stand for the value of that name.
+/// Returns an example of the value of that name.
 fn example(name: &str) -> String {
     if name == CLIENT_ADDRESS {
         return "192.0.2.1".to_owned();

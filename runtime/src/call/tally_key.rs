@@ -57,7 +57,7 @@ impl TallyKey {
     /// Joins a limiter's prefix, the segment of a [rule group](crate::policy::RuleGroup) and a subject.
     pub(crate) fn new(prefix: &str, segment: &str, subject: &SubjectKey) -> Self {
         let mut key = ArrayString::new();
-        // Each part has its bounded share of the key, so all of them fit.
+        // Each part has a bounded share of the key, so all of them fit.
         for part in [prefix, ":", segment, ":", subject] {
             key.push_str(part);
         }

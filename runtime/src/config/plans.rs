@@ -12,7 +12,7 @@ const PLANS: &str = "plans = { free = 100, paid = 10000 }";
 #[derive(Debug, Default)]
 pub(crate) struct Plans {
     counts: BTreeMap<String, u64>,
-    /// Where they stand, if they do.
+    /// The place of the plans; `None` if the file has none.
     pub(super) place: Option<Place>,
 }
 

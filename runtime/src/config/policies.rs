@@ -182,7 +182,7 @@ impl Policies {
         values::unknown(&self.inner.requests, in_force.map_or(&[], |in_force| &in_force.inner.requests)).collect()
     }
 
-    /// What the file changes of policies of the program.
+    /// Returns what the file changes of policies of the program.
     pub(crate) fn changes(&self) -> &[Arc<PolicyChange>] {
         &self.inner.changes
     }
@@ -198,7 +198,7 @@ opaque_debug!(Policies, policies => { names: policies.inner.names });
 
 const START: Place = Place { line: 1, column: 1 };
 
-/// What the last line of a file may be, to say that it is whole.
+/// The last line of a file may be this, to say that the file is whole.
 const END: &str = "[end]";
 
 /// Reads a file.

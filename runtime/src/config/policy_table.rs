@@ -83,7 +83,7 @@ fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -
     let settings = PolicySettings { takes_nothing_ahead: ends_prefetch, shadow, ..settings };
     let key = key.filter(|key| check_key(key, lines));
     if let Some(rules) = &rules {
-        // What the calls cost, and how they get their subjects, is known to the program only.
+        // Only the program knows what its calls cost, and how they get their subjects.
         let main = key.as_ref().map(|key| key.value);
         check_rules(rules, |rule| CountedSubject::labelled(rule.label(main)), Costs::Recounted, lines);
     }

@@ -26,7 +26,7 @@ const KEY: &str = r#"key = "{@ip}""#;
 pub(crate) struct RequestLimit {
     pub(crate) policy: Policy,
     pub(crate) key: ContextKey,
-    /// Other subjects of the policy, by their labels.
+    /// The other subjects of the policy, by their labels.
     pub(crate) subjects: Vec<(String, ContextKey)>,
     pub(crate) is_shadow: bool,
     pub(crate) effects: RequestEffects,
@@ -38,7 +38,7 @@ pub(crate) struct RequestLimit {
 /// The requests that a policy limits.
 #[derive(Debug)]
 pub(super) struct Requests {
-    /// Of any path, if there is none.
+    /// The paths that it limits; all paths if it is empty.
     pub(super) paths: Vec<PathPattern>,
     /// `None` is all of them.
     pub(super) methods: Option<Vec<String>>,
@@ -64,7 +64,7 @@ impl Requests {
     pub(super) fn cover(&self, others: &Self) -> bool {
         let cover_methods = match (&self.methods, &others.methods) {
             (None, None) => true,
-            // One that lists `OPTIONS` also limits preflights.
+            // A limit that lists `OPTIONS` also counts preflights.
             (None, Some(others)) => others.iter().all(|method| method != "OPTIONS"),
             (Some(_), None) => false,
             (Some(own), Some(others)) => {

@@ -45,7 +45,7 @@ pub(super) fn check(limits: &[RequestLimit], listed: &[String], lines: &mut Line
     }
 }
 
-/// What is to be said of values that are not listed, as there is no list.
+/// Returns a warning for each value, if the file has no list of values.
 #[cfg(feature = "web")]
 pub(super) fn unlisted(limits: &[RequestLimit]) -> impl Iterator<Item = Mistake> {
     shown(limits).map(|At { value: name, place }| {
@@ -57,7 +57,7 @@ pub(super) fn unlisted(limits: &[RequestLimit]) -> impl Iterator<Item = Mistake>
     })
 }
 
-/// What is wrong with values that no layer of this process finds, unless those in force show them.
+/// Returns a mistake for each value that no layer of this process finds, unless a limit in force shows it, too.
 #[cfg(feature = "web")]
 pub(super) fn unknown(limits: &[RequestLimit], in_force: &[RequestLimit]) -> impl Iterator<Item = Mistake> {
     let names_in_force: HashSet<_> = in_force.iter().flat_map(|limit| &limit.shown).map(|shown| &shown.value).collect();

@@ -36,7 +36,7 @@ struct ContextInner {
     collection: Option<Collection>,
     #[cfg(feature = "web")]
     messages: Option<Arc<Messages>>,
-    /// What made it for a request. `None` if an application made it.
+    /// The layer or limit that made the context for a request. `None` if an application made it.
     #[cfg(feature = "web")]
     maker: Option<Maker>,
     /// The limiter of a test. Its type belongs to a layer above.
@@ -44,7 +44,7 @@ struct ContextInner {
     test_limiter: Option<&'static (dyn Any + Send + Sync)>,
 }
 
-/// What makes a context for a request.
+/// A maker of contexts for requests.
 #[cfg(feature = "web")]
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Maker {
@@ -57,7 +57,7 @@ pub(crate) enum Maker {
 #[cfg(feature = "web")]
 pub(crate) type Messages = dyn Fn(&Rejection, &Context) -> Option<String> + Send + Sync;
 
-/// What collects the decisions of a context.
+/// The collection of the decisions of a context.
 #[cfg(feature = "web")]
 #[derive(Clone)]
 pub(super) struct Collection {

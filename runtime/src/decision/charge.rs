@@ -14,7 +14,7 @@ use crate::subject::SubjectKey;
 use crate::system::Handle;
 use crate::system::home::Runtimes;
 
-/// What an admitted call was counted as.
+/// The charge of an admitted call: what it was counted as.
 pub(crate) struct Charge {
     pub(crate) call: OwnedCall,
     pub(crate) admitted: AdmittedAt,
@@ -24,7 +24,7 @@ impl Charge {
     pub(crate) fn new(call: Call<'_>, admitted: AdmittedAt) -> Self {
         let mut call = OwnedCall::new(call);
         if call.options.peek {
-            // It has counted nothing that could be removed.
+            // A peek has counted nothing that could be removed.
             call.options.cost = 0;
         }
         Self { call, admitted }
@@ -73,22 +73,23 @@ pub(crate) type Refunded<'a> = Pin<Box<dyn Future<Output = Result<bool, BackendE
 pub(crate) trait Refunder: Send + Sync {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a>;
 
-    /// The same for callers that can await nothing.
+    /// Recounts for callers that can await nothing.
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError>;
 
-    /// What runs a recount for which nobody waits; `None` if this process has the counts, so that a recount blocks nobody.
+    /// Returns what runs a recount for which nobody waits; `None` if this process has the counts, so that a recount blocks
+    /// nobody.
     fn runtimes(&self) -> Option<&Arc<Runtimes>>;
 }
 
-/// What it takes to refund a permit.
+/// All that it takes to refund a permit.
 pub(crate) struct RefundTicket {
     refunder: Arc<dyn Refunder>,
     pub(crate) charge: Charge,
-    /// Those of the rules that are tried out, which the call was counted by, too.
+    /// The tickets of the rules that are tried out, which counted the call, too.
     pub(super) trials: Vec<Self>,
 }
 
-/// What refunds a call that nobody has counted.
+/// The refunder of calls that nobody has counted.
 struct Uncounted;
 
 impl Refunder for Uncounted {
@@ -118,7 +119,7 @@ impl RefundTicket {
     pub(crate) async fn recount(mut self, recount: Recount) -> Result<bool, BackendError> {
         let recounted = self.refunder.recount(&self.charge, recount).await;
         for (trial, recount) in self.take_trials(recount) {
-            // What is tried out changes no answer.
+            // A rule that is tried out changes no answer.
             let _ = trial.refunder.recount(&trial.charge, recount).await;
         }
         recounted
@@ -133,7 +134,7 @@ impl RefundTicket {
         recounted
     }
 
-    /// What recounts the rules alone that are tried out on the subject of that label, or on the main one.
+    /// Returns the ticket that recounts only the rules that are tried out on the subject of that label, or on the main one.
     pub(super) fn of_trials(mut self, label: Option<&str>) -> Self {
         self.trials
             .retain(|trial| trial.charge.call.policy.groups().iter().any(|group| group.label.as_deref() == label));
@@ -162,7 +163,7 @@ impl RefundTicket {
     }
 }
 
-/// What is recounted of a charge.
+/// How much of a charge is recounted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recount {
     /// The index of the group, where only one of several subjects is concerned.

@@ -218,7 +218,7 @@ impl fmt::Debug for LimitingRule<'_> {
 pub enum RejectionKind {
     /// Too many calls.
     Limited,
-    /// The same call again, within the window of `prevent_duplicate`.
+    /// The call was made before, within the window of `prevent_duplicate`.
     Duplicate,
     /// Too many concurrent calls.
     Concurrency,

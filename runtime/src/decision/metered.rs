@@ -39,7 +39,7 @@ use crate::observe::opaque_debug;
 /// ```
 #[must_use = "when it is dropped, the call is settled for what it has used until then"]
 pub struct Metered {
-    /// Nothing once it is settled.
+    /// `None` once it is settled.
     permit: Option<Permit>,
     used: u64,
 }

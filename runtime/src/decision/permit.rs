@@ -209,7 +209,7 @@ impl Permit {
         ticket.ok_or_else(not_refundable)
     }
 
-    /// The same permit, which also takes back what was counted by rules that are tried out.
+    /// Returns this permit, which also takes back what was counted by rules that are tried out.
     pub(crate) fn with_trials(mut self, tried: Vec<Self>) -> Self {
         let ticket = self.extras.as_mut().and_then(Arc::get_mut).and_then(|extras| extras.refund.as_mut());
         if let Some(ticket) = ticket {
@@ -230,7 +230,7 @@ impl Permit {
         (counted, Self::new(decided_by, Report::default(), None, None, lease))
     }
 
-    /// What the call was counted as, if the permit can be refunded.
+    /// Returns what the call was counted as, if the permit can be refunded.
     pub(crate) fn charge(&self) -> Option<&Charge> {
         self.extras.as_ref()?.refund.as_ref().map(|ticket| &ticket.charge)
     }

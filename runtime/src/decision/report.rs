@@ -25,7 +25,7 @@ impl Report {
 }
 
 impl Report {
-    /// The same with so much more that remains of each rule.
+    /// Returns the report with so much more remaining of each rule.
     pub(crate) fn with_more(&self, more: impl Fn(&RuleStatus) -> u64) -> Self {
         let with_more = |status: &RuleStatus| {
             let remaining = status.remaining().saturating_add(more(status)).min(status.limit());
@@ -47,7 +47,7 @@ impl From<Vec<RuleStatus>> for Report {
     }
 }
 
-/// What is left of a rule at the time of a decision.
+/// The rest of a rule at the time of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quota {
     /// The greatest cost that would be admitted now.
@@ -81,7 +81,7 @@ impl RuleStatus {
         Self::new(position, rule, Quota::new(0, 0))
     }
 
-    /// The same status where a call counts as what it has used.
+    /// Returns the status as it is if the call counts as what it has used.
     #[cfg(feature = "web")]
     pub(crate) fn recounted(&self, costs: CostChange) -> Self {
         // To a rule that counts calls, a call is one call.

@@ -22,7 +22,7 @@ pub trait FromRejection {
     fn from_rejection(rejection: Rejection) -> Self;
 }
 
-// Of a `Result` that is none, the notes above say more than that its error lacks a `From`.
+// For a type that is no `Result`, the notes above say more than that an error lacks a `From`.
 #[diagnostic::do_not_recommend]
 impl<T, E: From<Rejection>> FromRejection for Result<T, E> {
     fn from_rejection(rejection: Rejection) -> Self {

@@ -39,7 +39,7 @@ impl Wait {
         now_us.saturating_add(self.0)
     }
 
-    /// What is left of it after so many microseconds.
+    /// Returns what is left of the wait after so many microseconds.
     pub(crate) fn after(self, us: u64) -> Self {
         if self == Self::NEVER { self } else { Self(self.0.saturating_sub(us)) }
     }

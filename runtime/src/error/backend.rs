@@ -86,7 +86,7 @@ impl BackendError {
         }
     }
 
-    /// The same error, whose text the name of a setting ends.
+    /// Returns this error with the name of the setting at the end of its text.
     #[cfg(feature = "tls")]
     pub(crate) fn naming(self, setting: Setting, name: &str) -> Self {
         let (kind, before) = (self.kind(), &self.inner.text);
@@ -99,18 +99,18 @@ impl BackendError {
         Self { inner: Arc::new(inner), ..self }
     }
 
-    /// The same kind of error, with a text that says more.
+    /// Returns an error of this kind with a longer text.
     pub(crate) fn with_text(&self, text: impl Into<Cow<'static, str>>) -> Self {
         Self::of(self.kind(), text, None)
     }
 
-    /// The same error of a call that was not executed.
+    /// Returns this error as one of a call that was not executed.
     pub(crate) fn into_refusal(self) -> Self {
         Self { is_refusal: true, ..self }
     }
 
-    /// The same error in answer to a question that every server of the right kind can answer: if nobody knows it, it is a
-    /// mistake.
+    /// Returns this error as the answer to a question that every server of the right kind can answer: an unknown error is
+    /// then a mistake.
     pub(crate) fn into_known(self) -> Self {
         match self.kind() {
             BackendErrorKind::Unknown => Self::with_source(BackendErrorKind::Wrong, self.to_string(), self),

@@ -32,7 +32,7 @@ use crate::system::home::Runtimes;
 /// What an application does when a subject comes near a limit.
 pub(super) type OnWarning = Arc<dyn Fn(&Warning<'_>) + Send + Sync>;
 
-/// What the clones of a limiter share.
+/// All that the clones of a limiter share.
 pub(crate) struct Core {
     pub(super) id: LimiterId,
     pub(super) prefix: String,
@@ -47,7 +47,7 @@ pub(crate) struct Core {
     pub(super) denied_subjects: Option<DeniedSubjects>,
     /// `None` where denials are not cached.
     pub(super) denial_cache: Option<DenialCache>,
-    /// What was taken ahead of calls.
+    /// The calls that were taken ahead.
     pub(super) ledgers: Ledgers,
     pub(super) outage: Outage,
     /// How many calls are being given back whose answers did not come.

@@ -103,7 +103,7 @@ impl DenialCache {
             // A policy with a ban does not cache its denials.
             Outcome::Admitted | Outcome::Banned { .. } => drop(self.remove(id)),
             Outcome::Denied { rule, retry_after } => {
-                // It was decided some time after it was sent. Counted from there, no denial lasts too long.
+                // The answer was decided some time after it was asked. Counted from the question, no denial lasts too long.
                 let ends_us = retry_after.ends_us(asked_us);
                 let cached = CachedDenial {
                     hash: id.hash(&self.seed),

@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The readings in a row that confirm a version of the file which has lost something, a second apart.
 const READINGS_OF_LOSS: u32 = 10;
 
-/// What a file made of a limiter when it changed last.
+/// The result of the last change of a file.
 type Latest = Result<Applied, Error>;
 
 /// A file that a limiter [watches](Limiter::watch_file). To drop this does not end the watching.
@@ -123,7 +123,7 @@ opaque_debug!(FileWatch);
 struct WatchedFile {
     path: PathBuf,
     readings: Readings,
-    /// What was applied last.
+    /// The version that was applied last.
     in_force: Version,
     /// Whether the version that is known waits to be applied, as it has lost something.
     is_held: bool,
@@ -205,7 +205,7 @@ fn version(path: &Path, contents: &Contents) -> Result<Version, Error> {
     Ok(Version { policies: policies.map_err(|mistakes| Error::of_file(path, mistakes))?, text })
 }
 
-/// What is wrong with a version that has lost something.
+/// Returns the mistake of a version that has lost something.
 fn mistake(loss: &Loss) -> String {
     match loss {
         Loss::End => "it was cut, as its last line `[end]` is missing; write it again".to_owned(),

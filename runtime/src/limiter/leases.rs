@@ -33,7 +33,7 @@ const MOST_LATE: usize = 1_000;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// So many attempts to renew a lease have their time while it lasts. Each has to be answered until the next one.
+/// The number of attempts to renew a lease while it lasts. Each has to be answered before the next one.
 const ATTEMPTS: u64 = 8;
 
 /// The answer to a call, and the leases that it has taken. Dropping these gives them back.
@@ -68,7 +68,7 @@ struct LeasesInRedis {
 struct LeaseReturn {
     core: Arc<Core>,
     leases: OwnedCall,
-    /// Nothing once it is done, or left to the thread of the limiter.
+    /// `None` once it is done, or left to the thread of the limiter.
     under_way: Option<ReturnUnderWay>,
 }
 
@@ -180,7 +180,7 @@ impl LeaseTask {
             Ok(admitted) if admitted.outcome == Outcome::Admitted => {
                 let Ok(runtime) = Handle::try_current() else { return };
                 let (lease, dropped) = LeasesInRedis::new(&self.core, leases, runtime.id());
-                // What a caller that has gone does not receive is dropped.
+                // If the caller has gone, the answer is dropped, and its lease goes back.
                 drop(answer.send(Ok((admitted, Some(Box::new(lease))))));
                 self.keep(redis, leases, dropped).await;
             }
@@ -221,7 +221,7 @@ impl LeaseTask {
             let renewed = redis.renew_leases(leases);
             let renewed = clock.timeout_at(again_us, renewed).await.unwrap_or_else(|| Err(silent()));
             renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
-            // What has failed may have been executed all the same.
+            // A renewal that failed may have been executed all the same.
             ends_us = clock.now_us().saturating_add(longest_us);
             open_until_us = now_us;
             if let Err(error) = renewed {
@@ -313,7 +313,7 @@ fn longest_us(leases: Call<'_>) -> u64 {
     leases.groups().iter().filter_map(|group| group.lease_us).max().unwrap_or_default()
 }
 
-/// One of the calls at a time whose answers did not come. Its place is free again also if the runtime ends before.
+/// A place among the calls whose answers did not come. It is free again also if the runtime ends before.
 struct LatePlace<'a>(&'a Core);
 
 impl<'a> LatePlace<'a> {

@@ -54,7 +54,7 @@ struct LedgerShard {
     latest: u64,
 }
 
-/// One of the refills that are on their way.
+/// A refill that is on its way.
 struct RefillUnderWay<'a>(&'a AtomicUsize);
 
 impl Ledgers {
@@ -90,7 +90,7 @@ impl Ledgers {
         }
     }
 
-    /// What was taken ahead of such a call of one subject, and has not ended.
+    /// Returns the parts that were taken ahead of such a call of one subject, and have not ended.
     pub(super) fn parts(&self, call: Call<'_>) -> Vec<Arc<Part>> {
         let Some(id) = call.tally_ids().next() else { return Vec::new() };
         let hash = id.hash(&self.seed);

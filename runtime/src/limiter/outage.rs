@@ -18,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Who decides the calls of a limiter while Redis is away.
 pub(super) struct Outage {
-    /// What holds for policies that say nothing.
+    /// The setting for policies that have none.
     default: OnOutage,
     pub(super) standby: Standby,
     clock: Clock,
@@ -40,7 +40,7 @@ impl Outage {
     pub(super) fn substitute(&self, policy: &Policy, reason: BackendErrorKind, redis: &Redis) -> Option<DecidedBy> {
         match (self.on_outage(policy), reason) {
             (OnOutage::Local, BackendErrorKind::Away) => Some(DecidedBy::Standby),
-            // Where calls were decided, the set-up is right.
+            // If calls were decided before, the set-up is right.
             (OnOutage::Local, BackendErrorKind::Unknown) if redis.has_decided() => Some(DecidedBy::Standby),
             (OnOutage::Allow, BackendErrorKind::Away) => Some(DecidedBy::Nobody),
             // No mistake ever admits a call.
@@ -48,7 +48,7 @@ impl Outage {
         }
     }
 
-    /// The same where Redis is known to be away.
+    /// Returns who decides in place of Redis while Redis is known to be away.
     pub(super) fn known_substitute(&self, policy: &Policy, redis: &Redis) -> Option<DecidedBy> {
         self.substitute(policy, redis.known_outage()?, redis)
     }

@@ -20,7 +20,7 @@ use crate::system::TokioInstant;
 /// The next term of any limiter of the process.
 static TERMS: AtomicU64 = AtomicU64::new(1);
 
-/// What this limiter has registered, and what it is to register.
+/// The policies that this limiter has registered, and those that it is to register.
 pub(super) struct Registrations {
     /// Within a term, a policy is registered once. No two limiters have a term in common. [`NO_REGISTRY`] turns it off.
     term: AtomicU64,

@@ -1,4 +1,4 @@
-//! What recounts the calls that this process has admitted while Redis was away.
+//! Recounts the calls that this process has admitted while Redis was away.
 
 use std::future::ready;
 use std::sync::Arc;

@@ -46,7 +46,7 @@ impl WaitSpan {
         let begun = if room.is_some() { 1 } else { 2 };
         match rule.algorithm() {
             Algorithm::SlidingWindow { per } => Some(count.saturating_mul(windows(*per) + 1)),
-            // Where it is the reason to wait, a window begins with the first caller.
+            // If this rule is the reason to wait, a window begins with the first caller.
             Algorithm::FixedWindow { per } => Some(count.saturating_mul(windows(*per) + begun)),
             Algorithm::SlidingCounter { per } => Some(count.saturating_mul(windows(*per) + 2)),
             #[cfg(feature = "cron")]

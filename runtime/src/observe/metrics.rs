@@ -56,7 +56,7 @@ pub(crate) struct PolicyMetrics {
     unavailable: OnceLock<Key>,
     unidentified: OnceLock<Key>,
     by_backend: DecisionKeys,
-    /// Nothing before the first outage in which this process decides.
+    /// Empty before the first outage in which this process decides.
     by_standby: OnceLock<Box<DecisionKeys>>,
 }
 
@@ -71,7 +71,7 @@ struct DecisionKeys {
     concurrency: Box<[OnceLock<Key>]>,
 }
 
-/// What a decision is counted as.
+/// The labels of a decision.
 #[derive(Clone, Copy)]
 pub(super) struct Labels<'a> {
     pub(super) outcome: &'static str,

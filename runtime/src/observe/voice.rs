@@ -14,7 +14,6 @@ thread_local! {
 
 type Event = Box<dyn FnOnce()>;
 
-/// What this thread may say.
 struct Voice {
     /// How many locks and initialisations it holds during which something is reported.
     quiet: Cell<usize>,

@@ -3,7 +3,7 @@
 /// Why a call that may wait is denied at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitRefusal {
-    /// As many calls wait as may.
+    /// The greatest number of calls waits already.
     Full,
     /// It cannot be admitted before its deadline.
     Late,

@@ -11,7 +11,7 @@ const LEAST_MARGIN_US: u64 = 2_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ahead {
     pub(crate) us: u64,
-    /// What is taken ends so much earlier, as no two clocks run alike, and that of a server may go back a little.
+    /// A part ends so much earlier, because no two clocks run alike and a server's clock may go back a little.
     pub(crate) margin_us: u64,
 }
 

@@ -14,7 +14,7 @@ use crate::policy::{Policy, PolicyInner, PolicySettings, Templates};
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct PolicyBuilder {
     name: Cow<'static, str>,
-    /// Each with the label of the subject it counts, unless that is the main one.
+    /// The rules, each with the label of the subject that it counts; `None` is the main one.
     rules: Vec<(Option<String>, Rule)>,
     ban: Option<Ban>,
     settings: PolicySettings,

@@ -34,7 +34,7 @@ const FORM: &str = "1";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Description {
     pub(crate) name: String,
-    /// That of this library, in the process that registered it.
+    /// The version of this library in the process that registered the policy.
     pub(crate) version: String,
     /// How the main subject is written, if that is known.
     pub(crate) key: Option<String>,

@@ -23,7 +23,7 @@ pub(crate) struct RuleGroup {
     pub(crate) label: Option<Arc<str>>,
     /// The rules, in their order.
     pub(crate) rules: Vec<Rule>,
-    /// Those that are sliding windows, in numbers, so that no decision converts them.
+    /// The sliding windows of the group, in numbers, so that no decision converts them.
     pub(crate) windows: Vec<Window>,
     /// The places of those that are not: each has a cell of its own, as [`cell_tag`] says.
     pub(crate) celled: Vec<usize>,

@@ -42,7 +42,7 @@ impl Policy {
         Stored { policy, ahead: Ahead::new(ahead), taken, rests: Mutex::default() }
     }
 
-    /// The same policy for calls on some of its groups alone. All rules keep their positions.
+    /// Returns the policy for calls on some of its groups alone. All rules keep their positions.
     fn of_groups(&self, is_asked: &[bool]) -> Self {
         let PolicyInner { name, rules, ban, settings, replaced, .. } = &*self.inner;
         let asked = self.groups().iter().zip(is_asked).filter(|(_, is_asked)| **is_asked);

@@ -43,7 +43,7 @@ fn are_around(ticks: &[u64], now_us: u64) -> bool {
 
 fn around(schedule: &Schedule, now_us: u64) -> Arc<[u64]> {
     let last = schedule.last_tick(now_us).unwrap_or(0);
-    // One more before the last: this clock may be a little ahead of the server's.
+    // One tick before the last is kept, too: this clock may be a little ahead of the server's.
     let before = last.checked_sub(1).and_then(|us| schedule.last_tick(us));
     let ahead = std::iter::successors(schedule.next_tick(now_us), |&tick| schedule.next_tick(tick)).take(AHEAD);
     before.into_iter().chain([last]).chain(ahead).collect()

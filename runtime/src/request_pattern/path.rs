@@ -18,13 +18,13 @@ pub(crate) struct RequestPath<'p> {
 /// One way to read a path.
 #[derive(Clone, Copy)]
 pub(crate) enum PathReading<'r> {
-    /// As the router around the limit compares it: a slash at its end makes a difference.
+    /// The path as the router around the limit compares it: a slash at its end makes a difference.
     Seen(&'r str),
-    /// As another router or a server may read it: a slash at its end makes none.
+    /// The path as another router or a server may read it: a slash at its end makes none.
     Other(&'r str),
 }
 
-/// What a reading makes of the segments `.` and `..`.
+/// The treatment of the segments `.` and `..`.
 #[derive(Clone, Copy, PartialEq)]
 enum Dots {
     Kept,

@@ -38,7 +38,7 @@ impl Comparison {
     /// One of them cannot decide the call: see [`Simulation::call`]. Then neither changes.
     pub fn call(&mut self, call: &TraceCall) -> Result<(Decision, Decision), TraceError> {
         let (before, after) = (self.before.engine.prepare(call), self.after.engine.prepare(call));
-        // Neither decides before it is known that both can.
+        // No policy decides before it is known that both can.
         let (before, after) = (before?, after?);
         let (before, after) = (self.before.decide(&before)?, self.after.decide(&after)?);
         match (&before, &after) {

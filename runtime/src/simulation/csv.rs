@@ -122,7 +122,7 @@ const LABELLED: &str = "subject:";
 
 const KNOWN: &str = "the columns are `time`, `subject`, `cost` and `subject:label`";
 
-/// What is wrong with a line, and the remedy.
+/// The mistake in a line, and the remedy.
 type LineMistake = Cow<'static, str>;
 
 /// The position of each value of a call in its line.

@@ -37,7 +37,7 @@ impl Engine {
         let clock = ManualClock::starting_at(*RANGE_US.start());
         // Without a bound, as a simulation that forgets subjects would be wrong.
         let memory = Memory::new(Clock::from(&clock), usize::MAX);
-        // Where calls are taken ahead, it is a forecast of what Redis decides.
+        // If calls are taken ahead, the result is a forecast of what Redis decides.
         let policy = policy.stored().map_or(policy, |stored| &stored.policy).clone();
         Self { policy, clock, memory, calls: 0 }
     }

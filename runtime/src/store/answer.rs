@@ -10,11 +10,11 @@ use crate::policy::Policy;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) outcome: Outcome,
-    /// Where every rule stands afterwards, in the order of the policy; empty unless asked for.
+    /// The state of every rule afterwards, in the order of the policy; empty unless asked for.
     pub(crate) report: Report,
     /// The time of the decision, by the store's clock.
     pub(crate) at: AdmittedAt,
-    /// Of an answer to a part of a call, the time after which its rules would not admit the call any more.
+    /// In an answer to a part of a call: the time after which its rules would not admit the call any more.
     pub(crate) lapse: Wait,
 }
 
@@ -104,7 +104,7 @@ impl Readiness {
     /// All of a server.
     pub(crate) const COMPLETE: Self = Self { ready: 1, all: 1, error: None };
 
-    /// So many slots of all that there are. If none is ready, the error is why.
+    /// Returns the readiness of so many slots of all that there are. If none is ready, the error is returned.
     pub(crate) fn of_slots(ready: u16, all: u16, error: Option<BackendError>) -> Result<Self, BackendError> {
         match error {
             Some(error) if ready == 0 => Err(error),

@@ -18,7 +18,7 @@ pub(crate) use self::NoRedis as Redis;
 #[derive(Debug)]
 pub(crate) enum NoRedis {}
 
-/// What would be the answer of Redis.
+/// The type of an answer of Redis.
 type Answered<T> = Ready<Result<T, BackendError>>;
 
 pub(crate) fn have_clocks_differed() -> bool {
@@ -63,7 +63,7 @@ impl NoRedis {
     }
 }
 
-/// What is stored beside tallies.
+/// The values that are stored beside tallies.
 impl NoRedis {
     methods! {
         denials(&str) -> &Self;

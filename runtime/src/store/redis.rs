@@ -49,7 +49,7 @@ use crate::system::{self, Instant};
 pub(crate) struct Redis {
     destination: Box<Destination>,
     deployment: Deployment,
-    /// What is asked by connections that the thread of the limiter drives.
+    /// The deployment whose connections the thread of the limiter drives.
     deployment_of_thread: OnceCell<Deployment>,
     setup: Setup,
     /// Whether a call was decided.

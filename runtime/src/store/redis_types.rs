@@ -6,17 +6,17 @@ use crate::clock::Clock;
 use crate::subject::percent_decode;
 use crate::system::home::Driver;
 
-/// What all servers of a limiter have in common.
+/// The settings that all servers of a limiter share.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    /// What all keys begin with.
+    /// The prefix of all keys.
     pub(crate) prefix: String,
     /// The longest that a call takes.
     pub(crate) deadline: Duration,
     pub(crate) clock: Clock,
     /// Whether the user may not write, and so a probe does not either.
     pub(crate) looks_only: bool,
-    /// What drives the connections.
+    /// The runtimes that drive the connections.
     pub(crate) driver: Driver,
 }
 
@@ -44,7 +44,7 @@ impl StoredText {
     }
 }
 
-/// Where to look next for policies that nobody registers any more.
+/// The place at which to look next for policies that nobody registers any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     At(String),

@@ -25,7 +25,7 @@ pub(crate) struct Standby {
     max_subjects: usize,
     /// Over how many processes the counts of the rules are divided.
     processes: NonZeroU64,
-    /// Nothing before the first outage.
+    /// Empty before the first outage.
     memory: OnceLock<Memory>,
     /// When it has decided last, by its clock.
     latest_us: AtomicU64,

@@ -18,10 +18,10 @@ pub(crate) struct Secret {
     fingerprint: OnceLock<String>,
 }
 
-/// What some editors write at the start of a file.
+/// Some editors write it at the start of a file.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// What the digest of a secret is shown of, so that tools can tell if they have the same one.
+/// The text whose digest tells tools whether they have the secret of the programs.
 const FINGERPRINTED: &str = "tallygate: fingerprint of the secret";
 
 /// Whoever guesses secrets has to compute as many digests for each guess. Of the last one, 16 bits are shown, so that thousands of

@@ -42,7 +42,7 @@ impl ResponseError for BackendError {
     }
 }
 
-/// The same response as that of the error.
+/// The response of the rejection as an error.
 impl Responder for Rejection {
     type Body = BoxBody;
 

@@ -162,7 +162,7 @@ impl AdminRoutes {
     ) -> Response<Bytes> {
         let answered = self.document(method, path, query, body).await;
         let mut response = answered.map_or_else(AdminError::into_response, |document| ok(&document));
-        // It may show subjects, which may be personal.
+        // The answer may show subjects, which may be personal data.
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
     }

@@ -102,7 +102,7 @@ mod tests {
             ("192.0.2.1:80", "192.0.2.1"),
             ("[2001:DB8:0::7]:80", "[2001:db8::7]"),
             ("[2001:db8::7]", "[2001:db8::7]"),
-            // What is no host stays as it is.
+            // A text that is no host stays as it is.
             ("", ""),
             (".", ""),
             ("shop.example:http", "shop.example:http"),

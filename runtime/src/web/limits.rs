@@ -129,7 +129,7 @@ impl LimitsSettings {
         let method = parts.request_method(self.exemptions.limits_preflights);
         let mut deciding = BTreeMap::new();
         for path in parts.request_path().readings() {
-            // One in shadow is tried out beside the one that is enforced, whichever stands first.
+            // A policy in shadow is tried out beside the one that is enforced, whichever stands first.
             let mut is_enforced = false;
             let matching = limits.iter().enumerate().filter(|(_, limit)| limit.is_for(method, path));
             deciding
@@ -162,7 +162,7 @@ impl LimitsSettings {
     }
 }
 
-/// What the file says of a request beside its rules.
+/// Returns what the file says of a request beside its rules.
 fn effects(limit: &RequestLimit) -> Effects {
     let reject = limit.effects.reject.clone().map(|own| -> Arc<Reject> { Arc::new(move |_, _| own.response()) });
     let refund_if = limit.effects.refund_if.map(|refunded| -> Arc<RefundIf> {

@@ -190,7 +190,7 @@ impl<'a> Parts<'a> {
     /// a dot at the end.
     #[must_use]
     pub fn host(&self) -> Option<String> {
-        // Where the URL has a host, it is the one that holds (RFC 9112, section 3.2.2; RFC 9113, section 8.3.1).
+        // The host of the URL goes before the field `Host` (RFC 9112, section 3.2.2; RFC 9113, section 8.3.1).
         let written = self.authority().map(str::to_owned);
         written.or_else(|| field_text("host", &self.lines("host"))).map(|written| host_text(&written))
     }

@@ -98,7 +98,7 @@ impl Problem {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The same problem with another text.
+    /// Returns this problem with another text.
     #[cfg(feature = "admin")]
     pub(super) fn with_detail(self, detail: String) -> Self {
         Self { detail, ..self }

@@ -22,7 +22,7 @@ pub(super) struct Way {
 impl Calls {
     /// Reads a file.
     pub(super) fn of_file(file: File) -> Self {
-        // What is no file, like a pipe, has no length.
+        // A pipe has no length.
         let length = file.metadata().ok().map(|known| known.len()).filter(|&length| length > 0);
         Self { input: Box::new(file), way: Way { length, ..Way::default() } }
     }

@@ -47,7 +47,7 @@ impl Rows {
         self.progress.count(|| self.way.share());
         match row.and_then(|call| Ok((call.at(), decide(&call)?))) {
             Ok(decided) => Ok(Some(decided)),
-            // What cannot be read has no next row.
+            // An input that cannot be read has no next row.
             Err(mistake) if self.skips && mistake.kind() != TraceErrorKind::Read => {
                 self.skip(&mistake);
                 Ok(None)
@@ -63,7 +63,7 @@ impl Rows {
             number if number == MOST_NAMED + 1 => "more rows are left out".to_owned(),
             _ => return,
         };
-        // Where nobody reads it, the number of rows is still in the answer.
+        // If nobody reads the note, the number of rows is still in the answer.
         let _ = writeln!(io::stderr(), "{text}");
     }
 }

@@ -18,12 +18,12 @@ use crate::table::TextTable;
 pub(super) async fn rank(fleet: &Fleet<'_>, scope: &SubjectScope<'_>, limit: usize) -> Result<Ranking, Failure> {
     let mut all = Vec::new();
     for policy in scope.policies() {
-        // Those on other labels may come before.
+        // Subjects of other labels may come before.
         let listed = fleet.limiter.top_denied(policy, usize::MAX).await?;
         let is_meant = |denied: &DeniedSubject| scope.only().is_none_or(|place| denied.label() == place.label);
         all.extend(listed.into_iter().filter(is_meant));
     }
-    // Those of one policy are in this order already.
+    // The subjects of one policy are in this order already.
     all.sort_by_key(|denied| Reverse(denied.denials()));
     let (subjects, found) = (all.len() as u64, &all[..limit.min(all.len())]);
     Ok(Ranking { text: text(scope, found, subjects), top: found.iter().map(json_of).collect(), subjects })

@@ -13,7 +13,7 @@ use super::scope::{SubjectGroup, SubjectScope};
 use crate::table::TextTable;
 use crate::{duration, number, subject};
 
-/// What comes first.
+/// The order of subjects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
     /// Who has used most of a rule
@@ -24,7 +24,7 @@ pub(crate) enum By {
     Denied,
 }
 
-/// What subjects are ordered by, the greatest first.
+/// The numbers by which subjects are ordered, the greatest first.
 type Rank = (u64, u64);
 
 /// How much of one rule a subject has used.
@@ -95,7 +95,7 @@ impl Usage {
         let share = self.share.unwrap_or_default();
         match by {
             By::Used => (used > 0).then_some((share, used)),
-            // Of these, the programs have kept a list.
+            // The programs keep a list of the denied subjects.
             By::Denied => None,
             By::Wait => self.denied.is_some().then(|| (self.wait.map_or(u64::MAX, duration::ms), share)),
         }

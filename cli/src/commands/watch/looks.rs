@@ -88,7 +88,7 @@ impl Looks<'_> {
     async fn walks(&self) -> Infallible {
         loop {
             let began = Instant::now();
-            // One that fails leaves what the last one has found.
+            // A walk that fails leaves what the last one has found.
             if let Ok(walked) = self.walk().await {
                 self.board.borrow_mut().walked = Some(walked);
             }

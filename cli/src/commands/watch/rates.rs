@@ -19,7 +19,7 @@ impl Rates {
             known.clear();
         }
         known.push_back((now, denials));
-        // One that is older stays, so that the span is covered.
+        // One older value stays, so that the span is covered.
         while known.get(1).is_some_and(|(second, _)| now.saturating_duration_since(*second) >= SPAN) {
             known.pop_front();
         }

@@ -12,7 +12,7 @@ struct Simulated<'a> {
     rule: &'a Rule,
     /// The time and the cost of each call.
     hits: Vec<(u64, u64)>,
-    /// Of a bucket: its tokens multiplied by `per`, at the last hit.
+    /// The tokens of a bucket multiplied by `per`, at the last hit.
     level: u64,
 }
 

@@ -15,9 +15,9 @@ use crate::policy::{NO_REGISTRY, Policy};
 /// A policy of the list, and what decides as it does.
 #[derive(Debug)]
 pub struct OpenPolicy<'a> {
-    /// As it is listed.
+    /// The policy as it is listed.
     pub described: &'a RegisteredPolicy,
-    /// What decides here as it does there, but for the rules whose count each call gives.
+    /// The policy as this process decides by it. Rules whose count each call gives deny nobody.
     pub policy: Policy,
     /// These rules.
     pub varying: VaryingRules,
@@ -26,7 +26,7 @@ pub struct OpenPolicy<'a> {
 /// The rules of a policy whose count each call gives.
 #[derive(Debug)]
 pub struct VaryingRules {
-    /// Each as it decides here, and as it is listed.
+    /// Each rule as it decides here, and as it is listed.
     rules: Vec<(Rule, Rule)>,
 }
 

@@ -19,7 +19,7 @@ pub struct Unreadable {
 impl Unreadable {
     pub(super) fn new(field: &str, reason: &str) -> Self {
         let (field, reason) = (shown_word(field).into_owned(), shown_word(reason).into_owned());
-        // Of a name that is too long for keys, only its short form is known.
+        // A name that is too long for a key is known in its short form only.
         let name = percent_decode(&field).unwrap_or_else(|| field.clone());
         Self { field, name, reason }
     }

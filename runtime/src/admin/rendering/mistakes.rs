@@ -10,7 +10,7 @@ use crate::admin::template::{self, KeyTemplate, Placeholder};
 use crate::error::{Error, Setting};
 
 impl Rendering<'_> {
-    /// Each subject is given once, and only if it is to be made.
+    /// Checks that each subject is given once, and only if the call has it.
     pub(super) fn check_labels(&self) -> Result<(), Error> {
         let labels = || self.policy.subjects().map(|subject| subject.label());
         for (index, (label, _)) in self.others.iter().enumerate() {
@@ -78,7 +78,7 @@ impl Rendering<'_> {
     }
 
     pub(super) fn check_address<'r>(&self, given: &[Given<'r>]) -> Result<(), Error> {
-        // Of alternatives, the value names the one that it is for.
+        // The value of `a|b` names the alternative that it is for.
         let address = |&(name, value): &Given<'r>| match value.strip_prefix("ip:") {
             Some(address) if name.split('|').any(|name| name == template::CLIENT_ADDRESS) => Some(address),
             _ => (name == template::CLIENT_ADDRESS).then_some(value),

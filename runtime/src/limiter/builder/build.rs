@@ -156,7 +156,7 @@ impl LimiterBuilder {
         let denial_cache = if matches!(store, Store::Memory(_)) { Duration::ZERO } else { denial_cache };
         let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
         if registry && matches!(store, Store::Redis(_)) {
-            // It takes some time, which the first call would wait.
+            // The digest takes some time, for which the first call would wait.
             secret.fingerprint();
         }
         Limiter::new(Core {

@@ -10,7 +10,7 @@ use crate::error::BackendError;
 use crate::observe::log;
 use crate::store::Store;
 
-/// What the log says of a ban that was ended.
+/// The text of the log when a ban was ended.
 const BAN_ENDED: &str = "a ban of a subject was ended, if there was one";
 
 impl Check<'_> {
@@ -97,7 +97,7 @@ impl Check<'_> {
             core.end_ahead(stored.part(0));
             core.store.ban(stored, duration).await?;
             core.end_ahead(stored.part(0));
-            // It may end earlier than the one before.
+            // The new ban may end earlier than the one before.
             core.wake(stored.part(0));
         }
         adopted

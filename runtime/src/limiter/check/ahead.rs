@@ -18,7 +18,7 @@ use crate::policy::Stored;
 use crate::store::{Answer, Outcome, Redis};
 use crate::subject::SubjectKey;
 
-/// What this process has taken ahead of each subject of a call.
+/// The parts that this process has taken ahead of each subject of a call.
 #[derive(Default)]
 struct OwnParts(Vec<Vec<Arc<Part>>>);
 
@@ -26,7 +26,7 @@ struct OwnParts(Vec<Vec<Arc<Part>>>);
 struct TakenOfSome<'a> {
     core: &'a Arc<Core>,
     call: Call<'a>,
-    /// Of each subject; nothing of those that Redis decides.
+    /// What was taken of each subject; `None` for a subject that Redis decides.
     taken: Vec<Option<Taken>>,
 }
 
@@ -54,7 +54,7 @@ impl Attempt<'_> {
         if call.subjects.len() == 1 {
             return self.ask_whole(redis, call).await;
         }
-        // One deadline for all that may have to be asked.
+        // All questions to Redis share one deadline.
         redis.within_deadline(call.policy, self.ask_rest(redis, stored, call)).await
     }
 
@@ -88,13 +88,13 @@ impl Attempt<'_> {
 
     /// Decides a whole call of which nothing was taken ahead.
     async fn ask_whole(&self, redis: &Redis, call: Call<'_>) -> LeasedAnswer {
-        // Those that come while Redis is asked may be in its answer or not.
+        // Parts that come while Redis is asked may be in its answer or not.
         let own = if call.options.report { OwnParts::of(self.core, call) } else { OwnParts::default() };
         let (answer, lease) = self.core.ask_redis(redis, call).await?;
         Ok((own.added_to(self.core, call, answer), lease))
     }
 
-    /// The same after another request, whose lease may still be on its way back.
+    /// Asks after another request, whose lease may still be on its way back.
     async fn ask_again(&self, redis: &Redis, call: Call<'_>) -> LeasedAnswer {
         let options = CallOptions { lease: call.options.lease.map(|_| LeaseName::next()), ..call.options };
         self.ask_whole(redis, Call { options, ..call }).await
@@ -172,7 +172,7 @@ impl<'a> TakenOfSome<'a> {
         let core = Arc::clone(self.core);
         self.core.runtimes.spawn(async move {
             let Some(redis) = core.redis() else { return };
-            // What gets lost counts until it is out of its window.
+            // A refund that gets lost leaves the call counted until it is out of its window.
             let _ = redis.refund(charge.counted(None), 0, &charge.admitted).await;
         });
     }

@@ -54,7 +54,7 @@ impl<'a> Attempt<'a> {
 
     #[inline]
     fn in_force(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
-        // What is tried out has the rules in force already.
+        // A rule that is tried out has the rules in force already.
         if check.limiter().core.overrides.are_active() && !check.policy().is_trial() {
             Self::overridden(check, subjects)
         } else {
@@ -94,7 +94,7 @@ impl<'a> Attempt<'a> {
         Self { core: &check.limiter().core, policy, subjects, options, closed }
     }
 
-    /// What a store decides.
+    /// Returns the call that a store decides.
     pub(super) fn call(&self) -> Call<'_> {
         let enforced = self.subjects.get(..self.policy.groups().len()).unwrap_or(&self.subjects);
         Call::new(&self.policy, enforced, self.options)
@@ -105,7 +105,7 @@ impl<'a> Attempt<'a> {
         self.policy.trials().iter().zip(self.subjects.iter().skip(self.policy.groups().len()))
     }
 
-    /// What is tried out for some of the subjects, as a store decides it.
+    /// Returns the calls by the rules that are tried out, for some of the subjects.
     pub(super) fn trial_calls(&self, subjects: CheckSubjects) -> Vec<Call<'_>> {
         let is_meant = |trial: &Trial| matches!(subjects, CheckSubjects::All) || trial.label.is_none();
         let meant = self.trials().filter(|(trial, _)| is_meant(trial));
@@ -120,7 +120,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// What the store decides, for some of the subjects: all of them at once, or each tally of the main one.
+    /// Returns the calls that a store decides for some of the subjects: one for all of them, or one for each tally of the
+    /// main subject.
     pub(super) fn calls(&self, subjects: CheckSubjects) -> Vec<Call<'_>> {
         let call = self.call();
         match subjects {
@@ -193,7 +194,7 @@ impl<'a> Attempt<'a> {
 
     /// Admits a call that nobody decides, unless its limit is closed.
     fn allow(&self) -> Decision {
-        // Nothing is counted, and so nothing refunded.
+        // A peek counts nothing, so nothing is refunded.
         let options = CallOptions { peek: true, ..self.options };
         let outcome = closed(&self.policy).unwrap_or(Outcome::Admitted);
         let answer = Answer::new(outcome, Report::default(), 0);

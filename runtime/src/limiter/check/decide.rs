@@ -145,8 +145,8 @@ impl Check<'_> {
         }
     }
 
-    /// What most calls consist of: those that are decided by the policy's own rules, on one subject, and ask for nothing but
-    /// the outcome. `None` for any other.
+    /// Returns the short form of the call, which most calls have: they are decided by the policy's own rules, on one
+    /// subject, and ask for nothing but the outcome. `None` for any other.
     #[inline]
     fn plain(&self) -> Option<PlainCall<'_>> {
         let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
@@ -183,7 +183,7 @@ impl Check<'_> {
         let refresh = self.limiter().core.refresh_overrides();
         let attempt = Attempt::new(self)?;
         let Some(mut refresh) = refresh else { return attempt.decide_in_redis(redis).await };
-        // One deadline for both: the refresh of the overrides and the decision.
+        // The refresh of the overrides and the decision share one deadline.
         let decided = redis.within_deadline(&attempt.policy, async {
             // However the refresh ends, the call asks then.
             let _ = refresh.changed().await;

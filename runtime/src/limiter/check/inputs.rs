@@ -13,7 +13,7 @@ use crate::subject::{Subject, SubjectKey};
 /// The limiter, the policy and the subjects of a call.
 #[derive(Clone)]
 pub(super) enum Inputs<'a> {
-    /// Those of most calls: one subject, and nothing that has to be dropped.
+    /// The inputs of most calls: one subject, and nothing that has to be dropped.
     Borrowed {
         limiter: &'a Limiter,
         policy: &'a Policy,
@@ -23,7 +23,7 @@ pub(super) enum Inputs<'a> {
     Owned(Arc<OwnedInputs<'a>>),
 }
 
-/// Those of any call.
+/// The inputs of any call.
 #[derive(Clone)]
 pub(super) struct OwnedInputs<'a> {
     limiter: Cow<'a, Limiter>,
@@ -71,7 +71,7 @@ impl<'a> Inputs<'a> {
         Self::Owned(Arc::new(OwnedInputs { limiter, policy, subjects }))
     }
 
-    /// The same, which outlive what they are borrowed from.
+    /// Returns inputs that outlive what they are borrowed from.
     pub(super) fn into_owned(self) -> Inputs<'static> {
         let (limiter, policy, subjects) = match self {
             Self::Borrowed { limiter, policy, subject } => {

@@ -66,7 +66,7 @@ impl Check<'static> {
 fn permit_of(tried: Decided) -> Option<Permit> {
     match tried {
         Ok(Decision::Allowed(permit)) => Some(permit),
-        // It was reported, and changes nothing.
+        // The denial was reported, and changes nothing.
         Ok(Decision::Denied(_)) | Err(_) => None,
     }
 }

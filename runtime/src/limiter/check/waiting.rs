@@ -79,7 +79,7 @@ impl Check<'_> {
             Err(refused) => refused,
         };
         let decision = self.attempt().await?;
-        // Where it costs less than the first caller, there may be room for it at its deadline.
+        // If it costs less than the first caller, there may be room for it at its deadline.
         let is_cheaper = refused == WaitRefusal::Late
             && core.wait_queues.is_before_head(&key, deadline_us)
             && self.retry(&decision, core.clock.now_us(), deadline_us).await?.is_some();
@@ -131,7 +131,7 @@ impl Check<'_> {
                 turn.ask();
             }
             if are_rules_changed == Some(true) {
-                // Those in force may count in other tallies.
+                // The rules in force now may count in other tallies.
                 sleeper = core.sleepers.join(self.limit_keys()?);
                 awaits_lease = false;
             }
@@ -150,7 +150,8 @@ impl Check<'_> {
         if !trial || decision.is_allowed() {
             return Ok(ControlFlow::Break(decision));
         }
-        // One that is not is the answer, so it is asked for once more, and counts. Meanwhile there may be room again.
+        // A denial that cannot be waited out is the answer. It is asked for once more, so that it counts; meanwhile there
+        // may be room again.
         let answer = self.attempt().await?;
         Ok(self.retry(&answer, asked_us, deadline_us).await?.map_or(ControlFlow::Break(answer), ControlFlow::Continue))
     }
@@ -190,7 +191,7 @@ impl Check<'_> {
         })
     }
 
-    /// What would be decided now, and where each rule stands.
+    /// Returns what would be decided now, and where each rule stands.
     async fn reported(&self) -> Result<Decision, BackendError> {
         let options = CallOptions { peek: true, report: true, refundable: false, ..self.options };
         self.with_options(options).attempt().await
@@ -230,8 +231,8 @@ impl Check<'_> {
         Ok(leases.map(|id| id.key(&core.prefix)).collect())
     }
 
-    /// What stands for the call in the wait queues: the keys of all its tallies. None of them has a line break. Behind a
-    /// caller that awaits, one that blocks its thread would wait forever.
+    /// Returns the key of the call in the wait queues: the keys of all its tallies. None of them has a line break. A caller
+    /// that blocks its thread has a key of its own: behind a caller that awaits, it would wait forever.
     fn queue_key(&self) -> Result<Arc<str>, BackendError> {
         let prefix = &self.limiter().core.prefix;
         let subjects = self.inputs.subjects()?;
@@ -303,7 +304,7 @@ impl Retry {
         (now_us < latest_us).then_some(Self { at_us: self.at_us.min(latest_us), ..self })
     }
 
-    /// What the others of its queue know of it.
+    /// Returns what the others of its queue know of it.
     fn head(self) -> QueueHead {
         QueueHead { us: self.earliest_us, rule: self.rule, cost: self.cost }
     }
@@ -334,7 +335,7 @@ mod tests {
                 let (limiter, policy, subject) = (limiter.clone(), policy.clone(), subject.clone());
                 tokio::spawn(async move { limiter.check(&policy, &subject).wait(20 * second).await.map(drop) })
             };
-            // One sleeps, and one is queued behind it.
+            // One call sleeps, and the other is queued behind it.
             let mut waiting = vec![call(), call()];
             tokio::time::sleep(second).await;
             assert_eq!(lengths(), [2]);

@@ -56,7 +56,7 @@ fn one_caller_asks_again_while_the_others_get_the_cached_denial() {
     denials.record(call, denied(3_000_000), START_US, START_US);
     assert_eq!(denials.get(call, START_US + 1_000_000), None);
     assert_eq!(denials.get(call, START_US + 1_000_000), Some(denied(2_000_000)));
-    // It has not come back.
+    // The renewal has not come back.
     assert_eq!(denials.get(call, START_US + 1_000_000 + RENEWAL_US), None);
 }
 

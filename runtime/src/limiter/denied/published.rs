@@ -17,7 +17,7 @@ use crate::system::sleep;
 /// How long after a denial it is published, with what is counted meanwhile.
 const DELAY: Duration = Duration::from_secs(10);
 
-/// What is published together: an hour.
+/// The time for which denials are published together: an hour.
 const PERIOD_US: u64 = 3_600_000_000;
 
 impl DeniedSubjects {

@@ -16,7 +16,7 @@ use crate::system::RandomState;
 pub(super) struct SubjectId<'a> {
     /// Says which of the policy's subjects; `None` is the main one.
     pub(super) label: Option<&'a str>,
-    /// As it stands in keys.
+    /// The subject as it stands in keys.
     pub(super) subject: &'a str,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct SketchedSubject {
     pub(super) denials: u64,
     /// The most that it may have had before.
     pub(super) missed: u64,
-    /// Those of `denials` that are yet to be published.
+    /// The part of `denials` that is yet to be published.
     pub(super) unpublished: u64,
 }
 

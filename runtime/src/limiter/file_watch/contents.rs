@@ -1,4 +1,4 @@
-//! What a file has at one moment.
+//! The contents of a file at one moment.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

@@ -1,4 +1,4 @@
-//! What a version of a file lacks beside the one in force: it may have been cut.
+//! What a new version of a file has lost: the file may have been cut.
 
 use crate::config::Policies;
 
@@ -8,12 +8,12 @@ pub(super) struct Version {
     pub(super) policies: Policies,
 }
 
-/// What a version of a file lacks.
+/// What a new version of a file has lost.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// `[end]`, which the one in force has: the file is certainly not whole.
+    /// The line `[end]`, which the version in force has: the file is certainly not whole.
     End,
-    /// Something that may have been removed on purpose: what it is.
+    /// Something that may have been removed on purpose, in words.
     Parts(String),
 }
 

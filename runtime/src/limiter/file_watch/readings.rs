@@ -1,21 +1,21 @@
-//! What the latest readings of a file had.
+//! The latest readings of a file.
 
 use super::contents::Contents;
 
-/// What the latest readings of a file had.
+/// The latest readings of a file.
 pub(super) struct Readings {
-    /// What was applied, held back or refused last.
+    /// The contents that were applied, held back or refused last.
     pub(super) known: Contents,
     /// The readings since then, if all of them had the same.
     unchanged: u32,
-    /// What the last reading had in its place.
+    /// The contents that the last reading found instead.
     changing: Option<Contents>,
 }
 
-/// What a reading is beside those before.
+/// A reading, compared with those before it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// It has what is known, for so many readings in a row.
+    /// It equals the known contents, for so many readings in a row.
     Known(u32),
     /// It differs from the reading before: the file may be in the middle of a change.
     Changing,

@@ -30,7 +30,7 @@ pub(super) struct Ledger {
     pub(super) hash: u64,
     /// Tells it from the others of its subject.
     pub(super) number: u64,
-    /// As Redis decides it.
+    /// The policy as Redis decides it.
     policy: Policy,
     /// Which of the policy's groups, as it stands in keys.
     segment: Arc<str>,
@@ -41,7 +41,7 @@ pub(super) struct Ledger {
     /// The calls that have found too little, and what they cost.
     missed_calls: AtomicU64,
     missed_cost: AtomicU64,
-    /// What was used of parts that have ended.
+    /// The use of parts that have ended.
     ended: Demand,
     /// All of that, and of the parts there are, when a refill was last thought of.
     seen: Mutex<Demand>,

@@ -8,7 +8,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 /// The most of one part, so that what is left and the calls fit into one number.
 pub(super) const MOST_UNITS: u64 = u32::MAX as u64;
 
-/// One call, in the upper half.
+/// One call in `state`.
 const CALL: u64 = 1 << 32;
 
 /// Calls that were taken ahead at once.
@@ -22,7 +22,7 @@ pub(in crate::limiter) struct Part {
     pub(super) ends_us: u64,
     /// When Redis has counted it.
     pub(super) at: AdmittedAt,
-    /// Where the rules stood then.
+    /// The report of the answer by which it was taken.
     report: Report,
 }
 
@@ -63,12 +63,12 @@ impl Part {
         let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, back);
     }
 
-    /// What a call has taken then, with a report if it was asked for.
+    /// Returns what a call has taken, with a report if it was asked for.
     pub(super) fn taken(&self, now_us: u64, report: Report) -> Taken {
         Taken { at: self.at.clone(), ends_us: self.ends_us, now_us, report }
     }
 
-    /// Where the rules stood when it was taken, with so much that is left of it and of those before it.
+    /// Returns the report of the answer, with so much that remains of this part and of those before it.
     pub(super) fn report(&self, left: u64) -> Report {
         self.report.with_more(|_| left)
     }
@@ -82,12 +82,12 @@ impl Part {
         left_of(self.state.load(Ordering::Relaxed))
     }
 
-    /// What calls can still use of it.
+    /// Returns how much calls can still use of it.
     pub(in crate::limiter) fn left_at(&self, now_us: u64) -> u64 {
         if now_us < self.ends_us { self.left() } else { 0 }
     }
 
-    /// What calls have used of it.
+    /// Returns how much calls have used of it.
     pub(super) fn used(&self) -> Demand {
         let state = self.state.load(Ordering::Relaxed);
         Demand { calls: state / CALL, cost: self.units.saturating_sub(left_of(state)) }

@@ -28,7 +28,7 @@ impl Core {
     pub(in crate::limiter) fn take_ahead(self: &Arc<Self>, stored: &Stored, call: Call<'_>) -> Option<Taken> {
         let ahead = stored.ahead_of(call.first_group())?;
         let CallOptions { cost, peek, report, report_is_optional, .. } = call.options;
-        // What is free is decided by what is there, and a report shows what all processes have used.
+        // A peek and a call without cost take nothing, and a report shows what all processes have used.
         if peek || cost == 0 || report && !report_is_optional {
             return None;
         }
@@ -111,7 +111,7 @@ async fn answer(core: &Core, redis: &Redis, refill: &Refill, sent_us: u64) -> Op
             core.ledgers.with_numbered(refill, |ledger| ledger.denied(units, remaining(&report), until_us));
             None
         }
-        // It is banned, or Redis does not answer. What it may have counted stays counted: nothing is sent again.
+        // The subject is banned, or Redis does not answer. What may have been counted stays counted: nothing is sent again.
         _ => {
             core.ledgers.with_numbered(refill, |ledger| ledger.pause(now_us.saturating_add(PAUSE_US)));
             None

@@ -58,7 +58,7 @@ pub(super) type OverrideTable = HashMap<OverrideTarget, ActiveOverride, RandomSt
 
 /// An override that is in force.
 pub(super) struct ActiveOverride {
-    /// As it is stored.
+    /// The override as it is stored.
     pub(super) text: Box<str>,
     pub(super) content: OverrideContent,
     /// In microseconds since 1970, by the clock of the store.

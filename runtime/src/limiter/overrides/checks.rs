@@ -33,7 +33,7 @@ pub(super) fn check(target: &OverrideTarget, replacement: &Replacement, unknown:
     check_alone(target, replacement)
 }
 
-/// The same for a policy with these rules.
+/// Checks an override for a policy with these rules.
 pub(super) fn check_in(
     rules: &[EffectiveRule],
     target: &OverrideTarget,

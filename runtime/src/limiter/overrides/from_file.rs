@@ -12,7 +12,7 @@ use crate::system::RandomState;
 
 /// The policies of a file, as they change those of the program.
 pub(super) struct FromFile {
-    /// As they were read.
+    /// The policies as they were read.
     pub(super) policies: Policies,
     changes: HashMap<String, (Arc<PolicyChange>, ChangedPolicies), RandomState>,
 }

@@ -125,7 +125,7 @@ impl Overrides {
     /// Returns the policy that decides in place of this one, with the rules in force on each of these subjects; `None` if
     /// its own are.
     pub(in crate::limiter) fn in_force(&self, policy: &Policy, subjects: &[SubjectKey]) -> Option<Policy> {
-        // What an override does not fit is reported once it is not read any more.
+        // A misfit is reported after the lock is free.
         let _quiet = Quiet::begin();
         let known = self.read();
         let find = |label, subject| known.find(policy, label, subject).filter(|found| found.has_rules());

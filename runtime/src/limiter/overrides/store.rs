@@ -55,7 +55,7 @@ impl FoundOverride {
     /// Returns the override, which is the old one if its text is unchanged: that keeps its results.
     fn active(self, old: Option<ActiveOverride>) -> Option<ActiveOverride> {
         let unchanged = || old.filter(|old| *old.text == *self.text);
-        // What was known when this was read may have been replaced since.
+        // The override that was known at that time may have been replaced since.
         self.new.or_else(unchanged).or_else(|| ActiveOverride::read(&self.target, &self.text).ok())
     }
 }
@@ -266,7 +266,7 @@ impl Core {
     }
 }
 
-/// As many of the expired overrides as one change removes.
+/// Returns as many of the expired overrides as one change removes.
 fn at_once(expired: Vec<StoredText>) -> impl Iterator<Item = StoredText> {
     let mut bytes = 0;
     expired.into_iter().take(MOST_REMOVED).take_while(move |stored| {

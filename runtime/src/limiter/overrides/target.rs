@@ -18,7 +18,7 @@ pub(super) struct OverrideTarget {
     escaped_subject: Option<Box<str>>,
 }
 
-/// That by which a target is found, as it stands in the keys of tallies.
+/// The key by which a target is found, as it stands in the keys of tallies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct TargetKey<'a> {
     pub(super) policy: &'a str,

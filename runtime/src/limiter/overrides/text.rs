@@ -27,7 +27,7 @@ use super::checks;
 use super::content::OverrideContent;
 use crate::bounds::OVERRIDE_BYTES;
 
-/// What stands for whether the policy is in shadow.
+/// The word for whether the policy is in shadow.
 const SHADOW: &str = "shadow";
 const ENFORCED: &str = "enforced";
 

@@ -34,7 +34,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// A policy, by its name as it stands in keys, and its description.
 pub(super) type PolicyText = (Arc<str>, Arc<str>);
 
-/// What came of a policy that was to be registered.
+/// The outcome of a registration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RegistrationOutcome {
     /// It is registered, or will be.
@@ -47,7 +47,7 @@ pub(super) enum RegistrationOutcome {
 
 /// The policies that are registered or are to be.
 pub(super) struct RegistrationQueue {
-    /// What was registered last under each name.
+    /// The text that was registered last under each name.
     registered: HashMap<Arc<str>, RegisteredText>,
     pending: Vec<PolicyText>,
     /// Policies that found no place. They are written again if the search removes policies that nobody uses any more.

@@ -28,7 +28,7 @@ impl PolicyBuilder {
         self.build_known(Shared::counted, texts, prefetch)
     }
 
-    /// The same for a policy that the process builds once and keeps. The attribute has checked its texts.
+    /// Builds a policy that the process builds once and keeps. The attribute has checked its texts.
     pub(crate) fn build_static(self) -> Result<Policy, Error> {
         let prefetch = self.mistakes_in_prefetch();
         self.build_known(Shared::leaked, Vec::new(), prefetch)
@@ -42,7 +42,7 @@ impl PolicyBuilder {
         self.build_as(Shared::counted, Vec::new(), Vec::new())
     }
 
-    /// Each rule with the subject that it counts, as far as a check by hand tells.
+    /// Returns each rule with the subject that it counts, as far as a check by hand knows it.
     fn rules_by_subject(&self) -> Vec<(CountedSubject<'_>, Rule)> {
         let subjects = self.rules.iter().map(|(label, _)| CountedSubject::labelled(label.as_deref()));
         subjects.zip(self.rules.iter().map(|(_, rule)| rule.clone())).collect()
@@ -117,9 +117,9 @@ mod tests {
         let rules = |rules: [Rule; 2]| Policy::builder("sms").rules(rules).build();
         let text = rules([Rule::sliding_window(9, minute), Rule::fixed_window(9, minute)]).unwrap_err().to_string();
         assert!(text.contains("`9 per 1m` is at least as strict as `9 per fixed 1m`"), "{text}");
-        // What is settled beyond its cost empties the bucket, and counts for a day.
+        // A call settled beyond its cost empties the bucket, and counts for a day.
         assert!(rules([Rule::token_bucket(1, minute), Rule::sliding_window(9_000, 1_440 * minute)]).is_ok());
-        // One of two subjects may be refunded alone.
+        // One of the two subjects may be refunded alone.
         let narrow = Policy::builder("sms").rule(Rule::sliding_window(9, minute)).key("{phone}");
         assert!(narrow.rule_on("all", Rule::sliding_window(9, minute)).key_on("all", "all").build().is_ok());
         let bucket = tallygate_rules::TokenBucket::new(minute).with_reset_after(Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! What a tally holds beside its log.
+//! The part of a tally beside its log.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub(super) struct Counters {
     cells: Box<[Cell]>,
     /// The denials and the ban; nothing unless denials lead to a ban.
     ban_state: BanState,
-    /// Nothing unless the group is that of a concurrency limit.
+    /// Empty unless the group is that of a concurrency limit.
     pub(super) leases: Leases,
 }
 
@@ -61,7 +61,7 @@ impl Counters {
         let mut cells = self.cells.iter();
         for (place, rule) in group.rules_with_cells() {
             let Some(cell) = cells.next() else {
-                // What is unknown is closed.
+                // An unknown algorithm admits nothing.
                 builder.add_wait(first + place, Wait::NEVER);
                 continue;
             };

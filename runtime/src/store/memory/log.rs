@@ -234,7 +234,7 @@ impl Log {
     }
 }
 
-/// What a call weighs in the log: no more than every window of the group counts.
+/// Returns the weight of a call in the log: no more than every window of the group counts.
 #[inline]
 fn weight_of(cost: u64, group: &RuleGroup) -> u32 {
     u32::try_from(cost.min(group.largest)).unwrap_or(u32::MAX)

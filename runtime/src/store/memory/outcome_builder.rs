@@ -35,13 +35,13 @@ impl OutcomeBuilder {
         }
     }
 
-    /// The same for a rule whose wait is no more than a bound.
+    /// Adds the wait of a rule that is no more than a bound.
     pub(super) fn add_bound(&mut self, place: usize, wait: Wait) {
         self.add_wait(place, wait);
         self.is_bound |= !wait.is_none();
     }
 
-    /// The same for a duplicate rule.
+    /// Adds the wait of a rule against duplicates.
     #[inline]
     pub(super) fn add_duplicate_wait(&mut self, place: usize, wait: Wait) {
         self.add_wait(place, wait);

@@ -10,9 +10,9 @@ const COUNT: usize = 250;
 
 /// A walk over the tallies of some rule groups, whatever their layout.
 pub(crate) struct ShardScan {
-    /// What the segments of each rule group begin with, before the layout.
+    /// The beginnings of the segments of each rule group, up to the layout.
     names: Vec<String>,
-    /// Those that were not walked over.
+    /// The shards that were not walked over.
     shards: Range<usize>,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Capacity {
     gauge: TallyGauge,
 }
 
-/// Where a tally is, or will be.
+/// The place of a tally in the shard, taken or free.
 pub(super) enum TallyPlace<'a> {
     Known(&'a mut Tally),
     New { hash: u64, id: TallyId<'a>, tallies: &'a mut HashTable<StoredTally>, capacity: &'a mut Capacity },
@@ -43,7 +43,7 @@ pub(super) enum TallyPlace<'a> {
 #[repr(align(128))]
 pub(super) struct StoredTally {
     hash: u64,
-    /// That of the rule group.
+    /// The segment of the rule group.
     segment: Arc<str>,
     subject: StoredSubject,
     tally: Tally,

@@ -12,7 +12,7 @@ use crate::store::Outcome;
 /// The stored state of one subject.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// What the sliding windows admitted.
+    /// The calls that the sliding windows admitted.
     log: Log,
     /// The state of all other rules and of a ban, if there are any.
     counters: Option<Box<Counters>>,
@@ -127,7 +127,7 @@ impl Tally {
         if let Some(counters) = &self.counters {
             counters.ask(group, first, cost, now_us, builder);
         } else if !group.celled.is_empty() {
-            // What is unknown is closed.
+            // An unknown algorithm admits nothing.
             builder.add_wait(first, Wait::NEVER);
         }
     }
@@ -168,7 +168,7 @@ impl Tally {
     pub(super) fn take_lease(&mut self, name: LeaseName, now_us: u64) {
         if let Some(counters) = &mut self.counters {
             counters.leases.take(name, now_us);
-            // As long as a call is running.
+            // The tally stays as long as a call is running.
             self.expires_us = u64::MAX;
         }
     }

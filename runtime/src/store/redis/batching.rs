@@ -45,7 +45,7 @@ struct RunningTurn {
     id: TurnId,
 }
 
-/// What becomes of a request when it arrives.
+/// The fate of a request when it arrives.
 enum Arrival<'a> {
     Alone(Alone<'a>),
     /// The turns answer it in time. Otherwise it needs a timer.
@@ -67,7 +67,7 @@ impl Batcher {
         now: Instant,
         until: Instant,
     ) -> Result<Reply, BackendError> {
-        // What only few callers need is boxed, so that the future stays small.
+        // Most callers do not need it, so it is boxed: the future stays small.
         let answer = match self.enter(request, now, until)? {
             Arrival::Alone(_alone) => return one(Box::pin(self.server.ask(&[request], until, NodeRole::Owner)).await?),
             Arrival::Watched(answered) => Some(answered.await),
@@ -227,7 +227,7 @@ mod tests {
         let mut patient = Vec::new();
         for _ in 0..3 {
             patient.push(trial.call(LONG));
-            // It calls by itself, or a turn takes its request.
+            // The caller calls by itself, or a turn takes its request.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
         }

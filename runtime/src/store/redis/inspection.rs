@@ -31,7 +31,7 @@ const MOST_FIELDS: usize = 2_000;
 /// How often a server is asked for its time.
 const TIMES: usize = 5;
 
-/// What is known of a server.
+/// Facts of a server.
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
     /// Host and port, or the path of a socket.
@@ -67,7 +67,7 @@ pub(crate) enum ScriptState {
     Disabled,
 }
 
-/// What the clock of a server showed, and how long its answers took.
+/// The time of a server's clock, and how long its answers took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// How many microseconds the server is ahead of this machine.

@@ -73,7 +73,7 @@ impl Node {
         }
         match self.batcher.ask(request, now, until).await? {
             Reply::Answer(answer) => Ok(answer),
-            // Nothing was charged. Boxed, as it is rare: no other call carries its state.
+            // Nothing was charged. The future is boxed because it is rare: no other call carries its state.
             Reply::AskAgain | Reply::Unreadable => Box::pin(self.decide_alone(request, until, NodeRole::Owner)).await,
         }
     }
@@ -111,7 +111,7 @@ impl Step {
     /// that has changed anything.
     pub(super) async fn refund(self, request: Call<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
         let mut is_refunded = false;
-        // One after the other, so that the server serves others in between.
+        // The parts are sent one after the other, so that the server serves others in between.
         for part in refund_parts(request) {
             is_refunded |= self.refund_part(part, used, admitted_us).await?;
         }

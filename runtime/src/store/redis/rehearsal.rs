@@ -104,7 +104,7 @@ impl Server {
             by_text?.into_iter().try_for_each(|answer| answer.map(drop))
         };
         self.connector.ask(until, played).await?;
-        // Where there is no time left for it, they expire.
+        // If there is no time left to remove the keys, they expire.
         _ = self.query::<Value>(&cleaning, until, role).await;
         Ok(())
     }
@@ -135,7 +135,7 @@ impl Server {
             let asked = self.query::<Value>(&several, until(), NodeRole::Owner).await;
             steps.push(RehearsedStep { name: SEVERAL_KEYS, fault: asked.err().map(|error| error.to_string()) });
         }
-        // What is left expires.
+        // Keys that are left expire.
         _ = self.query::<Value>(&cleaning(&key), until(), NodeRole::Owner).await;
         steps
     }

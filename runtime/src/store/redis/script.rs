@@ -30,7 +30,7 @@ pub(crate) struct Scripts {
     many: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
 }
 
-/// Those of all servers: a cluster may have many.
+/// The scripts of all servers: a cluster may have many.
 static SHARED: OnceLock<Arc<Scripts>> = OnceLock::new();
 
 impl Scripts {
@@ -66,7 +66,7 @@ impl Scripts {
     }
 }
 
-/// What is asked of a script.
+/// A question to a script.
 pub(crate) struct ScriptQuestion<'a> {
     pub(crate) script: &'a Script,
     pub(crate) arguments: Vec<Vec<u8>>,

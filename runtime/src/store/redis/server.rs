@@ -37,7 +37,7 @@ pub(super) struct Server {
     pub(super) driver: Driver,
     pub(super) setup: Setup,
     pub(super) scripts: Arc<Scripts>,
-    /// What all keys begin with.
+    /// The prefix of all keys.
     pub(super) prefix: String,
     /// Whether one call of a script may be about one slot only: as at the nodes of a cluster, so behind some proxies.
     is_asked_by_slot: AtomicBool,

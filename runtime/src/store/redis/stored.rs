@@ -6,7 +6,7 @@ pub(super) mod denials;
 pub(super) mod overrides;
 pub(super) mod policies;
 
-/// What the keys of denied subjects have after the prefix.
+/// The part of the keys of denied subjects behind the prefix.
 const DENIALS: &str = ":!denied/";
 
 /// The key of the overrides.
@@ -34,7 +34,7 @@ pub(crate) fn ping_key_in(prefix: &str, number: u32) -> String {
     format!("{prefix}:!ping{{{number}}}")
 }
 
-/// What the keys of a rehearsal begin with, where their slot does not matter. All of them are in the same.
+/// Returns the beginning of the keys of a rehearsal whose slot does not matter. All of them are in one slot.
 pub(crate) fn rehearsal_key(prefix: &str) -> String {
     ping_key_in(prefix, 0)
 }

@@ -30,7 +30,7 @@ impl AdminError {
         Self::Refused { status, detail: detail.into() }
     }
 
-    /// What is asked can be read, and cannot be done.
+    /// The request can be read, but not carried out.
     pub(super) fn refused(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
     }
@@ -52,7 +52,7 @@ impl AdminError {
         Self::malformed(format!("the body cannot be read: {error}"))
     }
 
-    /// The same error amid a change, which may have been made.
+    /// Returns this error with the note that the change may have been made.
     pub(super) fn amid_changes(mut self) -> Self {
         if let Self::Backend { detail, .. } = &mut self {
             detail.push_str("; part of it may have been changed already, and the request can be repeated");

@@ -114,7 +114,7 @@ impl AdminRoutes {
             "paths": paths,
             "components": { "schemas": schemas, "responses": responses },
         });
-        // It has the form of such a document, whatever the version of the crate.
+        // The JSON is a document of OpenAPI in every version of the crate.
         serde_json::from_value(document).unwrap_or_default()
     }
 }

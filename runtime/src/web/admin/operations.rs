@@ -36,7 +36,7 @@ pub(super) async fn run(
     body: impl Future<Output = Result<Bytes, AdminError>>,
 ) -> Result<Value, AdminError> {
     let limiter = &operated.limiter;
-    // It is read first, as whoever sends it may wait for that.
+    // The body is read first, because a slow sender may take long.
     let body = if method == Method::Put { body.await? } else { Bytes::new() };
     let policy = match resource {
         Resource::Overrides => {
@@ -177,7 +177,7 @@ impl PolicyRequest<'_> {
     /// Reports a change to the log, unless it failed. Those of overrides are reported wherever they come from.
     fn changed(&self, changed: Result<(), BackendError>, what: &str) -> Result<(), AdminError> {
         made(changed)?;
-        // Of an operator who is known, the change itself was reported.
+        // If the operator is known, the change itself was logged.
         if context::operator().is_none() {
             log::changed_by_operator(self.name(), what, None);
         }

@@ -15,7 +15,7 @@ use crate::limiter::{Override, OverrideBuilder};
 pub(super) struct OverrideRequest<'a> {
     pub(super) operated: &'a Operated,
     pub(super) policy: &'a str,
-    /// As it is listed.
+    /// The policy as it is listed.
     pub(super) found: Result<&'a RegisteredPolicy, AdminError>,
     pub(super) label: Option<&'a str>,
     pub(super) query: &'a Query,
@@ -40,7 +40,7 @@ impl<'a> OverrideRequest<'a> {
                 new.check()?;
                 let old = builder.clone().get().await?;
                 made(new.clone().set().await)?;
-                // It is in force, whether or not it can still be read.
+                // The override is in force even if it cannot be read now.
                 let set = match builder.get().await {
                     Ok(set) => shown(set.as_ref()),
                     Err(_) => Some(documents::unread_override(&new)),
@@ -49,7 +49,7 @@ impl<'a> OverrideRequest<'a> {
             }
             Method::Delete => {
                 let (builder, mistake) = self.listed_or_whole()?;
-                // One that cannot be read, and one of too many, is not known. Clearing is what mends that.
+                // An override that cannot be read, or that is beyond the bound, is not known. To clear it is the remedy.
                 let old = builder.clone().get().await.ok().flatten();
                 let is_cleared = made(builder.clone().clear().await)?;
                 match mistake {
@@ -82,8 +82,8 @@ impl<'a> OverrideRequest<'a> {
         Ok(builder.subject(other.unwrap_or(subjects.main())))
     }
 
-    /// The same, or the one that was set before the policy, the label or the key was removed or changed. Then it is a mistake
-    /// unless there is such an override.
+    /// Returns the builder of the override, or of one that was set before its policy, label or key was removed or changed.
+    /// The latter is a mistake unless there is such an override.
     fn listed_or_whole(self) -> Result<(OverrideBuilder<'a>, Option<AdminError>), AdminError> {
         let Self { operated, label, query, policy, .. } = self;
         let mistake = match self.listed() {

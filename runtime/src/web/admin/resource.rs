@@ -15,7 +15,7 @@ pub(super) enum Resource {
     Subjects(String),
     Ban(String),
     Bans(String),
-    /// That for all rules on the main subject, or on the one of a label.
+    /// The override of all rules on the main subject, or on the subject of a label.
     Override {
         policy: String,
         label: Option<String>,

@@ -72,10 +72,10 @@ fn behind_known_proxies_the_client_is_the_last_address_that_is_not_theirs() {
             // Several lines are one list.
             ("10.0.0.1", &["1.1.1.1", "198.51.100.1", "10.2.2.2"], "198.51.100.1"),
             ("10.0.0.1", &["1.1.1.1, 198.51.100.1", "10.2.2.2,10.3.3.3"], "198.51.100.1"),
-            // Nothing but proxies: the farthest of them.
+            // All addresses are proxies: the farthest one is the client.
             ("10.0.0.1", &[], "10.0.0.1"),
             ("10.0.0.1", &["10.2.2.2, 10.3.3.3"], "10.2.2.2"),
-            // What is no address ends the walk at the last trusted one, and nothing before it counts.
+            // A text that is no address ends the walk at the last trusted proxy. Nothing before it counts.
             ("10.0.0.1", &[""], "10.0.0.1"),
             ("10.0.0.1", &[","], "10.0.0.1"),
             ("10.0.0.1", &["198.51.100.1,"], "10.0.0.1"),

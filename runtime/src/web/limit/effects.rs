@@ -27,7 +27,7 @@ pub(in crate::web) struct Effects {
 #[derive(Default)]
 pub(in crate::web) struct Limited(pub(in crate::web) Vec<(Check<'static>, Effects)>);
 
-/// What admitted a request.
+/// The permits of a request that was admitted, with what to do with each.
 #[derive(Default)]
 pub(in crate::web) struct AdmittedRequest(Vec<(Permit, Effects)>);
 

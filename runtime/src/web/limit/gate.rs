@@ -28,7 +28,7 @@ pub(in crate::web) trait Gate: Send + Sync {
 pub(in crate::web) struct Guard<'a> {
     pub(in crate::web) policy: &'a Policy,
     pub(in crate::web) key: &'a ContextKey,
-    /// Other subjects of the policy, by their labels.
+    /// The other subjects of the policy, by their labels.
     pub(in crate::web) subjects: &'a [(String, ContextKey)],
     /// `None` is the installed one.
     pub(in crate::web) limiter: Option<&'a Limiter>,
@@ -104,7 +104,7 @@ impl Exemptions {
         !method.is_limited(self.methods.as_deref()) || self.exempt(parts)
     }
 
-    /// The same, whatever its method is.
+    /// Returns whether a request is exempt by its path or its client, whatever its method is.
     pub(in crate::web) fn exempt(&self, parts: &Parts<'_>) -> bool {
         surely_contain(&self.paths, parts.request_path())
             || self.exempts_client(parts)

@@ -17,7 +17,7 @@ use crate::web::parts::Parts;
 pub(super) struct LimitSettings {
     pub(super) policy: Policy,
     pub(super) key: ContextKey,
-    /// Other subjects of the policy, by their labels.
+    /// The other subjects of the policy, by their labels.
     pub(super) subjects: Vec<(String, ContextKey)>,
     /// Whether it was reported that a subject lacks a key.
     pub(super) lack_of_keys: Arc<ReportedOnce>,
@@ -41,7 +41,7 @@ type FindCounts = dyn Fn(&Parts<'_>) -> Vec<u64> + Send + Sync;
 #[derive(Clone)]
 pub(super) struct Counts {
     pub(super) find: Arc<FindCounts>,
-    /// Those of the rules beyond.
+    /// The counts of the policy, for rules behind the last count that was found.
     pub(super) own: Arc<[u64]>,
 }
 

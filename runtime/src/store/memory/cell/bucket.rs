@@ -37,7 +37,7 @@ pub(super) fn wait(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_
     }
 }
 
-/// What flows in is lost once the bucket is unused.
+/// Tokens that flow in are lost once the bucket is unused.
 pub(super) fn lapse(cell: Cell, bucket: &TokenBucket, count: u64, cost: u64, now_us: u64) -> Option<Wait> {
     let unused_us = cell.other.saturating_sub(now_us);
     (unused_us > 0 && bucket.initial_for(count) < cost).then(|| Wait::us(unused_us))

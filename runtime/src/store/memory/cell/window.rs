@@ -44,7 +44,7 @@ pub(super) fn refunded_within_ticks(
     now_us: u64,
 ) -> Cell {
     let last_tick_us = schedule.last_tick(now_us).unwrap_or(0);
-    // What is later than the last hit was forgotten when the clock was set back.
+    // A time later than the last hit was forgotten when the clock was set back.
     corrected_if(last_tick_us <= admitted_us && admitted_us <= cell.stamp_us, cell, costs)
 }
 

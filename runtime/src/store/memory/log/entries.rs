@@ -129,10 +129,10 @@ pub(super) struct DeniedUntil {
 }
 
 impl DeniedUntil {
-    /// What is known from the wait of such a call, and from the window if there is no other rule.
+    /// Returns what is known from the wait of such a call, and from the window if there is no other rule.
     #[inline]
     pub(super) fn new(wait: Wait, only: Option<&Window>, now_us: u64) -> Self {
-        // One that never ends has no time, and duplicates go by the last call, be it refunded or not.
+        // A wait that never ends has no time, and duplicates go by the last call, be it refunded or not.
         let only = only.filter(|window| !window.is_duplicate && !wait.is_none() && wait != Wait::NEVER);
         let count = only.and_then(|window| u32::try_from(window.count).ok()).unwrap_or_default();
         Self { us: wait.ends_us(now_us).to_ne_bytes(), count }

@@ -18,7 +18,7 @@ use crate::store::redis::script::{Form, ScriptQuestion, unknown_shape};
 use crate::store::redis::server::Server;
 use crate::system::Instant;
 
-/// What is sent in one call.
+/// The requests that are sent in one call.
 #[derive(Debug)]
 pub(crate) struct Batch {
     sent: Vec<(OwnedCall, Caller)>,
@@ -92,7 +92,7 @@ fn sort_by_kind(sent: &mut [(OwnedCall, Caller)]) {
     });
 }
 
-/// What all calls of one policy and cost have in common.
+/// Returns a value that all calls of one policy and cost share.
 fn kind(call: &OwnedCall) -> (*const RuleGroup, u64) {
     (call.policy.groups().as_ptr(), call.options.cost)
 }

@@ -38,7 +38,7 @@ pub(crate) struct Waiting {
 /// What a turn takes from the queue in one step.
 #[derive(Debug, Default)]
 pub(crate) struct TurnStep {
-    /// What is sent, by the script that decides it.
+    /// The requests that are sent, by the script that decides them.
     pub(crate) batches: Vec<(ScriptId, Batch)>,
     /// Callers that were too late: nothing is sent for them.
     pub(crate) late: Vec<Caller>,

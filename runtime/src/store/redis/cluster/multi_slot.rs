@@ -34,7 +34,7 @@ struct CountedCall {
     patience: Duration,
 }
 
-/// What is left to do once a call was not admitted.
+/// The work that is left once a call was not admitted.
 struct Undo {
     /// The parts that were charged, and when.
     charged: Vec<(usize, u64)>,

@@ -15,7 +15,7 @@ const MOMENT: Duration = Duration::from_millis(50);
 /// Why the nodes are asked which slots they serve.
 #[derive(Clone, Copy)]
 pub(crate) enum Reason<'a> {
-    /// Nothing is known yet.
+    /// The map is not known yet.
     Start,
     /// A slot was not where it was.
     Moved,
@@ -23,7 +23,7 @@ pub(crate) enum Reason<'a> {
     Away(&'a Host),
 }
 
-/// What the nodes answer. Closed without an outcome if its runtime is gone.
+/// The outcome of a refresh. It is closed without one if its runtime is gone.
 type RefreshOutcome = Option<Result<(), BackendError>>;
 
 /// When the nodes were asked, and the outcome.

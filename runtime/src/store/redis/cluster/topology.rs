@@ -171,7 +171,7 @@ impl Topology {
         until: Instant,
     ) -> Option<Arc<ClusterNode>> {
         let refresh = self.refresh(Reason::Away(away));
-        // Where all nodes are away, calls are not to wait for as long as that takes to find out.
+        // If all nodes are away, to find that out takes longer than calls should wait.
         if refresh.has_just_begun() {
             refresh.outcome(until).await;
         }
@@ -303,7 +303,7 @@ mod tests {
         let (topology, ranges) = of_one_node();
         let named = (1..=u16::MAX).map(|port| topology.importer(&host(port))).take_while(Result::is_ok).count();
         assert_eq!(named, MOST_MEMBERS);
-        // Those to which slots may move are kept once more.
+        // The nodes to which slots may move are kept once more.
         for _ in 0..2 {
             topology.adopt(&ranges).unwrap();
         }

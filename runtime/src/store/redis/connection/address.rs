@@ -37,7 +37,7 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 pub(crate) struct Address {
     /// Connects to it.
     pub(crate) client: Client,
-    /// What it is to the limiter.
+    /// The role of the server for the limiter.
     pub(crate) role: ServerRole,
 }
 
@@ -111,7 +111,7 @@ impl Address {
         }
     }
 
-    /// What a url of that kind begins with.
+    /// Returns how a URL of that kind begins.
     pub(crate) fn scheme(&self) -> &'static str {
         if self.is_encrypted() { "rediss" } else { "redis" }
     }
@@ -160,7 +160,7 @@ fn check_supported(address: &ConnectionAddr) -> Result<(), Error> {
     }
 }
 
-/// What the client library refuses. Its words may show parts of a URL.
+/// Returns an error for an address that the client library refuses. The library's words may show parts of a URL.
 fn unusable(_: RedisError) -> Error {
     Error::new("`url` cannot be used; write `redis://user:password@host:port/database`")
 }

@@ -85,7 +85,7 @@ impl Breaker {
         }
     }
 
-    /// What to do with a call.
+    /// Returns what to do with a call.
     pub(crate) fn link_state(&mut self, now: Instant) -> LinkState {
         if matches!(&self.phase, Phase::Connected(link) if !link.is_open()) {
             self.phase = Phase::Unknown;

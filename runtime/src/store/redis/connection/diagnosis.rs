@@ -68,7 +68,7 @@ async fn read(stream: &mut (impl AsyncRead + Unpin), patience: Duration) -> Opti
     Some(bytes.filled().to_vec())
 }
 
-/// What a server says before it is asked anything can only be why it hangs up.
+/// A server that speaks before it is asked says why it hangs up.
 fn read_refusal(bytes: &[u8]) -> Option<Diagnosis> {
     match parse_redis_value(bytes) {
         Ok(Value::ServerError(error)) => Some(Diagnosis::Refusal(error.into())),

@@ -26,15 +26,15 @@ pub(crate) enum Fault {
     TryAgain,
     /// The server cannot decide now. Nothing was executed.
     Away,
-    /// The same, and the address may lead to another server by now.
+    /// The server is no primary any more, and its address may lead to another one by now.
     Demoted,
     /// The connection is of no use any more. Whether something was executed is not known.
     Broken,
-    /// What was set up, or what was sent, is mistaken. Waiting does not help.
+    /// The set-up or the request is mistaken. Waiting does not help.
     Wrong,
     /// Over this connection comes something else than the protocol.
     Garbled,
-    /// None of those that are known.
+    /// The error is not known.
     Unknown,
 }
 
@@ -46,7 +46,7 @@ impl Fault {
         }
     }
 
-    /// What an error means that is not the server's.
+    /// Returns the meaning of an error of the client library.
     fn of_client(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::Io => Self::Broken,
@@ -60,7 +60,7 @@ impl Fault {
         }
     }
 
-    /// What the error tells a caller of a single server.
+    /// Returns the kind of error for a caller of a single server.
     pub(crate) fn kind(self) -> BackendErrorKind {
         match self {
             Self::Away | Self::Demoted | Self::Broken | Self::TryAgain => BackendErrorKind::Away,
@@ -80,7 +80,7 @@ impl Fault {
     }
 }
 
-/// What stands in an answer, what that means, and what to do about it.
+/// A text in an answer, its meaning, and what to do about it.
 type Row = (&'static str, Fault, Remedy);
 
 /// Codes of errors.
@@ -117,7 +117,7 @@ const CODES: [Row; 24] = [
 
 /// Words of errors that have no code of their own. The first that fit count.
 const WORDS: [Row; 43] = [
-    // What waiting may change.
+    // Waiting may help.
     ("max number of clients", Fault::Away, Remedy::Fixed("raise `maxclients` of the server")),
     ("cluster is down", Fault::Away, NOTHING),
     ("slot not served", Fault::Away, NOTHING),
@@ -133,7 +133,7 @@ const WORDS: [Row; 43] = [
     ("The user executing the script", Fault::Wrong, PERMISSIONS),
     ("no permission", Fault::Wrong, PERMISSIONS),
     ("No permission", Fault::Wrong, PERMISSIONS),
-    // What the server can do.
+    // The server lacks something.
     (NO_ENGINE, Fault::Wrong, SCRIPTS),
     ("unknown command", Fault::Wrong, VERSION),
     ("unknown subcommand", Fault::Wrong, VERSION),
@@ -157,7 +157,7 @@ const WORDS: [Row; 43] = [
     ("undeclared keys", Fault::Wrong, NOTHING),
     ("non local key", Fault::Wrong, Remedy::Cluster),
     ("hash to the same slot", Fault::Wrong, Remedy::Cluster),
-    // What was sent.
+    // The request was wrong.
     ("syntax error", Fault::Wrong, NOTHING),
     ("not an integer", Fault::Wrong, NOTHING),
     ("not a valid float", Fault::Wrong, NOTHING),
@@ -178,7 +178,7 @@ const SCRIPTS: Remedy =
 const VERSION: Remedy = Remedy::Fixed("the server has to be Redis 6.2 or later, or Valkey, without renamed commands");
 
 impl ServerMessage<'_> {
-    /// What the server means, and what to do about it.
+    /// Returns what the server means, and what to do about it.
     pub(super) fn meaning(&self) -> (Fault, Remedy) {
         let by_code = || CODES.iter().find(|(code, ..)| *code == self.code);
         let by_words = || WORDS.iter().find(|(words, ..)| self.text.contains(words));

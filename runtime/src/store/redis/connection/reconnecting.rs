@@ -96,7 +96,7 @@ impl Reconnector {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// What to do with a call. Where the connection is lost, a repair has begun.
+    /// Returns what to do with a call. If the connection is lost, a repair has begun.
     pub(crate) fn link_state(&self) -> LinkState {
         let mut breaker = self.lock();
         self.check_link(&mut breaker);

@@ -41,7 +41,7 @@ pub(crate) struct KeyScan {
     at: usize,
     /// Where to go on, and how many places were looked at; `None` before the first step on a server.
     place: Option<ScanPlace>,
-    /// What the keys of each rule group begin with, before the layout.
+    /// The beginnings of the keys of each rule group, up to the layout.
     starts: Vec<String>,
     is_done: bool,
     /// When it ends at the latest.
@@ -74,7 +74,7 @@ impl Redis {
         if scan.is_done {
             return Ok(None);
         }
-        // It is kept until the step is made, so that a step that fails can be made again.
+        // The place is kept until the step is made, so that a step that fails can be made again.
         let place = match &scan.place {
             Some(place) => place.clone(),
             None => ScanPlace::start(self.ask_scanned(scan, &cmd("DBSIZE")).await?),
@@ -211,7 +211,7 @@ pub(crate) struct Sample {
     pub(crate) keys: usize,
     /// How many of them are of another program.
     pub(crate) foreign: usize,
-    /// One of those.
+    /// One of these keys.
     pub(crate) example: Option<String>,
     /// Whether all keys of the server were looked at.
     pub(crate) is_whole: bool,

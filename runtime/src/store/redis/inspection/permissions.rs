@@ -72,7 +72,7 @@ const TRIALS: [Trial; 25] = [
     // The value of the second field is missing.
     (Lists, &["hset", KEY, "0", "0", "1"]),
     (Lists, &["hdel", KEY, "0"]),
-    // It is no number.
+    // `none` is no number.
     (Denials, &["zincrby", KEY, "none", "0"]),
     (Denials, &["zremrangebyrank", KEY, "0", "0"]),
     (Denials, &["zrevrange", KEY, "0", "0"]),

@@ -22,7 +22,7 @@ const _: () = assert!(lua::END_ENTRIES as u64 > SHORT_LOG + 1);
 const MOST_SPARE: u64 = 16_384;
 
 per_process! {
-    /// What tells this process from all others: random, as the keys of hash tables are.
+    /// A number that tells this process from all others. It is random, as the keys of hash tables are.
     static PROCESS: LazyLock<u64> = LazyLock::new(|| StdRandomState::default().hash_one("tallygate"));
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Repl
     waits.is_empty().then_some((at_us, replies))
 }
 
-/// The same for a call of one request: if it is admitted, the reply is an entry of the log.
+/// Reads the reply to a call of one request: if it is admitted, the reply is an entry of the log.
 pub(crate) fn read_one(reply: &[u8], request: &Call<'_>) -> Option<(u64, Vec<Reply>)> {
     if reply.len() != lua::ENTRY_BYTES {
         return read(reply, slice::from_ref(request));

@@ -8,7 +8,7 @@ use crate::call::{Call, Scope};
 use crate::decision::{Quota, Wait};
 use crate::store::answer::{self, Answer, Outcome};
 
-/// What the script says of one request.
+/// The answer of the script to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Answer(Answer),

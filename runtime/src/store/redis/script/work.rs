@@ -21,21 +21,21 @@ const PLAIN: u32 = 4_000;
 const PLAIN_RULE: u32 = 1_000;
 /// The fixed part of a request to the general script.
 const REQUEST: u32 = 4_000;
-/// What each tally adds: reading it and writing it.
+/// Each tally adds this much: it is read and written.
 const TALLY: u32 = 6_000;
-/// What each rule adds.
+/// Each rule adds this much.
 const RULE: u32 = 1_500;
-/// What a report on a rule adds.
+/// A report on a rule adds this much.
 const REPORT: u32 = 1_500;
 /// One step of a search in a log, and in a log that is too long for the caches of a processor.
 const STEP: u32 = 1_000;
 const FAR_STEP: u32 = 3_000;
-/// What each tick of a schedule adds.
+/// Each tick of a schedule adds this much.
 #[cfg(feature = "cron")]
 const TICK: u32 = 400;
-/// What a concurrency limit adds: it forgets leases that have ended.
+/// A concurrency limit adds this much: it forgets leases that have ended.
 const LEASES: u32 = 60_000;
-/// What each denial that a ban remembers adds.
+/// Each denial that a ban remembers adds this much.
 const DENIAL: u32 = 90;
 /// A refund that rewrites as much of a log as it may.
 const REWRITE: u32 = 420_000;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// That of a request that is not carried out.
+/// The schema of the answer to a request that is not carried out.
 pub(super) const MISTAKE: &str = "LimitMistake";
 
 /// The types of members.
@@ -228,7 +228,7 @@ fn bodies() -> Schemas {
     ]
 }
 
-/// The same object, which may have one more member.
+/// Returns the schema of an object that may have one more member.
 fn with_optional(mut object: Value, name: &str, member: Value) -> Value {
     object["properties"][name] = member;
     object

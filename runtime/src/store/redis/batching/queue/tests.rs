@@ -62,7 +62,7 @@ impl Trial {
         self.batches(id).concat()
     }
 
-    /// The same for each script by itself.
+    /// Takes the batches of each script.
     fn batches(&mut self, id: TurnId) -> Vec<Vec<String>> {
         let name = |request: Call<'_>| request.policy.name().to_owned();
         let batches = self.queue.take(id, self.now).map(|taken| taken.batches).unwrap_or_default();

@@ -7,7 +7,7 @@ use crate::store::redis::connection::address::{Address, ServerRole};
 /// What to do about an error of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Remedy {
-    /// The same everywhere; nothing, if the error says all.
+    /// One text for all servers; empty if the error says all.
     Fixed(&'static str),
     /// To log in.
     Login,
@@ -90,7 +90,7 @@ mod tests {
 
     const ALL: [Remedy; 5] = [Remedy::Login, Remedy::OtherLogin, Remedy::Cluster, Remedy::NoCluster, Remedy::Primary];
 
-    /// What is said about each server that such a url leads to.
+    /// Returns the advice for each server that such a URL leads to.
     fn texts(url: &str) -> Vec<[String; 5]> {
         let addresses = match Destination::parse(url).unwrap() {
             Destination::Server(address) => vec![address],

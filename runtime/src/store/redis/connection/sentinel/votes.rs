@@ -46,7 +46,7 @@ enum Followed {
 }
 
 impl SentinelAnswers {
-    /// Nothing is known yet of what so many sentinels say, each of which may take that long.
+    /// Starts without answers of so many sentinels, each of which may take that long.
     pub(super) fn new(sentinels: usize, patience: Duration, term: &Arc<Term>) -> Self {
         Self {
             votes: Mutex::new(Votes::new(sentinels)),
@@ -118,7 +118,7 @@ pub(super) struct Votes {
     primary: Option<Host>,
 }
 
-/// What one sentinel has said over its connection.
+/// The last answer of a sentinel over its connection.
 #[derive(Clone)]
 enum Vote {
     /// Nothing yet.
@@ -128,7 +128,7 @@ enum Vote {
     Failed(BackendError),
 }
 
-/// What is to be done after an answer.
+/// The consequence of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VoteOutcome {
     /// Nothing new.
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_sentinel_that_is_behind_is_not_followed() {
-        // It was away during the failover, and comes back with what it knew.
+        // The sentinel was away during the failover, and comes back with what it knew.
         let answers = [(0, Some(1)), (1, Some(1)), (1, None), (0, Some(2)), (1, Some(1)), (2, Some(2))];
         assert_eq!(verdicts(&answers), [Some(1), None, None, Some(2), None, None]);
     }

@@ -20,7 +20,7 @@ use crate::system::{Connection, Instant, open, random_fraction, sleep, timeout};
 /// How often a sentinel is asked that reports nothing, and how long one is left alone that does not answer.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What a sentinel reports once it names another primary.
+/// The events of a sentinel that names another primary.
 const EVENTS: [&str; 2] = ["+promoted-slave", "+switch-master"];
 
 /// Asks one sentinel.

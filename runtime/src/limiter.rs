@@ -45,9 +45,9 @@ use crate::context::Context;
 use crate::error::{BackendError, Error};
 use crate::observe::{ReportedOnce, log};
 use crate::policy::{Policy, registry};
+use crate::store::Readiness;
 #[cfg(feature = "admin")]
-use crate::store::Redis;
-use crate::store::{Readiness, Store};
+use crate::store::Store;
 use crate::subject::SubjectBuilder;
 use crate::subject::filters::Secret;
 use crate::system::per_process;
@@ -214,16 +214,16 @@ impl Limiter {
         &self.core.secret
     }
 
-    /// Returns the store of the tallies, and the prefix of their keys.
+    /// Returns the store of the tallies.
     #[cfg(feature = "admin")]
-    pub(crate) fn tally_store(&self) -> (&Store, &str) {
-        (&self.core.store, &self.core.prefix)
+    pub(crate) fn store(&self) -> &Store {
+        &self.core.store
     }
 
-    /// Returns the server of the tallies, and the prefix of their keys; `None` in memory.
+    /// Returns the prefix of the keys of the tallies.
     #[cfg(feature = "admin")]
-    pub(crate) fn redis(&self) -> Option<(&Redis, &str)> {
-        self.core.redis().map(|redis| (redis, self.core.prefix.as_str()))
+    pub(crate) fn prefix(&self) -> &str {
+        &self.core.prefix
     }
 
     /// Returns whether the policy is in shadow: as an override says, or else a file, or else the policy.
@@ -245,10 +245,7 @@ impl Limiter {
 
 impl fmt::Debug for Limiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let store: &dyn fmt::Debug = match &self.core.store {
-            Store::Memory(memory) => memory,
-            Store::Redis(_) => &format_args!("Redis"),
-        };
-        f.debug_struct("Limiter").field("store", store).field("prefix", &self.core.prefix).finish_non_exhaustive()
+        let Core { store, prefix, .. } = &*self.core;
+        f.debug_struct("Limiter").field("store", store).field("prefix", prefix).finish_non_exhaustive()
     }
 }

@@ -35,10 +35,9 @@ impl Limiter {
     ///
     /// Redis does not answer within the deadline, or the limiter keeps its tallies in memory, where there is no list.
     pub async fn registered_policies(&self) -> Result<Registered, BackendError> {
-        let (redis, prefix) = self.redis().ok_or_else(in_memory)?;
+        let list = self.store().policies().ok_or_else(in_memory)?;
         // While the list changes, the scan may return an entry twice.
-        let stored: BTreeMap<_, _> =
-            redis.policies(prefix).all().await?.into_iter().map(|stored| (stored.field, stored.text)).collect();
+        let stored: BTreeMap<_, _> = list.all().await?.into_iter().map(|stored| (stored.field, stored.text)).collect();
         let mut read = Registered { policies: Vec::new(), unreadable: Vec::new() };
         for (field, text) in stored {
             match RegisteredPolicy::read(&text) {

@@ -50,8 +50,7 @@ impl Limiter {
     /// # }
     /// ```
     pub async fn inspect(&self) -> Result<Vec<ServerReport>, BackendError> {
-        let Some((redis, _)) = self.redis() else { return Ok(Vec::new()) };
-        let servers = redis.inspect().await?;
+        let servers = self.store().inspect().await?;
         let (beside, leases) = (clock::compare(&servers), self.leases().await);
         Ok(servers.iter().zip(beside).map(|(facts, beside)| ServerReport::new(facts, beside, leases)).collect())
     }

@@ -91,7 +91,7 @@ fn group_of<'p>(policy: &'p Policy, label: Option<&str>) -> Result<&'p RuleGroup
 impl<'a> Tallies<'a> {
     /// Finds the subjects of the rule groups with these names.
     pub(super) fn new(limiter: &'a Limiter, names: Vec<String>) -> Self {
-        let (store, prefix) = limiter.tally_store();
+        let (store, prefix) = (limiter.store(), limiter.prefix());
         Tallies {
             store,
             prefix,

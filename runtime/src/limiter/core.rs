@@ -25,7 +25,7 @@ use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, W
 use crate::error::BackendError;
 use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
-use crate::store::{Memory, Outcome, Redis, Store};
+use crate::store::{Outcome, Store};
 use crate::subject::filters::Secret;
 use crate::system::home::Runtimes;
 
@@ -62,18 +62,10 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// The server of its tallies; `None` in memory.
-    pub(super) fn redis(&self) -> Option<&Redis> {
-        match &self.store {
-            Store::Memory(_) => None,
-            Store::Redis(redis) => Some(redis),
-        }
-    }
-
-    /// How long a plain function waits for an answer of Redis; `None` in memory. The answer is there by the deadline, unless
-    /// something keeps the thread that asks.
+    /// How long a plain function waits for an answer of the store; `None` if that decides at once. The answer is there by the
+    /// deadline, unless something keeps the thread that asks.
     pub(super) fn patience(&self, policy: &Policy) -> Option<Duration> {
-        self.redis().map(|redis| 2 * redis.deadline_of(policy))
+        self.store.deadline_of(policy).map(|deadline| 2 * deadline)
     }
 
     /// Removes the overrides that have expired by now.
@@ -126,11 +118,17 @@ impl Core {
         self.sleepers.wake(call.keys(&self.prefix));
     }
 
-    /// Wakes those that wait for what a recount has given back.
-    pub(super) fn wake_by(&self, charge: &Charge, recount: Recount) {
+    /// Wakes those that wait for what a recount may have given back, and records in the context what has changed.
+    pub(super) fn finish_recount(&self, charge: &Charge, recount: Recount, has_changed: bool) {
         if recount.used < charge.call.options.cost {
             self.wake(charge.counted(recount.part));
         }
+        #[cfg(feature = "web")]
+        if has_changed {
+            context::record_recount(charge, recount);
+        }
+        #[cfg(not(feature = "web"))]
+        let _ = has_changed;
     }
 
     /// Tells the application, the log and the metrics of each rule near whose limit an admitted call has brought its subject.
@@ -155,36 +153,22 @@ impl Core {
     }
 }
 
-impl Core {
-    fn recount_in_memory(&self, memory: &Memory, charge: &Charge, recount: Recount) -> bool {
-        let is_recounted = memory.recount(charge, recount);
-        self.wake_by(charge, recount);
-        is_recounted
-    }
-}
-
 impl Refunder for Core {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
         Box::pin(async move {
-            let redis = match &self.store {
-                Store::Memory(memory) => return Ok(self.recount_in_memory(memory, charge, recount)),
-                Store::Redis(redis) => redis,
-            };
-            let refunded = redis.refund(charge.counted(recount.part), recount.used, &charge.admitted).await;
+            let recounted = self.store.recount(charge.counted(recount.part), recount.used, &charge.admitted).await;
             // Cached denials are of whole calls.
             self.invalidate_denials(charge.counted(None));
-            self.wake_by(charge, recount);
-            #[cfg(feature = "web")]
-            if let Ok(true) = refunded {
-                context::record_recount(charge, recount);
-            }
-            refunded
+            self.finish_recount(charge, recount, matches!(recounted, Ok(true)));
+            recounted
         })
     }
 
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
-        if let Store::Memory(memory) = &self.store {
-            return Ok(self.recount_in_memory(memory, &charge, recount));
+        let recounted = self.store.recount_at_once(charge.counted(recount.part), recount.used, &charge.admitted);
+        if let Some(has_changed) = recounted {
+            self.finish_recount(&charge, recount, has_changed);
+            return Ok(has_changed);
         }
         let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));
         let recounted = async move { core.recount(&charge, recount).await };
@@ -192,6 +176,6 @@ impl Refunder for Core {
     }
 
     fn runtimes(&self) -> Option<&Arc<Runtimes>> {
-        self.redis().map(|_| &self.runtimes)
+        (!self.store.decides_at_once()).then_some(&self.runtimes)
     }
 }

@@ -23,7 +23,7 @@ use crate::decision::{DecidedBy, Lease};
 use crate::error::BackendError;
 use crate::micros;
 use crate::observe::log;
-use crate::store::{Answer, Outcome, Redis, Store};
+use crate::store::{Answer, Outcome};
 use crate::system::Handle;
 
 /// How many calls at most are given back at a time whose answers did not come.
@@ -73,8 +73,25 @@ struct LeaseReturn {
 }
 
 impl Core {
-    /// Returns the leases that a call has taken in this process.
-    pub(super) fn lease_in_memory(self: &Arc<Self>, call: Call<'_>, decided_by: DecidedBy) -> Option<Lease> {
+    /// Decides a call, and keeps the leases that it takes; `None` if it takes awaiting.
+    pub(super) fn ask_at_once(self: &Arc<Self>, call: Call<'_>) -> Option<LeasedAnswer> {
+        let answer = self.store.decide_at_once(call)?;
+        Some(answer.map(|answer| self.leased_at_once(call, answer, DecidedBy::Backend)))
+    }
+
+    /// Returns an answer that was given in this process, with the leases that the call has taken.
+    pub(super) fn leased_at_once(
+        self: &Arc<Self>,
+        call: Call<'_>,
+        answer: Answer,
+        decided_by: DecidedBy,
+    ) -> (Answer, Option<Lease>) {
+        let is_admitted = answer.outcome == Outcome::Admitted;
+        let lease = is_admitted.then(|| self.lease_in_memory(call, decided_by)).flatten();
+        (answer, lease)
+    }
+
+    fn lease_in_memory(self: &Arc<Self>, call: Call<'_>, decided_by: DecidedBy) -> Option<Lease> {
         let call = OwnedCall::new(call.leases()?);
         call.policy.observed().lease_taken();
         Some(Box::new(LeasesInMemory { core: Arc::clone(self), call, decided_by }))
@@ -85,12 +102,15 @@ impl Core {
         self.sleepers.wake_one(leases.keys(&self.prefix));
     }
 
-    /// Decides a call in Redis, and keeps the leases that it takes.
+    /// Decides a call, and keeps the leases that it takes.
     ///
     /// If this future is dropped, nothing is sent for the call any more, and what was sent is given back.
-    pub(super) async fn ask_redis(self: &Arc<Self>, redis: &Redis, call: Call<'_>) -> LeasedAnswer {
+    pub(super) async fn ask(self: &Arc<Self>, call: Call<'_>) -> LeasedAnswer {
+        if let Some(answered) = self.ask_at_once(call) {
+            return answered;
+        }
         let (Some(_), Ok(runtime)) = (call.leases(), Handle::try_current()) else {
-            return Ok((self.decide_behind_returns(redis, call).await?, None));
+            return Ok((self.decide_behind_returns(call).await?, None));
         };
         let caller = Arc::new(());
         let call = OwnedCall::new(Call { caller: Some(&Arc::downgrade(&caller)), ..call });
@@ -107,22 +127,18 @@ impl Core {
     }
 
     /// Decides a call. Leases of its subjects that are on their way back are given back before.
-    async fn decide_behind_returns(&self, redis: &Redis, call: Call<'_>) -> Result<Answer, BackendError> {
+    async fn decide_behind_returns(&self, call: Call<'_>) -> Result<Answer, BackendError> {
         let carried = self.id.carry(call, &self.prefix);
         if carried.is_empty() {
-            return redis.decide(call).await;
+            return self.store.decide(call).await;
         }
         // Boxed, as it is rare: no other call carries its state.
-        Box::pin(self.decide_behind(redis, call, &carried)).await
+        Box::pin(self.decide_behind(call, &carried)).await
     }
 
-    async fn decide_behind(
-        &self,
-        redis: &Redis,
-        call: Call<'_>,
-        carried: &[ReturnedLeases],
-    ) -> Result<Answer, BackendError> {
-        let (mut given_back, mut decided) = (pin!(redis.give_back(call.policy, carried)), pin!(redis.decide(call)));
+    async fn decide_behind(&self, call: Call<'_>, carried: &[ReturnedLeases]) -> Result<Answer, BackendError> {
+        let store = &self.store;
+        let (mut given_back, mut decided) = (pin!(store.give_back(call.policy, carried)), pin!(store.decide(call)));
         let mut returned = None;
         // The first step of each puts it on the connection, in this order.
         let answer = poll_fn(|context| {
@@ -141,11 +157,11 @@ impl Core {
     }
 
     /// Gives leases back, and tries again until they end by themselves.
-    async fn give_back_leases(&self, redis: &Redis, leases: Call<'_>, ends_us: u64) {
+    async fn give_back_leases(&self, leases: Call<'_>, ends_us: u64) {
         let clock = &self.clock;
         let returned = leases.returned_leases(&self.prefix);
         let mut pause = FIRST_PAUSE;
-        while let Err(error) = redis.give_back(leases.policy, &returned).await {
+        while let Err(error) = self.store.give_back(leases.policy, &returned).await {
             let next_us = clock.now_us().saturating_add(micros::from_duration(pause));
             if next_us >= ends_us {
                 log::lease_not_given_back(leases.policy.name(), &error);
@@ -161,10 +177,9 @@ impl Core {
 impl Drop for LeasesInMemory {
     fn drop(&mut self) {
         let leases = self.call.as_call();
-        match &self.core.store {
-            Store::Memory(memory) => memory.give_back(leases),
-            Store::Redis(_) if self.decided_by == DecidedBy::Standby => self.core.outage.standby.give_back(leases),
-            Store::Redis(_) => {}
+        match self.decided_by {
+            DecidedBy::Standby => self.core.outage.standby.give_back(leases),
+            DecidedBy::Backend | DecidedBy::Nobody => self.core.store.give_back_at_once(leases),
         }
         self.call.policy.observed().lease_given_back();
         self.core.notify_waiters(leases);
@@ -174,15 +189,15 @@ impl Drop for LeasesInMemory {
 impl LeaseTask {
     /// Decides the call, and keeps its leases.
     async fn run(self, answer: oneshot::Sender<LeasedAnswer>) {
-        let (Some(redis), Some(leases)) = (self.core.redis(), self.call.as_call().leases()) else { return };
+        let Some(leases) = self.call.as_call().leases() else { return };
         // Boxed, so that the task does not carry it while the call is running.
-        match Box::pin(self.core.decide_behind_returns(redis, self.call.as_call())).await {
+        match Box::pin(self.core.decide_behind_returns(self.call.as_call())).await {
             Ok(admitted) if admitted.outcome == Outcome::Admitted => {
                 let Ok(runtime) = Handle::try_current() else { return };
                 let (lease, dropped) = LeasesInRedis::new(&self.core, leases, runtime.id());
                 // If the caller has gone, the answer is dropped, and its lease goes back.
                 drop(answer.send(Ok((admitted, Some(Box::new(lease))))));
-                self.keep(redis, leases, dropped).await;
+                self.keep(leases, dropped).await;
             }
             Ok(denied) => drop(answer.send(Ok((denied, None)))),
             Err(error) => {
@@ -191,21 +206,21 @@ impl LeaseTask {
                 let under_way = place.as_ref().and_then(|_| ReturnUnderWay::begin(leases, &self.core.prefix));
                 drop(answer.send(Err(error)));
                 if under_way.is_some() {
-                    self.give_back_late(redis, leases).await;
+                    self.give_back_late(leases).await;
                 }
             }
         }
     }
 
     /// Gives the leases of a call back whose answer did not come, once it is not executed any more.
-    async fn give_back_late(&self, redis: &Redis, leases: Call<'_>) {
-        let over_us = self.since_us.saturating_add(self.patience_us(redis));
+    async fn give_back_late(&self, leases: Call<'_>) {
+        let over_us = self.since_us.saturating_add(self.patience_us());
         self.core.clock.sleep_until(over_us).await;
-        self.core.give_back_leases(redis, leases, over_us.saturating_add(longest_us(leases))).await;
+        self.core.give_back_leases(leases, over_us.saturating_add(longest_us(leases))).await;
     }
 
     /// Renews leases until the permit is dropped, and then gives them back.
-    async fn keep(&self, redis: &Redis, leases: Call<'_>, mut dropped: oneshot::Receiver<Option<LeaseReturn>>) {
+    async fn keep(&self, leases: Call<'_>, mut dropped: oneshot::Receiver<Option<LeaseReturn>>) {
         let clock = &self.core.clock;
         let (shortest_us, longest_us) = (shortest_us(leases), longest_us(leases));
         let mut renew_us = self.since_us.saturating_add(shortest_us / 2);
@@ -218,14 +233,14 @@ impl LeaseTask {
             }
             let now_us = clock.now_us();
             let again_us = now_us.saturating_add(shortest_us / ATTEMPTS);
-            let renewed = redis.renew_leases(leases);
+            let renewed = self.core.store.renew_leases(leases);
             let renewed = clock.timeout_at(again_us, renewed).await.unwrap_or_else(|| Err(silent()));
             renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
             // A renewal that failed may have been executed all the same.
             ends_us = clock.now_us().saturating_add(longest_us);
             open_until_us = now_us;
             if let Err(error) = renewed {
-                open_until_us = clock.now_us().saturating_add(self.patience_us(redis));
+                open_until_us = clock.now_us().saturating_add(self.patience_us());
                 log::lease_not_renewed(leases.policy.name(), &error);
             }
         };
@@ -234,13 +249,13 @@ impl LeaseTask {
         }
         if open_until_us > 0 {
             clock.sleep_until(open_until_us).await;
-            self.core.give_back_leases(redis, leases, ends_us).await;
+            self.core.give_back_leases(leases, ends_us).await;
         }
     }
 
     /// How long a call may be executed after it was asked: in a cluster, what was charged is taken back within as long again.
-    fn patience_us(&self, redis: &Redis) -> u64 {
-        2 * micros::from_duration(redis.deadline_of(&self.call.policy))
+    fn patience_us(&self) -> u64 {
+        self.core.patience(&self.call.policy).map_or(0, micros::from_duration)
     }
 }
 
@@ -276,17 +291,13 @@ impl LeaseReturn {
     }
 
     async fn run(mut self, ends_us: u64) {
-        if let Some(redis) = self.core.redis() {
-            self.core.give_back_leases(redis, self.leases.as_call(), ends_us).await;
-        }
+        self.core.give_back_leases(self.leases.as_call(), ends_us).await;
         self.under_way = None;
     }
 
     async fn run_on_thread(core: Arc<Core>, leases: OwnedCall, under_way: ReturnUnderWay) {
         let ends_us = core.clock.now_us().saturating_add(longest_us(leases.as_call()));
-        if let Some(redis) = core.redis() {
-            core.give_back_leases(redis, leases.as_call(), ends_us).await;
-        }
+        core.give_back_leases(leases.as_call(), ends_us).await;
         drop(under_way);
     }
 }
@@ -358,7 +369,7 @@ mod tests {
             tokio::spawn(async move {
                 let _place = LatePlace::take(&task.core);
                 let leases = task.call.as_call().leases().unwrap();
-                task.give_back_late(task.core.redis().unwrap(), leases).await;
+                task.give_back_late(leases).await;
             });
             tokio::task::yield_now().await;
         });

@@ -11,7 +11,7 @@ use crate::decision::DecidedBy;
 use crate::error::BackendErrorKind;
 use crate::micros;
 use crate::policy::Policy;
-use crate::store::{Redis, Standby, have_clocks_differed};
+use crate::store::{Standby, Store, have_clocks_differed};
 
 /// How often a call finds out, during an outage, whether it goes on. The other calls are decided by what is known.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -36,21 +36,21 @@ impl Outage {
         }
     }
 
-    /// Returns who decides a call of that policy that Redis did not decide for that reason; `None` if it is rejected.
-    pub(super) fn substitute(&self, policy: &Policy, reason: BackendErrorKind, redis: &Redis) -> Option<DecidedBy> {
+    /// Returns who decides a call of that policy that the store did not decide for that reason; `None` if it is rejected.
+    pub(super) fn substitute(&self, policy: &Policy, reason: BackendErrorKind, store: &Store) -> Option<DecidedBy> {
         match (self.on_outage(policy), reason) {
             (OnOutage::Local, BackendErrorKind::Away) => Some(DecidedBy::Standby),
             // If calls were decided before, the set-up is right.
-            (OnOutage::Local, BackendErrorKind::Unknown) if redis.has_decided() => Some(DecidedBy::Standby),
+            (OnOutage::Local, BackendErrorKind::Unknown) if store.has_decided() => Some(DecidedBy::Standby),
             (OnOutage::Allow, BackendErrorKind::Away) => Some(DecidedBy::Nobody),
             // No mistake ever admits a call.
             _ => None,
         }
     }
 
-    /// Returns who decides in place of Redis while Redis is known to be away.
-    pub(super) fn known_substitute(&self, policy: &Policy, redis: &Redis) -> Option<DecidedBy> {
-        self.substitute(policy, redis.known_outage()?, redis)
+    /// Returns who decides in place of the store while it is known to be away.
+    pub(super) fn known_substitute(&self, policy: &Policy, store: &Store) -> Option<DecidedBy> {
+        self.substitute(policy, store.known_outage()?, store)
     }
 
     /// Whether this process decides such calls while Redis is away.

@@ -11,17 +11,21 @@ use crate::system::home::Runtimes;
 /// Recounts what this process has admitted while Redis was away.
 pub(super) struct StandbyRefunder(pub(super) Arc<Core>);
 
+impl StandbyRefunder {
+    fn recount_at_once(&self, charge: &Charge, recount: Recount) -> bool {
+        let has_changed = self.0.outage.standby.recount(charge, recount);
+        self.0.finish_recount(charge, recount, has_changed);
+        has_changed
+    }
+}
+
 impl Refunder for StandbyRefunder {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
-        let is_recounted = self.0.outage.standby.recount(charge, recount);
-        self.0.wake_by(charge, recount);
-        Box::pin(ready(Ok(is_recounted)))
+        Box::pin(ready(Ok(self.recount_at_once(charge, recount))))
     }
 
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
-        let is_recounted = self.0.outage.standby.recount(&charge, recount);
-        self.0.wake_by(&charge, recount);
-        Ok(is_recounted)
+        Ok(self.recount_at_once(&charge, recount))
     }
 
     fn runtimes(&self) -> Option<&Arc<Runtimes>> {

@@ -77,7 +77,8 @@ impl Engine {
         let subjects = ready.subjects.complete(&self.policy)?;
         let subjects = subjects.get(..self.policy.groups().len()).unwrap_or(subjects);
         if let [subject] = subjects
-            && let Some(outcome) = self.memory.outcome(&self.policy, subject, ready.cost)
+            && let Some(outcome) =
+                self.memory.outcome(call::PlainCall { policy: &self.policy, subject, cost: ready.cost })
         {
             return Ok(outcome);
         }

@@ -18,11 +18,9 @@ use self::outcome_builder::OutcomeBuilder;
 pub(crate) use self::scan::ShardScan;
 use self::shard::Shard;
 use self::tally::Tally;
-use crate::call::{Call, TallyId};
+use crate::call::{Call, PlainCall, TallyId};
 use crate::clock::{Clock, is_set_back};
-#[cfg(feature = "web")]
-use crate::context;
-use crate::decision::{Charge, CostChange, Recount, Report};
+use crate::decision::{AdmittedAt, CostChange, Report};
 use crate::error::BackendError;
 use crate::observe::opaque_debug;
 use crate::policy::{Policy, RuleGroup};
@@ -60,9 +58,10 @@ impl Memory {
         self.clock.now_us()
     }
 
-    /// Decides a [plain call](crate::call::PlainCall); `None` if the policy counts several subjects or concurrent calls, or
-    /// if there is no room for a new one.
-    pub(crate) fn outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
+    /// Decides a plain call; `None` if the policy counts several subjects or concurrent calls, or if there is no room for a new
+    /// one.
+    pub(crate) fn outcome(&self, call: PlainCall<'_>) -> Option<Outcome> {
+        let PlainCall { policy, subject, cost } = call;
         self.outcome_at(policy, subject, cost, |_| {})
     }
 
@@ -146,25 +145,21 @@ impl Memory {
         Ok(Answer::new(outcome, report, now_us))
     }
 
-    /// Counts a call as what it has used, in every rule in which it still counts; returns whether that has changed anything.
-    pub(crate) fn recount(&self, charge: &Charge, recount: Recount) -> bool {
-        let call = charge.counted(recount.part);
-        let costs = CostChange { charged: call.options.cost, used: recount.used };
-        let mut refunded = false;
+    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether that
+    /// has changed anything.
+    pub(crate) fn recount(&self, call: Call<'_>, used: u64, admitted: &AdmittedAt) -> bool {
+        let costs = CostChange { charged: call.options.cost, used };
+        let mut has_changed = false;
         for (index, id) in call.tally_ids().enumerate() {
             let hash = id.hash(&self.seed);
             let mut shard = self.lock(self.shard_of(hash));
-            let (admitted_us, now_us) = (charge.admitted.us(call.first_group() + index), self.clock.now_us());
+            let (admitted_us, now_us) = (admitted.us(call.first_group() + index), self.clock.now_us());
             let now_us = if is_set_back(admitted_us, now_us) { now_us } else { now_us.max(admitted_us) };
             if let Some(tally) = shard.find(hash, id) {
-                refunded |= tally.refund(id.group, costs, admitted_us, now_us);
+                has_changed |= tally.refund(id.group, costs, admitted_us, now_us);
             }
         }
-        #[cfg(feature = "web")]
-        if refunded {
-            context::record_recount(charge, recount);
-        }
-        refunded
+        has_changed
     }
 
     /// Gives the leases of a call back.

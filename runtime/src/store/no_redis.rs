@@ -13,10 +13,14 @@ use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
 
 pub(crate) use self::NoRedis as Redis;
+pub(crate) use self::{NotStored as StoredDenials, NotStored as StoredOverrides, NotStored as StoredPolicies};
 
 /// Tallies in Redis, of which there are none.
 #[derive(Debug)]
 pub(crate) enum NoRedis {}
+
+/// The type of what is stored beside tallies.
+pub(crate) type NotStored<'a> = &'a NoRedis;
 
 /// The type of an answer of Redis.
 type Answered<T> = Ready<Result<T, BackendError>>;
@@ -54,7 +58,7 @@ impl NoRedis {
         within_deadline<T>(&Policy, impl Future<Output = Result<T, BackendError>>) -> Answered<T>;
         decide(Call<'_>) -> Answered<Answer>;
         has_decided() -> bool;
-        refund(Call<'_>, u64, &AdmittedAt) -> Answered<bool>;
+        recount(Call<'_>, u64, &AdmittedAt) -> Answered<bool>;
         renew_leases(Call<'_>) -> Answered<()>;
         give_back(&Policy, &[ReturnedLeases]) -> Answered<()>;
         ban(TallyId<'_>, u64) -> Answered<()>;
@@ -66,10 +70,10 @@ impl NoRedis {
 /// The values that are stored beside tallies.
 impl NoRedis {
     methods! {
-        denials(&str) -> &Self;
+        denials() -> NotStored<'_>;
         add(&str, u64, &mut Vec<(String, u64)>) -> Answered<()>;
         of(&str, u64) -> Answered<Vec<(String, u64)>>;
-        overrides(&str) -> &Self;
+        overrides() -> NotStored<'_>;
         version() -> Answered<Option<String>>;
         all(usize) -> Answered<Result<Vec<StoredText>, String>>;
         at_least(usize) -> Answered<Vec<StoredText>>;
@@ -80,7 +84,7 @@ impl NoRedis {
             usize,
             impl IntoIterator<Item = StoredText>
         ) -> Answered<Option<bool>>;
-        policies(&str) -> &Self;
+        policies() -> NotStored<'_>;
         connections() -> u64;
         register<'p>(impl IntoIterator<Item = (&'p str, &'p str)>, &Progress) -> Answered<RegistrationResult>;
     }

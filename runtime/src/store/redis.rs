@@ -13,7 +13,6 @@ mod server;
 mod stored;
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -34,7 +33,10 @@ pub(crate) use self::inspection::{
 use self::node::Step;
 #[cfg(feature = "admin")]
 pub(crate) use self::rehearsal::{RehearsedStep, SEVERAL_KEYS};
+pub(crate) use self::stored::denials::StoredDenials;
+pub(crate) use self::stored::overrides::StoredOverrides;
 use self::stored::overrides_key;
+pub(crate) use self::stored::policies::StoredPolicies;
 use crate::call::{Call, ReturnedLeases, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};
@@ -154,19 +156,13 @@ impl Redis {
     }
 
     /// Awaits a future that asks this server, as long as a decision may take.
-    ///
-    /// Boxed, as it is rare: no other call carries its state.
-    pub(crate) fn within_deadline<'a, T: Send>(
-        &'a self,
+    pub(crate) async fn within_deadline<T>(
+        &self,
         policy: &Policy,
-        asking: impl Future<Output = Result<T, BackendError>> + Send + 'a,
-    ) -> Pin<Box<dyn Future<Output = Result<T, BackendError>> + Send + 'a>> {
-        let deadline = self.deadline_of(policy);
-        Box::pin(async move {
-            connection::real_time::wait_for_bounded(until(deadline)?, asking)
-                .await
-                .unwrap_or_else(|| Err(connection::connect::late()))
-        })
+        asking: impl Future<Output = Result<T, BackendError>>,
+    ) -> Result<T, BackendError> {
+        let asked = connection::real_time::wait_for_bounded(until(self.deadline_of(policy))?, asking);
+        asked.await.unwrap_or_else(|| Err(connection::connect::late()))
     }
 
     pub(crate) async fn decide(&self, request: Call<'_>) -> Result<Answer, BackendError> {
@@ -192,7 +188,7 @@ impl Redis {
 
     /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
     /// that has changed anything.
-    pub(crate) async fn refund(
+    pub(crate) async fn recount(
         &self,
         request: Call<'_>,
         used: u64,

@@ -110,7 +110,8 @@ impl Standby {
 
     /// Counts a call that it admitted as what it has used; returns whether that has changed anything.
     pub(crate) fn recount(&self, charge: &Charge, recount: Recount) -> bool {
-        self.memory.get().is_some_and(|memory| memory.recount(charge, recount))
+        let recount_in = |memory: &Memory| memory.recount(charge.counted(recount.part), recount.used, &charge.admitted);
+        self.memory.get().is_some_and(recount_in)
     }
 
     fn memory(&self) -> &Memory {

@@ -60,10 +60,10 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a refund that is sent twice",
         file: "runtime/src/limiter/core.rs",
-        old: "redis.refund(charge.counted(recount.part), recount.used, &charge.admitted).await",
+        old: "self.store.recount(charge.counted(recount.part), recount.used, &charge.admitted).await",
         new: "{
-            let _ = redis.refund(charge.counted(recount.part), recount.used, &charge.admitted).await;
-            redis.refund(charge.counted(recount.part), recount.used, &charge.admitted).await
+            let _ = self.store.recount(charge.counted(recount.part), recount.used, &charge.admitted).await;
+            self.store.recount(charge.counted(recount.part), recount.used, &charge.admitted).await
         }",
     },
     Planted {

@@ -13,7 +13,7 @@ impl Limiter {
     /// The policies that an operator of this limiter knows: the list in Redis, or those that this process knows, as a file
     /// changes them. Of several with one name, that is the one that was built last.
     pub(crate) async fn operated_policies(&self) -> Result<Registered, BackendError> {
-        if self.redis().is_some() {
+        if self.store().policies().is_some() {
             return self.registered_policies().await;
         }
         let now = UNIX_EPOCH + unix();

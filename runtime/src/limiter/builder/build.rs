@@ -21,7 +21,7 @@ use crate::limiter::overrides::Overrides;
 use crate::limiter::registrations::Registrations;
 use crate::limiter::sleepers::Sleepers;
 use crate::limiter::wait_queue::WaitQueues;
-use crate::store::{Memory, Redis, Setup, Store};
+use crate::store::{Setup, Store};
 use crate::subject::filters::Secret;
 use crate::system::home::Driver;
 
@@ -95,9 +95,7 @@ impl LimiterBuilder {
     /// A setting or a URL that cannot be used, or a server that cannot be reached or refuses the password.
     pub async fn connect(self, url: impl AsRef<str>) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
-        if let Some(redis) = limiter.core.redis() {
-            redis.reach().await?;
-        }
+        limiter.core.store.reach().await?;
         Ok(limiter)
     }
 
@@ -142,7 +140,7 @@ impl LimiterBuilder {
             return Err(Error::new("`tls` is set, but the client has settings of its own; leave `tls` out"));
         }
         let driver = Driver::home();
-        let store = Store::Redis(Redis::of_client(client, self.setup(&driver))?);
+        let store = Store::of_client(client, self.setup(&driver))?;
         Ok(self.build(store, driver))
     }
 
@@ -153,9 +151,10 @@ impl LimiterBuilder {
         // Never 0, as that was checked.
         let processes = NonZeroU64::new(processes).unwrap_or(NonZeroU64::MIN);
         // Tallies in memory answer as fast as the cache.
-        let denial_cache = if matches!(store, Store::Memory(_)) { Duration::ZERO } else { denial_cache };
+        let denial_cache = if store.decides_at_once() { Duration::ZERO } else { denial_cache };
         let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
-        if registry && matches!(store, Store::Redis(_)) {
+        let registry = registry && store.policies().is_some();
+        if registry {
             // The digest takes some time, for which the first call would wait.
             secret.fingerprint();
         }
@@ -187,20 +186,20 @@ impl LimiterBuilder {
         match url.split_once("://") {
             Some(("memory", "")) => Ok(self.memory()),
             Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
-            _ => Ok(Store::Redis(self.redis(url, driver)?)),
+            _ => self.server(url, driver),
         }
     }
 
     fn memory(&self) -> Store {
-        Store::Memory(Memory::new(self.clock.clone(), self.max_subjects))
+        Store::in_memory(self.clock.clone(), self.max_subjects)
     }
 
-    fn redis(&self, url: &str, driver: &Driver) -> Result<Redis, Error> {
+    fn server(&self, url: &str, driver: &Driver) -> Result<Store, Error> {
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
-            return Redis::open_with_tls(url, tls, self.setup(driver));
+            return Store::of_url_with_tls(url, tls, self.setup(driver));
         }
-        Redis::open(url, self.setup(driver))
+        Store::of_url(url, self.setup(driver))
     }
 
     fn setup(&self, driver: &Driver) -> Setup {

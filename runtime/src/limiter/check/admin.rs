@@ -8,7 +8,6 @@ use crate::call::Call;
 use crate::context;
 use crate::error::BackendError;
 use crate::observe::log;
-use crate::store::Store;
 
 /// The text of the log when a ban was ended.
 const BAN_ENDED: &str = "a ban of a subject was ended, if there was one";
@@ -141,9 +140,6 @@ impl Check<'_> {
     /// Where that fails, what is known is changed all the same, and then the error says that there may be more.
     async fn adopt_overrides(&self) -> Result<(), BackendError> {
         let core = &self.limiter().core;
-        match &core.store {
-            Store::Memory(_) => Ok(()),
-            Store::Redis(redis) => redis.within_deadline(self.policy(), core.adopt_stored_overrides()).await,
-        }
+        core.store.within_deadline(self.policy(), core.adopt_stored_overrides()).await
     }
 }

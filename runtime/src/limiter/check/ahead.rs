@@ -15,7 +15,7 @@ use crate::limiter::core::Core;
 use crate::limiter::leases::LeasedAnswer;
 use crate::limiter::ledgers::{Part, Taken};
 use crate::policy::Stored;
-use crate::store::{Answer, Outcome, Redis};
+use crate::store::{Answer, Outcome};
 use crate::subject::SubjectKey;
 
 /// The parts that this process has taken ahead of each subject of a call.
@@ -50,15 +50,15 @@ impl Attempt<'_> {
     }
 
     /// Decides a call by Redis, but for those of its several subjects that have taken calls ahead.
-    pub(super) async fn ask_beside_ahead(&self, redis: &Redis, stored: &Stored, call: Call<'_>) -> LeasedAnswer {
+    pub(super) async fn ask_beside_ahead(&self, stored: &Stored, call: Call<'_>) -> LeasedAnswer {
         if call.subjects.len() == 1 {
-            return self.ask_whole(redis, call).await;
+            return self.ask_whole(call).await;
         }
         // All questions to Redis share one deadline.
-        redis.within_deadline(call.policy, self.ask_rest(redis, stored, call)).await
+        self.core.store.within_deadline(call.policy, self.ask_rest(stored, call)).await
     }
 
-    async fn ask_rest(&self, redis: &Redis, stored: &Stored, call: Call<'_>) -> LeasedAnswer {
+    async fn ask_rest(&self, stored: &Stored, call: Call<'_>) -> LeasedAnswer {
         let ahead = TakenOfSome::take(self.core, stored, call);
         let rest = ahead.rest();
         if rest.is_empty() {
@@ -66,38 +66,38 @@ impl Attempt<'_> {
             return Ok((ahead.completed_by(&admitted(Report::default(), AdmittedAt::Once(0))), None));
         }
         if rest.len() == call.subjects.len() {
-            return self.ask_whole(redis, call).await;
+            return self.ask_whole(call).await;
         }
         let policy = stored.rest(&ahead.asked());
-        let (answer, lease) = self.core.ask_redis(redis, Call::new(&policy, &rest, call.options)).await?;
+        let (answer, lease) = self.core.ask(Call::new(&policy, &rest, call.options)).await?;
         match answer.outcome {
             Outcome::Admitted if !ahead.has_ended() => Ok((ahead.completed_by(&answer), lease)),
             Outcome::Admitted => {
                 drop(lease);
                 ahead.give_back(&answer);
-                self.ask_again(redis, call).await
+                self.ask_again(call).await
             }
             // The denial counts towards the ban of a subject that was not asked about.
             Outcome::Denied { .. } if ahead.has_main() && call.policy.ban().is_some() && !call.options.trial => {
                 drop(ahead);
-                self.ask_again(redis, call).await
+                self.ask_again(call).await
             }
             Outcome::Denied { .. } | Outcome::Banned { .. } => Ok((answer, lease)),
         }
     }
 
     /// Decides a whole call of which nothing was taken ahead.
-    async fn ask_whole(&self, redis: &Redis, call: Call<'_>) -> LeasedAnswer {
+    async fn ask_whole(&self, call: Call<'_>) -> LeasedAnswer {
         // Parts that come while Redis is asked may be in its answer or not.
         let own = if call.options.report { OwnParts::of(self.core, call) } else { OwnParts::default() };
-        let (answer, lease) = self.core.ask_redis(redis, call).await?;
+        let (answer, lease) = self.core.ask(call).await?;
         Ok((own.added_to(self.core, call, answer), lease))
     }
 
     /// Asks after another request, whose lease may still be on its way back.
-    async fn ask_again(&self, redis: &Redis, call: Call<'_>) -> LeasedAnswer {
+    async fn ask_again(&self, call: Call<'_>) -> LeasedAnswer {
         let options = CallOptions { lease: call.options.lease.map(|_| LeaseName::next()), ..call.options };
-        self.ask_whole(redis, Call { options, ..call }).await
+        self.ask_whole(Call { options, ..call }).await
     }
 }
 
@@ -171,9 +171,8 @@ impl<'a> TakenOfSome<'a> {
         self.taken.clear();
         let core = Arc::clone(self.core);
         self.core.runtimes.spawn(async move {
-            let Some(redis) = core.redis() else { return };
             // A refund that gets lost leaves the call counted until it is out of its window.
-            let _ = redis.refund(charge.counted(None), 0, &charge.admitted).await;
+            let _ = core.store.recount(charge.counted(None), 0, &charge.admitted).await;
         });
     }
 

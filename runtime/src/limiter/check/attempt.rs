@@ -10,8 +10,8 @@ use crate::decision::{Charge, DecidedBy, Decision, Lease, Permit, RefundTicket, 
 use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::limiter::standby_refunder::StandbyRefunder;
-use crate::policy::{Policy, Trial};
-use crate::store::{Answer, Memory, Outcome, Redis, Store};
+use crate::policy::{Policy, Stored, Trial};
+use crate::store::{Answer, Outcome};
 use crate::subject::SubjectKey;
 
 /// A call as it is decided now: by the policy in force, its own or an override's, on the subject of each of its groups.
@@ -112,11 +112,16 @@ impl<'a> Attempt<'a> {
         meant.map(|(trial, subject)| Call::new(&trial.policy, slice::from_ref(subject), CallOptions::PLAIN)).collect()
     }
 
-    /// The call as the store of the limiter decides it: Redis by wider windows, where calls are taken ahead.
+    /// How the store decides it, where calls are taken ahead. A store that decides at once needs none of that.
+    fn prefetched(&self) -> Option<&Stored> {
+        self.policy.stored().filter(|_| !self.core.store.decides_at_once())
+    }
+
+    /// The call as the store of the limiter decides it: by wider windows, where calls are taken ahead.
     pub(super) fn stored<'s>(&'s self, call: Call<'s>) -> Call<'s> {
-        match (&self.core.store, self.policy.stored()) {
-            (Store::Redis(_), Some(stored)) => Call { policy: &stored.policy, ..call },
-            _ => call,
+        match self.prefetched() {
+            Some(stored) => Call { policy: &stored.policy, ..call },
+            None => call,
         }
     }
 
@@ -133,31 +138,34 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    pub(super) fn decide_in_memory(&self, memory: &Memory) -> Result<Decision, BackendError> {
-        match self.closed_decision() {
-            Some(closed) => Ok(closed),
-            None => Ok(self.decision_in_memory(self.call(), memory.decide(self.call())?, DecidedBy::Backend)),
+    /// Decides a call where the store decides at once; `None` if that takes awaiting.
+    pub(super) fn decide_in_process(&self) -> Result<Option<Decision>, BackendError> {
+        if let Some(closed) = self.closed_decision() {
+            return Ok(Some(closed));
         }
+        let Some(answered) = self.core.ask_at_once(self.call()) else { return Ok(None) };
+        let (answer, lease) = answered?;
+        Ok(Some(self.decision(self.call(), answer, lease, DecidedBy::Backend)))
     }
 
-    pub(super) async fn decide_in_redis(&self, redis: &Redis) -> Result<Decision, BackendError> {
+    pub(super) async fn decide_in_store(&self) -> Result<Decision, BackendError> {
         if let Some(closed) = self.closed_decision() {
             return Ok(closed);
         }
         let (core, call) = (self.core, self.stored(self.call()));
         let asked_us = core.clock.now_us();
-        let (answer, lease) = match self.policy.stored() {
-            Some(stored) => self.ask_beside_ahead(redis, stored, call).await?,
-            None => core.ask_redis(redis, call).await?,
+        let (answer, lease) = match self.prefetched() {
+            Some(stored) => self.ask_beside_ahead(stored, call).await?,
+            None => core.ask(call).await?,
         };
         core.record_outcome(call, answer.outcome, asked_us);
         Ok(self.decision(call, answer, lease, DecidedBy::Backend))
     }
 
-    /// Decides a call that this process can decide by itself while Redis is there: by what it has taken ahead, or by what it
+    /// Decides a call that this process can decide by itself while the store is there: by what it has taken ahead, or by what it
     /// knows of denials.
     pub(super) fn decide_at_once(&self) -> Option<Decision> {
-        self.policy.stored().and_then(|stored| self.decide_ahead(stored)).or_else(|| self.deny_at_once())
+        self.prefetched().and_then(|stored| self.decide_ahead(stored)).or_else(|| self.deny_at_once())
     }
 
     /// Denies a call of which this process knows that Redis would deny it.
@@ -189,7 +197,9 @@ impl<'a> Attempt<'a> {
             return Ok(self.allow());
         }
         let (part, answer) = self.core.outage.standby.decide(self.call())?;
-        Ok(self.decision_in_memory(Call { policy: &part, ..self.call() }, answer, substitute))
+        let call = Call { policy: &part, ..self.call() };
+        let (answer, lease) = self.core.leased_at_once(call, answer, substitute);
+        Ok(self.decision(call, answer, lease, substitute))
     }
 
     /// Admits a call that nobody decides, unless its limit is closed.
@@ -205,12 +215,6 @@ impl<'a> Attempt<'a> {
     fn closed_decision(&self) -> Option<Decision> {
         let closed = self.closed.filter(|_| !self.options.report)?;
         Some(closed.decision(&self.policy, self.options.cost, DecidedBy::Backend))
-    }
-
-    fn decision_in_memory(&self, call: Call<'_>, answer: Answer, decided_by: DecidedBy) -> Decision {
-        let is_admitted = answer.outcome == Outcome::Admitted;
-        let lease = is_admitted.then(|| self.core.lease_in_memory(call, decided_by)).flatten();
-        self.decision(call, answer, lease, decided_by)
     }
 
     pub(super) fn decision(

@@ -6,7 +6,6 @@ use super::Check;
 use crate::decision::{Decision, Permit, Rejection};
 use crate::error::BackendError;
 use crate::observe::Observation;
-use crate::store::Store;
 
 impl Check<'_> {
     /// Decides the call as awaiting it does, and blocks the calling thread until it is decided: for functions that are not
@@ -49,8 +48,8 @@ impl Check<'_> {
 
     #[inline]
     fn decide_blocking(&self) -> Result<Decision, BackendError> {
-        let core = &self.limiter().core;
-        if let (Store::Memory(_), None) = (&core.store, self.options.wait)
+        if self.limiter().core.store.decides_at_once()
+            && self.options.wait.is_none()
             && let ControlFlow::Break(decided) = self.decide_at_once()
         {
             return decided;
@@ -70,10 +69,7 @@ impl Check<'_> {
     #[cold]
     fn decide_without_thread(&self, reason: BackendError) -> Result<Decision, BackendError> {
         let observation = Observation::start(self.policy().name(), self.purpose());
-        let decided = observation.within(|| match &self.limiter().core.store {
-            Store::Memory(_) => Err(reason),
-            Store::Redis(redis) => self.attempt_without_redis(redis, reason),
-        });
+        let decided = observation.within(|| self.attempt_without_store(reason));
         self.finish(&observation, decided)
     }
 }

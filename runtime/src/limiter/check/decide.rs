@@ -13,7 +13,7 @@ use crate::context;
 use crate::decision::{DecidedBy, Decision, Denial, Permit, RefundTicket, Rejection, Report};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::{DecisionOutcome, Observation, ObservedRule, Purpose, log};
-use crate::store::{Outcome, Redis, Store};
+use crate::store::Outcome;
 use crate::system::budget;
 
 impl Check<'_> {
@@ -42,7 +42,7 @@ impl Check<'_> {
         let observation = Observation::start(self.policy().name(), self.purpose());
         let tries = self.may_try_rules();
         // Rules are tried out in Redis, too.
-        let is_awaited = self.options.wait.is_some() || tries && self.limiter().core.redis().is_some();
+        let is_awaited = self.options.wait.is_some() || tries && !self.limiter().core.store.decides_at_once();
         if !is_awaited && let Some(decided) = observation.within(|| self.attempt_in_process()) {
             let decided = self.finish(&observation, decided);
             return ControlFlow::Break(if tries { self.try_rules_at_once(decided) } else { decided });
@@ -113,16 +113,13 @@ impl Check<'_> {
     /// Decides a call that this process can decide by itself; `None` for any other.
     fn attempt_in_process(&self) -> Option<Result<Decision, BackendError>> {
         let core = &self.limiter().core;
-        let redis = match &core.store {
-            Store::Memory(memory) => {
-                return Some(match self.plain_outcome() {
-                    Some(outcome) => Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend)),
-                    None => Attempt::new(self).and_then(|attempt| attempt.decide_in_memory(memory)),
-                });
-            }
-            Store::Redis(redis) => redis,
-        };
-        match core.outage.known_substitute(self.policy(), redis) {
+        if core.store.decides_at_once() {
+            return match self.plain_outcome() {
+                Some(outcome) => Some(Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend))),
+                None => Attempt::new(self).and_then(|attempt| attempt.decide_in_process()).transpose(),
+            };
+        }
+        match core.outage.known_substitute(self.policy(), &core.store) {
             // Now and then, a call finds out whether the outage goes on.
             Some(substitute) if core.outage.is_look_due(substitute) => None,
             Some(substitute) => {
@@ -138,11 +135,7 @@ impl Check<'_> {
     /// The outcome in memory of a plain call.
     #[inline]
     fn plain_outcome(&self) -> Option<Outcome> {
-        let PlainCall { policy, subject, cost } = self.plain()?;
-        match &self.limiter().core.store {
-            Store::Memory(memory) => memory.outcome(policy, subject, cost),
-            Store::Redis(_) => None,
-        }
+        self.limiter().core.store.outcome_at_once(self.plain()?)
     }
 
     /// Returns the short form of the call, which most calls have: they are decided by the policy's own rules, on one
@@ -166,12 +159,8 @@ impl Check<'_> {
 
     /// Decides a call that this process cannot decide by itself.
     async fn attempt_in_store(&self) -> Result<Decision, BackendError> {
-        let redis = match &self.limiter().core.store {
-            Store::Memory(memory) => return Attempt::new(self)?.decide_in_memory(memory),
-            Store::Redis(redis) => redis,
-        };
-        match self.attempt_in_redis(redis).await {
-            Err(reason) => self.attempt_without_redis(redis, reason),
+        match self.attempt_by_known_rules().await {
+            Err(reason) => self.attempt_without_store(reason),
             decided => {
                 self.register();
                 decided
@@ -179,24 +168,27 @@ impl Check<'_> {
         }
     }
 
-    async fn attempt_in_redis(&self, redis: &Redis) -> Result<Decision, BackendError> {
-        let refresh = self.limiter().core.refresh_overrides();
+    /// Decides by the rules in force, which are refreshed before if they are too old.
+    async fn attempt_by_known_rules(&self) -> Result<Decision, BackendError> {
+        let core = &self.limiter().core;
+        let refresh = core.refresh_overrides();
         let attempt = Attempt::new(self)?;
-        let Some(mut refresh) = refresh else { return attempt.decide_in_redis(redis).await };
+        let Some(mut refresh) = refresh else { return attempt.decide_in_store().await };
         // The refresh of the overrides and the decision share one deadline.
-        let decided = redis.within_deadline(&attempt.policy, async {
+        let decided = core.store.within_deadline(&attempt.policy, async {
             // However the refresh ends, the call asks then.
             let _ = refresh.changed().await;
-            Attempt::new(self)?.decide_in_redis(redis).await
+            Attempt::new(self)?.decide_in_store().await
         });
         decided.await
     }
 
-    /// Decides a call that Redis did not decide, if its policy says so.
+    /// Decides a call that the store did not decide, if its policy says so.
     #[cold]
-    pub(super) fn attempt_without_redis(&self, redis: &Redis, reason: BackendError) -> Result<Decision, BackendError> {
+    pub(super) fn attempt_without_store(&self, reason: BackendError) -> Result<Decision, BackendError> {
         let attempt = Attempt::new(self)?;
-        let substitute = self.limiter().core.outage.substitute(&attempt.policy, reason.kind(), redis);
+        let core = &self.limiter().core;
+        let substitute = core.outage.substitute(&attempt.policy, reason.kind(), &core.store);
         let Some(substitute) = substitute else { return Err(reason) };
         log::decided_without_redis(self.policy().name(), substitute.as_str(), &reason);
         attempt.decide_by_substitute(substitute)

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use tallygate_rules::Role;
 
@@ -245,11 +244,11 @@ impl Check<'_> {
 }
 
 impl Core {
-    /// The time in which callers can be served until that deadline, given the first of their queue. A decision by Redis at the
+    /// The time in which callers can be served until that deadline, given the first of their queue. A decision of the store at the
     /// deadline may take as long as any.
     fn wait_span(&self, policy: &Policy, head: QueueHead, deadline_us: u64) -> WaitSpan {
         let now_us = self.clock.now_us();
-        let patience = self.redis().map_or(Duration::ZERO, |redis| redis.deadline_of(policy));
+        let patience = self.store.deadline_of(policy).unwrap_or_default();
         WaitSpan {
             from_us: now_us.max(head.us),
             until_us: deadline_us.saturating_add(micros::from_duration(patience)),

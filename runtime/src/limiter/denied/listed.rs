@@ -66,9 +66,9 @@ impl Limiter {
     ///
     /// Redis does not answer.
     pub async fn top_denied(&self, policy: &str, most: usize) -> Result<Vec<DeniedSubject>, Error> {
-        let mut listed: Vec<_> = match self.core.redis() {
+        let mut listed: Vec<_> = match self.core.store.denials() {
             None => self.denied_subjects().into_iter().filter(|denied| denied.policy == policy).collect(),
-            Some(redis) => self.core.published_denied(redis, policy).await?,
+            Some(stored) => self.core.published_denied(&stored, policy).await?,
         };
         sort(&mut listed);
         listed.truncate(most);
@@ -84,10 +84,7 @@ impl Limiter {
     /// Redis does not answer. What it has certainly not counted is published later. What it may have counted is not, so that
     /// nothing counts twice.
     pub async fn publish_denied_subjects(&self) -> Result<(), Error> {
-        if let Some(redis) = self.core.redis() {
-            self.core.publish_denied(redis).await?;
-        }
-        Ok(())
+        Ok(self.core.publish_denied().await?)
     }
 }
 

@@ -10,7 +10,7 @@ use super::{DeniedSubject, DeniedSubjects};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::observe::log;
-use crate::store::{Redis, Store};
+use crate::store::StoredDenials;
 use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
 use crate::system::sleep;
 
@@ -74,7 +74,7 @@ impl Drop for Unpublished<'_> {
 impl Core {
     /// Publishes what was counted, in a while.
     pub(in crate::limiter) fn publish_denied_soon(self: &Arc<Self>) {
-        let (Some(denied), Store::Redis(_)) = (&self.denied_subjects, &self.store) else { return };
+        let (Some(denied), Some(_)) = (&self.denied_subjects, self.store.denials()) else { return };
         let Some(task) = denied.publication.begin() else { return };
         let core = Arc::downgrade(self);
         self.runtimes.spawn(async move {
@@ -82,19 +82,16 @@ impl Core {
             // From now on, a denial begins the next one.
             drop(task);
             let Some(core) = core.upgrade() else { return };
-            if let Store::Redis(redis) = &core.store
-                && let Err(error) = core.publish_denied(redis).await
-            {
+            if let Err(error) = core.publish_denied().await {
                 log::denied_not_published(&error);
             }
         });
     }
 
-    /// Publishes what was counted.
-    pub(super) async fn publish_denied(&self, redis: &Redis) -> Result<(), BackendError> {
-        let Some(denied) = &self.denied_subjects else { return Ok(()) };
-        let stored = redis.denials(&self.prefix);
-        let period = redis.now_us() / PERIOD_US;
+    /// Publishes what was counted, where processes share that.
+    pub(super) async fn publish_denied(&self) -> Result<(), BackendError> {
+        let (Some(denied), Some(stored)) = (&self.denied_subjects, self.store.denials()) else { return Ok(()) };
+        let period = self.store.now_us() / PERIOD_US;
         let mut outcome = Ok(());
         for policy in denied.unpublished_policies() {
             let mut unpublished = denied.take_unpublished(&policy);
@@ -107,13 +104,12 @@ impl Core {
     /// Returns what all processes have published of a policy in this hour and the one before, in no order.
     pub(super) async fn published_denied(
         &self,
-        redis: &Redis,
+        stored: &StoredDenials<'_>,
         policy: &str,
     ) -> Result<Vec<DeniedSubject>, BackendError> {
         // The server's clock says which hour it is, so it is read first.
-        redis.refresh_time().await?;
-        let stored = redis.denials(&self.prefix);
-        let period = redis.now_us() / PERIOD_US;
+        self.store.refresh_time().await?;
+        let period = self.store.now_us() / PERIOD_US;
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         for period in [period, period.saturating_sub(1)] {
             for (member, denials) in stored.of(&escape_name(policy), period).await? {

@@ -13,7 +13,7 @@ use crate::limiter::core::Core;
 use crate::micros;
 use crate::observe::PrefetchUse;
 use crate::policy::Stored;
-use crate::store::{Answer, Outcome, Redis};
+use crate::store::{Answer, Outcome};
 use crate::sync::atomic::Ordering;
 
 /// How long calls do not look for overrides again, as that reads another clock.
@@ -63,12 +63,12 @@ impl Core {
     }
 
     /// Gives back what is left of a part. What gets lost is not given back again, and counts until it is out of its window.
-    async fn give_back(&self, redis: &Redis, call: Call<'_>, left: u64, at: &AdmittedAt) {
+    async fn give_back(&self, call: Call<'_>, left: u64, at: &AdmittedAt) {
         if left == 0 {
             return;
         }
         let options = CallOptions { cost: left, ..CallOptions::PLAIN };
-        let given_back = redis.refund(Call { options, ..call }, 0, at).await;
+        let given_back = self.store.recount(Call { options, ..call }, 0, at).await;
         if given_back.is_ok() {
             call.policy.observed().prefetched(PrefetchUse::GivenBack, left);
         }
@@ -79,25 +79,24 @@ impl Core {
 
 /// Asks for a part, and gives back what is left of it at its end.
 async fn ask(core: Arc<Core>, refill: Refill) {
-    let Some(redis) = core.redis() else { return };
     let call = refill.call.as_call();
     let sent_us = core.clock.now_us();
-    let Some((answer, units)) = answer(&core, redis, &refill, sent_us).await else { return };
+    let Some((answer, units)) = answer(&core, &refill, sent_us).await else { return };
     let (part, until_us) = core.add(&refill, answer, units, sent_us);
     core.wake(call);
     core.clock.sleep_until(until_us).await;
     core.ledgers.with(call, |ledger| ledger.remove(&part));
     let left = part.end();
     call.policy.observed().prefetched(PrefetchUse::Used, units - left.min(units));
-    core.give_back(redis, call, left, &part.at).await;
+    core.give_back(call, left, &part.at).await;
 }
 
 /// Asks Redis once. Returns its answer if it has admitted the part.
-async fn answer(core: &Core, redis: &Redis, refill: &Refill, sent_us: u64) -> Option<(Answer, u64)> {
+async fn answer(core: &Core, refill: &Refill, sent_us: u64) -> Option<(Answer, u64)> {
     let call = refill.call.as_call();
     let asked = {
         let _under_way = RefillUnderWay::new(&core.ledgers.refills);
-        redis.decide(call).await
+        core.store.decide(call).await
     };
     let units = call.options.cost;
     let now_us = core.clock.now_us();

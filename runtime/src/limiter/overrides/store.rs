@@ -19,7 +19,7 @@ use crate::error::{BackendError, Error};
 use crate::limiter::background::RunningTask;
 use crate::limiter::core::Core;
 use crate::observe::log;
-use crate::store::{Redis, Store, StoredText, stored_operator};
+use crate::store::{StoredOverrides, StoredText, stored_operator};
 use crate::system::home::Side;
 
 /// The most expired overrides that one change removes, and the most bytes of their texts: the server does nothing else
@@ -154,8 +154,8 @@ impl Core {
     ///
     /// Redis does not answer, or there is more than can be adopted.
     pub(in crate::limiter) async fn adopt_stored_overrides(&self) -> Result<(), BackendError> {
-        if let Store::Redis(redis) = &self.store {
-            self.adopt_overrides(redis).await?;
+        if let Some(stored) = self.store.overrides() {
+            self.adopt_overrides(&stored).await?;
             self.overrides.excess().map_or(Ok(()), |reason| Err(BackendError::new(reason)))?;
         }
         self.remove_expired_overrides();
@@ -164,35 +164,31 @@ impl Core {
 
     /// The time of the store. A server is asked for it.
     pub(super) async fn refreshed_now_us(&self) -> Result<u64, Error> {
-        if let Store::Redis(redis) = &self.store {
-            redis.refresh_time().await?;
-        }
+        self.store.refresh_time().await?;
         Ok(self.store.now_us())
     }
 
     pub(super) async fn set_override(&self, target: OverrideTarget, new: ActiveOverride) -> Result<(), Error> {
-        match &self.store {
-            Store::Memory(_) => {
-                self.remove_expired_overrides();
-                self.overrides.put(target, new)
-            }
-            Store::Redis(redis) => self.store_override(redis, &target, Some(&new.text)).await.map(drop),
+        if let Some(stored) = self.store.overrides() {
+            return self.store_override(&stored, &target, Some(&new.text)).await.map(drop);
         }
+        self.remove_expired_overrides();
+        self.overrides.put(target, new)
     }
 
     pub(super) async fn clear_override(&self, target: &OverrideTarget) -> Result<bool, Error> {
-        match &self.store {
-            Store::Memory(_) => {
-                self.remove_expired_overrides();
-                Ok(self.overrides.remove(target))
-            }
-            Store::Redis(redis) => self.store_override(redis, target, None).await,
+        if let Some(stored) = self.store.overrides() {
+            return self.store_override(&stored, target, None).await;
         }
+        self.remove_expired_overrides();
+        Ok(self.overrides.remove(target))
     }
 
     /// Starts a refresh of the overrides if it is due. Returns what changes when it ends, if the known ones are too old
     /// to be used.
     pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
+        // Where processes share no overrides, those that are known are all.
+        self.store.overrides()?;
         let side = self.runtimes.side();
         let timer = self.overrides.timer(side);
         if !timer.is_due() {
@@ -207,24 +203,23 @@ impl Core {
     /// Stores an override or removes it, adopts what is stored then, and returns whether there was one.
     pub(super) async fn store_override(
         &self,
-        redis: &Redis,
+        stored: &StoredOverrides<'_>,
         target: &OverrideTarget,
         text: Option<&str>,
     ) -> Result<bool, Error> {
-        let stored = redis.overrides(&self.prefix);
         let field = target.field();
         let found = match stored.all(MOST_OVERRIDES).await? {
             Ok(all) => all,
             Err(_) => stored.at_least(MOST_LOOKED_AT).await?,
         };
         // After the answer: in a cluster, it shows which node has the overrides, and that node's clock counts.
-        redis.refresh_time().await?;
-        let expired: Vec<_> = found.into_iter().filter(|stored| is_expired(stored, redis.now_us())).collect();
+        self.store.refresh_time().await?;
+        let expired: Vec<_> = found.into_iter().filter(|stored| is_expired(stored, self.store.now_us())).collect();
         let was_expired = expired.iter().any(|stored| stored.field == field);
         let changed =
             stored.change(&field, text, context::operator().as_deref(), MOST_OVERRIDES, at_once(expired)).await?;
         let was_there = changed.ok_or_else(too_many)?;
-        self.adopt_overrides(redis).await?;
+        self.adopt_overrides(stored).await?;
         match self.overrides.excess() {
             Some(reason) => {
                 Err(BackendError::new(format!("the change is stored, but no process adopts it: {reason}")).into())
@@ -234,14 +229,13 @@ impl Core {
     }
 
     /// Adopts what is stored, unless there is more than can be adopted.
-    async fn adopt_overrides(&self, redis: &Redis) -> Result<(), BackendError> {
+    async fn adopt_overrides(&self, stored: &StoredOverrides<'_>) -> Result<(), BackendError> {
         let reading = self.overrides.read_order.begin();
-        let stored = redis.overrides(&self.prefix);
         let version = stored.version().await?;
         if version == self.overrides.read().version {
             // Other decisions learn the time from the server's answer. Those of a closed limit do not ask it.
             if self.overrides.any_expires() {
-                redis.refresh_time().await?;
+                self.store.refresh_time().await?;
             }
             return Ok(());
         }
@@ -255,11 +249,11 @@ impl Core {
             }
         };
         if all.iter().any(|stored| text::expires_us(&stored.text).is_some()) {
-            redis.refresh_time().await?;
+            self.store.refresh_time().await?;
         }
         let operator = version.as_deref().and_then(stored_operator);
         let found = self.overrides.read_stored(all).await;
-        for policy in self.overrides.adopt(&reading, version, found, redis.now_us()) {
+        for policy in self.overrides.adopt(&reading, version, found, self.store.now_us()) {
             self.overrides.lines.report(|| log::overridden(&policy, operator.as_deref()));
         }
         Ok(())
@@ -281,8 +275,8 @@ fn is_expired(stored: &StoredText, now_us: u64) -> bool {
 
 /// Refreshes in a task of its own, so that a caller that is dropped does not end what others wait for.
 async fn refresh(core: Arc<Core>, side: Side, task: RunningTask) {
-    if let Store::Redis(redis) = &core.store {
-        let outcome = core.adopt_overrides(redis).await;
+    if let Some(stored) = core.store.overrides() {
+        let outcome = core.adopt_overrides(&stored).await;
         core.overrides.timer(side).finish(&outcome);
     }
     drop(task);

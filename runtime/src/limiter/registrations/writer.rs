@@ -6,7 +6,7 @@ use crate::limiter::background::RunningTask;
 use crate::limiter::core::Core;
 use crate::lock::lock;
 use crate::policy::Policy;
-use crate::store::{Redis, Store};
+use crate::store::StoredPolicies;
 use crate::system::TokioInstant;
 
 impl Core {
@@ -21,8 +21,8 @@ impl Core {
 
     /// Renews what is due, and attempts again what has failed.
     pub(in crate::limiter) fn go_on_registering(self: &Arc<Self>) {
-        let Store::Redis(redis) = &self.store else { return };
-        let connections = redis.policies(&self.prefix).connections();
+        let Some(stored) = self.store.policies() else { return };
+        let connections = stored.connections();
         let mut queue = lock(&self.registrations.queue);
         if queue.is_renewal_due(TokioInstant::now(), connections) {
             self.registrations.renew_locked(&mut queue);
@@ -36,16 +36,15 @@ impl Core {
         if is_due && let Some(task) = self.registrations.task.begin() {
             let core = Arc::clone(self);
             self.runtimes.spawn(async move {
-                if let Store::Redis(redis) = &core.store {
-                    core.write_registrations(redis, task).await;
+                if let Some(stored) = core.store.policies() {
+                    core.write_registrations(&stored, task).await;
                 }
             });
         }
     }
 
     /// Writes until there is nothing left to write, or until that fails.
-    async fn write_registrations(&self, redis: &Redis, mut task: RunningTask) {
-        let stored = redis.policies(&self.prefix);
+    async fn write_registrations(&self, stored: &StoredPolicies<'_>, mut task: RunningTask) {
         while let Some((entries, looking, same_task)) = self.registrations.next(task) {
             task = same_task;
             let written = entries.iter().map(|(name, description)| (&**name, &**description));

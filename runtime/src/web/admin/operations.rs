@@ -84,7 +84,7 @@ fn find<'r>(limiter: &Limiter, registered: &'r Registered, name: &str) -> Result
     }
     registered.find(name).ok_or_else(|| {
         let meant = remedy("policy", name, registered.policies().iter().map(RegisteredPolicy::name));
-        AdminError::not_found(match limiter.redis() {
+        AdminError::not_found(match limiter.store().policies() {
             Some(_) => format!("no process has used a policy `{name}` within a week{meant}"),
             None => format!("this process knows no policy `{name}`{meant}"),
         })

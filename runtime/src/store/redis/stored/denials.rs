@@ -23,9 +23,9 @@ pub(crate) struct StoredDenials<'a> {
 }
 
 impl Redis {
-    /// Returns the denied subjects of that prefix.
-    pub(crate) fn denials<'a>(&'a self, prefix: &'a str) -> StoredDenials<'a> {
-        StoredDenials { redis: self, prefix }
+    /// The denied subjects.
+    pub(crate) fn denials(&self) -> StoredDenials<'_> {
+        StoredDenials { redis: self, prefix: &self.setup.prefix }
     }
 }
 

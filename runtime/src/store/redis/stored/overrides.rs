@@ -29,9 +29,9 @@ pub(crate) struct StoredOverrides<'a> {
 }
 
 impl Redis {
-    /// Returns the overrides of that prefix.
-    pub(crate) fn overrides(&self, prefix: &str) -> StoredOverrides<'_> {
-        StoredOverrides { redis: self, key: overrides_key(prefix) }
+    /// The overrides.
+    pub(crate) fn overrides(&self) -> StoredOverrides<'_> {
+        StoredOverrides { redis: self, key: overrides_key(&self.setup.prefix) }
     }
 }
 

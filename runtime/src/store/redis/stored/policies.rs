@@ -28,9 +28,9 @@ pub(crate) struct StoredPolicies<'a> {
 }
 
 impl Redis {
-    /// Returns the registry of that prefix.
-    pub(crate) fn policies(&self, prefix: &str) -> StoredPolicies<'_> {
-        StoredPolicies { redis: self, key: policies_key(prefix) }
+    /// The registry.
+    pub(crate) fn policies(&self) -> StoredPolicies<'_> {
+        StoredPolicies { redis: self, key: policies_key(&self.setup.prefix) }
     }
 }
 

@@ -48,8 +48,22 @@ enum Lack {
     Key,
 }
 
+/// The key of a subject, with its label, or `None` for the main one.
+type LabelledTemplate<'p> = (Option<&'p str>, KeyTemplate);
+
 /// A placeholder and the value that was given for it.
 type Given<'r> = (&'r str, &'r str);
+
+impl Lack {
+    /// Returns why a subject cannot be made by that key, given which placeholders have values.
+    fn of(template: &KeyTemplate, is_given: impl Fn(&str) -> bool) -> Option<Self> {
+        if let Some(name) = template.debugged() {
+            return Some(Self::Debugged(name.to_owned()));
+        }
+        let names: Vec<_> = template.names().filter(|name| !is_given(name)).map(str::to_owned).collect();
+        (!names.is_empty()).then_some(Self::Values(names))
+    }
+}
 
 impl RegisteredPolicy {
     /// Starts making the subjects of a call from values, as the processes do, with filters.
@@ -162,19 +176,8 @@ impl Rendering<'_> {
     }
 
     fn build_given(&self) -> Result<(Subjects, Vec<Missing>), Error> {
-        let policy = self.policy;
         self.check_labels()?;
-        let is_of_values = |label: Option<&str>| self.whole(label).is_none() && !self.is_left_out(label);
-        let main = policy.has_main_subject().then(|| (None, policy.key()));
-        let others = policy.subjects().map(|subject| (Some(subject.label()), subject.key()));
-        let mut templates = Vec::new();
-        let mut missing: Vec<Missing> = Vec::new();
-        for (label, key) in main.into_iter().chain(others).filter(|(label, _)| is_of_values(*label)) {
-            match key {
-                Some(key) => templates.push((label, KeyTemplate::read(policy.name(), key)?)),
-                None => missing.push((label.map(str::to_owned), Lack::Key)),
-            }
-        }
+        let (templates, mut missing) = self.templates()?;
         self.check_main()?;
         self.check_values_have_keys(templates.is_empty(), &missing)?;
         let placeholders = template::placeholders(templates.iter().map(|(_, template)| template));
@@ -184,14 +187,7 @@ impl Rendering<'_> {
         self.check_address(&given)?;
         let value = |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         self.check_tags(templates.iter().find_map(|(_, template)| template.untagged(value)))?;
-        let lack = |template: &KeyTemplate| {
-            let names: Vec<_> = template.names().filter(|name| !is_given(name)).map(str::to_owned).collect();
-            match template.debugged() {
-                Some(name) => Some(Lack::Debugged(name.to_owned())),
-                None if names.is_empty() => None,
-                None => Some(Lack::Values(names)),
-            }
-        };
+        let lack = |template: &KeyTemplate| Lack::of(template, is_given);
         // A value that was given is to be of use.
         self.check_text(templates.iter().filter_map(|(_, template)| template.debugged()).find(|name| is_given(name)))?;
         let lacking =
@@ -207,9 +203,24 @@ impl Rendering<'_> {
             };
             Ok(template.map_or_else(Subject::everyone, |(_, template)| render(template)))
         };
-        let labels = policy.subjects().map(|subject| subject.label());
+        let labels = self.policy.subjects().map(|subject| subject.label());
         let others = labels.map(|label| Ok((label.to_owned(), subject(Some(label))?))).collect::<Result<_, Error>>()?;
         Ok((Subjects { main: subject(None)?, others }, missing))
+    }
+
+    /// Reads the keys of the subjects that are made of values. Also returns the subjects whose keys are not known.
+    fn templates(&self) -> Result<(Vec<LabelledTemplate<'_>>, Vec<Missing>), Error> {
+        let is_of_values = |label: Option<&str>| self.whole(label).is_none() && !self.is_left_out(label);
+        let main = self.policy.has_main_subject().then(|| (None, self.policy.key()));
+        let others = self.policy.subjects().map(|subject| (Some(subject.label()), subject.key()));
+        let (mut templates, mut missing) = (Vec::new(), Vec::new());
+        for (label, key) in main.into_iter().chain(others).filter(|(label, _)| is_of_values(*label)) {
+            match key {
+                Some(key) => templates.push((label, KeyTemplate::read(self.policy.name(), key)?)),
+                None => missing.push((label.map(str::to_owned), Lack::Key)),
+            }
+        }
+        Ok((templates, missing))
     }
 
     /// Returns each placeholder that has a value.

@@ -1,8 +1,8 @@
 //! Waiting for admission.
 
-use std::future::{Future as _, poll_fn};
+use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -15,7 +15,7 @@ use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::limiter::demand::Demand;
-use crate::limiter::sleepers::AwaitedRoom;
+use crate::limiter::sleepers::{AwaitedRoom, Sleeper};
 use crate::limiter::wait_prospect::WaitSpan;
 use crate::limiter::wait_queue::{QueueHead, QueuePlace, QueueTurn};
 use crate::micros;
@@ -98,7 +98,7 @@ impl Check<'_> {
         let mut sleeper = core.sleepers.join(self.limit_keys()?);
         let (mut retry, mut awaits_lease, mut looks) = (None, false, false);
         loop {
-            let mut rules_changed = pin!(core.overrides.changed());
+            let rules_changed = pin!(core.overrides.changed());
             // An outage ends the wait where it asks, and not where it only looks.
             let looked = if looks { self.look(deadline_us).await.unwrap_or(retry) } else { None };
             let next = match looked {
@@ -117,19 +117,12 @@ impl Check<'_> {
             turn.wait_until(next.head());
             let now_us = core.clock.now_us();
             let wake_us = next.at_us.min(core.sleepers.look_us(next.room, now_us)).min(core.next_override_end_us());
-            let are_rules_changed = {
-                let mut woken = pin!(sleeper.woken());
-                let woken = poll_fn(|context| match rules_changed.as_mut().poll(context) {
-                    Poll::Ready(()) => Poll::Ready(true),
-                    Poll::Pending => woken.as_mut().poll(context).map(|()| false),
-                });
-                core.clock.timeout_at(wake_us, woken).await
-            };
-            looks = are_rules_changed.is_none() && wake_us < next.at_us;
+            let wake = core.clock.timeout_at(wake_us, first_wake(&sleeper, rules_changed)).await.unwrap_or(Wake::Time);
+            looks = wake == Wake::Time && wake_us < next.at_us;
             if !looks {
                 turn.ask();
             }
-            if are_rules_changed == Some(true) {
+            if wake == Wake::Rules {
                 // The rules in force now may count in other tallies.
                 sleeper = core.sleepers.join(self.limit_keys()?);
                 awaits_lease = false;
@@ -264,6 +257,24 @@ impl Core {
         let left_us = self.overrides.next_expiry_us().saturating_sub(self.store.now_us());
         self.clock.now_us().saturating_add(left_us)
     }
+}
+
+/// Why a caller that sleeps wakes up.
+#[derive(Clone, Copy, PartialEq)]
+enum Wake {
+    Time,
+    Room,
+    Rules,
+}
+
+/// Waits until there may be room, or until other rules are in force.
+async fn first_wake(sleeper: &Sleeper<'_>, mut rules_changed: Pin<&mut impl Future<Output = ()>>) -> Wake {
+    let mut woken = pin!(sleeper.woken());
+    poll_fn(|context| match rules_changed.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(Wake::Rules),
+        Poll::Pending => woken.as_mut().poll(context).map(|()| Wake::Room),
+    })
+    .await
 }
 
 /// Whether a denied call waits for a lease.

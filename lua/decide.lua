@@ -119,7 +119,7 @@ for _ = 1, 2 * #ARGV do
 
     if code == ${ADMITTED} and charging then
       --- @include parts/charge.lua
-    elseif ban and not peek and not trial and (code > ${ADMITTED} or denial and code == ${ADMITTED}) then
+    elseif ban and not peek and not provisional and (code > ${ADMITTED} or denial and code == ${ADMITTED}) then
       --- @include parts/ban_count.lua
     end
     --- @include parts/answer.lua

@@ -39,7 +39,7 @@ pub const PART: u8 = 4;
 pub const DENIAL: u8 = 8;
 
 /// Asks not to count a denial towards a ban, because the call may be decided again.
-pub const TRIAL: u8 = 16;
+pub const PROVISIONAL: u8 = 16;
 
 /// How many integers answer one request: the server's time in microseconds since 1970, a code, and the microseconds to
 /// wait.

@@ -201,7 +201,7 @@ pub(crate) struct CallOptions {
     /// Decides only, and charges nothing.
     pub(crate) peek: bool,
     /// If it is denied, it may be decided again: its denial does not count towards a ban.
-    pub(crate) trial: bool,
+    pub(crate) provisional: bool,
     /// Issues a permit that can be refunded.
     pub(crate) refundable: bool,
     /// Waits for admission.
@@ -226,7 +226,7 @@ impl CallOptions {
         report: false,
         report_is_optional: false,
         peek: false,
-        trial: false,
+        provisional: false,
         refundable: false,
         wait: None,
         shadow: false,

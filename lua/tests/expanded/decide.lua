@@ -65,13 +65,13 @@ for _ = 1, 2 * #ARGV do
   --             denial towards a ban, as another part of the call is denied, 16 not to count a denial
   --   cost      the weight of the call
   -- Reads: unpack, request
-  -- Sets: subjects, asked, cost, at, report, peek, part, denial, trial, charging
+  -- Sets: subjects, asked, cost, at, report, peek, part, denial, provisional, charging
   local subjects, asked, cost, at = unpack('>BBI7', request)
   local report = asked % 2 >= 1
   local peek = asked % 4 >= 2
   local part = asked % 8 >= 4
   local denial = asked % 16 >= 8
-  local trial = asked >= 16
+  local provisional = asked >= 16
   local charging = not peek and not denial and cost > 0
   local begun = now
 
@@ -903,7 +903,7 @@ for _ = 1, 2 * #ARGV do
           end
         end
       end
-    elseif ban and not peek and not trial and (code > -1 or denial and code == -1) then
+    elseif ban and not peek and not provisional and (code > -1 or denial and code == -1) then
       -- parts/ban_count.lua
       -- Counts the denial towards a ban. The slots are a ring: the next one holds the oldest denial.
       -- Reads: call, unpack, now, ban

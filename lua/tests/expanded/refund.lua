@@ -41,13 +41,13 @@ if admitted > now and admitted <= now + 128000 then now = admitted end
 --             denial towards a ban, as another part of the call is denied, 16 not to count a denial
 --   cost      the weight of the call
 -- Reads: unpack, request
--- Sets: subjects, asked, cost, at, report, peek, part, denial, trial, charging
+-- Sets: subjects, asked, cost, at, report, peek, part, denial, provisional, charging
 local subjects, asked, cost, at = unpack('>BBI7', request)
 local report = asked % 2 >= 1
 local peek = asked % 4 >= 2
 local part = asked % 8 >= 4
 local denial = asked % 16 >= 8
-local trial = asked >= 16
+local provisional = asked >= 16
 local charging = not peek and not denial and cost > 0
 -- What is given back; less than nothing where more was used.
 local given_back = cost - used

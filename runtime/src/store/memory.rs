@@ -288,7 +288,7 @@ fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, call: Call<'_>
         }
         Outcome::Denied { .. } if group.lease_us.is_some() => {}
         Outcome::Admitted if options.cost > 0 => tally.charge(group, options.cost, now_us),
-        Outcome::Denied { .. } if !options.trial => tally.deny(group, None, now_us),
+        Outcome::Denied { .. } if !options.provisional => tally.deny(group, None, now_us),
         _ => {}
     }
 }

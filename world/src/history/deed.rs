@@ -196,7 +196,7 @@ impl Call<'_> {
             let is_charged = asked & (lua::PEEK | lua::DENIAL) == 0 && cost > 0;
             let keys = self.names(key..key + subjects);
             key += subjects;
-            let counts_denial = asked & (lua::PEEK | lua::TRIAL | lua::PART) == 0;
+            let counts_denial = asked & (lua::PEEK | lua::PROVISIONAL | lua::PART) == 0;
             deeds.push(Deed::Decided { keys, cost, is_charged, counts_denial, verdict, at_us, wait_us });
         }
         Some(deeds)

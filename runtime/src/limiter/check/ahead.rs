@@ -78,7 +78,7 @@ impl Attempt<'_> {
                 self.ask_again(call).await
             }
             // The denial counts towards the ban of a subject that was not asked about.
-            Outcome::Denied { .. } if ahead.has_main() && call.policy.ban().is_some() && !call.options.trial => {
+            Outcome::Denied { .. } if ahead.has_main() && call.policy.ban().is_some() && !call.options.provisional => {
                 drop(ahead);
                 self.ask_again(call).await
             }

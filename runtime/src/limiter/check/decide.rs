@@ -143,10 +143,10 @@ impl Check<'_> {
     #[inline]
     fn plain(&self) -> Option<PlainCall<'_>> {
         let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
-        let CallOptions { cost, report, peek, trial, refundable, .. } = self.options;
+        let CallOptions { cost, report, peek, provisional, refundable, .. } = self.options;
         if report
             || peek
-            || trial
+            || provisional
             || refundable
             || policy.warn_at().is_some()
             || policy.has_leases()

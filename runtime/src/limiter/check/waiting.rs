@@ -133,13 +133,13 @@ impl Check<'_> {
     /// Returns the decision, or when to try again.
     async fn try_once(&self, deadline_us: Option<u64>) -> Waiting<Retry> {
         // A denial that is retried while waiting does not count towards a ban.
-        let trial = self.policy().ban().is_some() && !self.options.peek;
+        let provisional = self.policy().ban().is_some() && !self.options.peek;
         let asked_us = self.limiter().core.clock.now_us();
-        let decision = self.with_options(CallOptions { trial, ..self.options }).attempt().await?;
+        let decision = self.with_options(CallOptions { provisional, ..self.options }).attempt().await?;
         if let Some(retry) = self.retry(&decision, asked_us, deadline_us).await? {
             return Ok(ControlFlow::Continue(retry));
         }
-        if !trial || decision.is_allowed() {
+        if !provisional || decision.is_allowed() {
             return Ok(ControlFlow::Break(decision));
         }
         // A denial that cannot be waited out is the answer. It is asked for once more, so that it counts; meanwhile there

@@ -174,7 +174,7 @@ impl Ledger {
 
     fn refill(&self, call: Call<'_>, units: u64) -> Refill {
         // Its denial is no denial of a caller, and does not count towards a ban.
-        let options = CallOptions { cost: units, report: true, trial: true, ..CallOptions::PLAIN };
+        let options = CallOptions { cost: units, report: true, provisional: true, ..CallOptions::PLAIN };
         Refill { call: OwnedCall::new(Call { options, caller: None, ..call }), ahead: self.ahead, number: self.number }
     }
 

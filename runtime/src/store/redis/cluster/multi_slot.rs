@@ -59,7 +59,7 @@ impl Cluster {
         let peek = combine(request.policy, &peeked);
         let is_counted = match peek.outcome {
             Outcome::Admitted => request.options.cost > 0,
-            Outcome::Denied { .. } => request.policy.ban().is_some() && !request.options.trial,
+            Outcome::Denied { .. } => request.policy.ban().is_some() && !request.options.provisional,
             Outcome::Banned { .. } => false,
         };
         if request.options.peek || !is_counted {
@@ -101,7 +101,7 @@ impl CountedCall {
             charged: times().filter_map(|(index, us)| Some((index, us?))).collect(),
             // If the main subject denies the call, it has counted that already.
             counts_denial: request.policy.ban().is_some()
-                && !request.options.trial
+                && !request.options.provisional
                 && times().next().is_some_and(|(_, us)| us.is_some())
                 && charged.iter().flatten().any(|part| matches!(part.outcome, Outcome::Denied { .. })),
         };

@@ -52,13 +52,13 @@ pub(crate) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES]
 fn asked(request: &Call<'_>) -> u8 {
     let report = if request.options.report { lua::REPORT } else { 0 };
     let peek = if request.options.peek { lua::PEEK } else { 0 };
-    let trial = if request.options.trial { lua::TRIAL } else { 0 };
+    let provisional = if request.options.provisional { lua::PROVISIONAL } else { 0 };
     let scope = match request.scope {
         Scope::Call => 0,
         Scope::Part(_) => lua::PART,
         Scope::Denial => lua::PART | lua::DENIAL,
     };
-    report | peek | trial | scope
+    report | peek | provisional | scope
 }
 
 /// The ticks of each rule that follows a schedule, in the order of the rules.

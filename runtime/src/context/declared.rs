@@ -18,7 +18,7 @@ const OF_REQUESTS: [&str; 4] = ["ip", "method", "path", "route"];
 /// The most names that are kept. They stand in the code of the program, so there are few.
 const MOST_NAMES: usize = 10_000;
 
-/// The names of values of which the program says that some calls have them.
+/// The names of the values that the program has declared.
 static DECLARED: Names = Names(Mutex::new(BTreeSet::new()));
 
 /// The names of values that layers find in requests.
@@ -59,7 +59,7 @@ pub fn declare<N: Into<Cow<'static, str>>>(names: impl IntoIterator<Item = N>) {
     names.into_iter().for_each(|name| DECLARED.add(name.into()));
 }
 
-/// Whether the program says that some calls have a value of that name.
+/// Whether the program has declared a value of that name.
 pub(super) fn is_declared(name: &str) -> bool {
     DECLARED.has(name)
 }
@@ -88,19 +88,19 @@ pub(crate) fn is_of_requests(name: &str) -> bool {
     OF_REQUESTS.contains(&name) || name.starts_with("header_")
 }
 
-/// Whether no layer of this process finds a value of that name, and no context has it as far as the program says.
+/// Whether no layer of this process finds a value of that name, and the program has not declared it.
 #[cfg(all(feature = "config", feature = "web"))]
 pub(crate) fn is_unknown(name: &str) -> bool {
     !is_of_requests(name) && !OF_LAYERS.has(name) && !is_declared(name)
 }
 
-/// Returns the end of a message about an unknown value: which one was meant, of these and of those that each request has.
+/// Returns the end of a message about an unknown value: the known value that was probably meant, if there is one.
 #[cfg(all(feature = "config", feature = "web"))]
 pub(crate) fn value_meant<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     did_you_mean(name, known.into_iter().chain(OF_REQUESTS))
 }
 
-/// Returns which of the values that this process knows was meant.
+/// Returns the known value that was probably meant.
 #[cfg(all(feature = "config", feature = "web"))]
 pub(crate) fn known_value_meant(name: &str) -> String {
     let known: Vec<_> = [&OF_LAYERS, &DECLARED].iter().flat_map(|names| lock(&names.0).clone()).collect();

@@ -29,7 +29,7 @@ struct ContextInner {
     values: Vec<(Cow<'static, str>, Box<str>)>,
     /// The context around this one.
     outer: Option<Context>,
-    /// The values that its layer looks for in each request.
+    /// The names of the values that its layer looks for in each request.
     #[cfg(feature = "web")]
     looked_for: Arc<[Cow<'static, str>]>,
     #[cfg(feature = "web")]
@@ -118,7 +118,7 @@ impl Context {
         false
     }
 
-    /// Returns the end of a message about a value that this context does not have: which one was probably meant.
+    /// Returns the end of a message about a value that this context does not have: the value that was probably meant.
     pub(super) fn value_meant(&self, name: &str) -> String {
         let contexts: Vec<_> = self.with_outer().collect();
         let own = contexts.iter().flat_map(|context| context.inner.values.iter().map(|(name, _)| &**name));
@@ -208,7 +208,7 @@ impl Context {
         self.inner.values.iter().map(|(name, _)| name)
     }
 
-    /// Says which values its layer looks for in each request.
+    /// Sets the names of the values that its layer looks for in each request.
     pub(crate) fn looking_for(mut self, names: &Arc<[Cow<'static, str>]>) -> Self {
         Arc::make_mut(&mut self.inner).looked_for = Arc::clone(names);
         self

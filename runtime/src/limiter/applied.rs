@@ -66,7 +66,7 @@ impl Limiter {
         self.apply_from(policies, None)
     }
 
-    /// Does the same with the policies of that file, if it is known which it is.
+    /// Applies the policies of that file, if it is known which it is.
     pub(super) fn apply_from(&self, policies: &Policies, file: Option<&Path>) -> Result<Applied, ConfigError> {
         registry::know_annotated();
         let of_known = policies.changes().iter().filter_map(|change| {
@@ -132,8 +132,8 @@ impl Limiter {
         self.core.overrides.plan_count(policy, plan)
     }
 
-    /// Returns the mistakes of keys that show what no layer of this program finds in requests, once its layers are there. What the
-    /// file in force shows may come from contexts of the program.
+    /// Returns a mistake for each value in a key that no layer of this program finds in requests, once its layers are there.
+    /// A value that the file in force shows is none: it may come from contexts of the program.
     #[cfg(feature = "web")]
     fn unknown_values(&self, policies: &Policies) -> Vec<Mistake> {
         let limits_requests = self.core.limits_requests.load(Ordering::Relaxed);

@@ -106,7 +106,7 @@ impl Core {
         }
     }
 
-    /// Lets the next such call ask the store, as the caller doubts a cached denial.
+    /// Lets the next such call ask the store, because the caller doubts a cached denial.
     pub(super) fn forget_denials(&self, call: Call<'_>) {
         if let Some(cache) = &self.denial_cache {
             cache.forget(call);
@@ -118,7 +118,7 @@ impl Core {
         self.sleepers.wake(call.keys(&self.prefix));
     }
 
-    /// Wakes those that wait for what a recount may have given back, and records in the context what has changed.
+    /// Wakes the callers that wait for room which a recount may have made, and records in the context what has changed.
     pub(super) fn finish_recount(&self, charge: &Charge, recount: Recount, has_changed: bool) {
         if recount.used < charge.call.options.cost {
             self.wake(charge.counted(recount.part));

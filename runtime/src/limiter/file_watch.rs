@@ -26,7 +26,7 @@ use crate::system::{Handle, beside_tasks, sleep};
 /// The time between two readings.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The readings in a row that confirm a version of the file which has lost something, a second apart.
+/// A version that has lost something is confirmed after so many equal readings, a second apart.
 const READINGS_OF_LOSS: u32 = 10;
 
 /// The result of the last change of a file.
@@ -125,14 +125,14 @@ struct WatchedFile {
     readings: Readings,
     /// The version that was applied last.
     in_force: Version,
-    /// Whether the version that is known waits to be applied, as it has lost something.
+    /// Whether the known version is held back, because it has lost something.
     is_held: bool,
     core: Weak<Core>,
     latest: watch::Sender<Latest>,
     gauge: UnappliedFileGauge,
 }
 
-/// Goes on on the thread of the limiter if its runtime ends before the limiter.
+/// If its runtime ends before the limiter, the task goes on on the thread of the limiter.
 struct Watching(Option<(WatchedFile, RunningTask)>);
 
 impl Watching {
@@ -176,7 +176,7 @@ impl WatchedFile {
         }
     }
 
-    /// Applies the version that is known, unless it is mistaken, or has lost something and is not confirmed.
+    /// Applies the known version, unless it is mistaken, or has lost something and is not confirmed.
     fn take(&mut self, limiter: &Limiter, version: Result<Version, Error>, is_confirmed: bool) {
         let latest = self.apply(limiter, version, is_confirmed);
         latest.as_ref().err().into_iter().for_each(log::file_not_applied);

@@ -1,4 +1,4 @@
-//! Leases that are on their way back to Redis. What this process asks next about their subject carries them along.
+//! Leases that are on their way back to Redis. The next question of this process about their subject carries them along.
 //!
 //! A lease goes back by a task, which may run later than the next call of the subject, on another runtime or over another
 //! connection. So a call looks here first, and sends what it finds in front of its question. Giving a lease back twice is
@@ -18,7 +18,7 @@ use crate::system::{RandomState, per_process};
 const MOST_CARRIED: usize = 100;
 
 per_process! {
-    /// Limiters of one process may share a server, so they share these.
+    /// Limiters of one process may share a server, so they share the returns.
     static RETURNS: Lazy<LeaseReturns> = Lazy::new(LeaseReturns::default);
 }
 
@@ -29,7 +29,7 @@ struct LeaseReturns {
     count: AtomicUsize,
 }
 
-/// The limiters that have carried a lease. Each does so once, as others may have another server.
+/// The limiters that have carried a lease. Each carries it once: another limiter may have another server.
 type CarriedBy = Vec<LimiterId>;
 
 /// Tells the limiters of this process apart.
@@ -44,7 +44,7 @@ pub(super) struct ReturnUnderWay {
 }
 
 impl ReturnUnderWay {
-    /// The leases of such a call; `None` if it has none.
+    /// Records that the leases of a call are on their way back; `None` if it has none.
     pub(super) fn begin(leases: Call<'_>, prefix: &str) -> Option<Self> {
         let name = leases.options.lease?;
         let keys: Vec<_> = leases.keys(prefix).collect();
@@ -82,7 +82,8 @@ impl LimiterId {
         Self(LIMITERS.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The leases that a call of this limiter carries along: those on their way back whose subjects it asks about.
+    /// Returns the leases that a call of this limiter carries along: leases on their way back of the subjects that it asks
+    /// about.
     pub(super) fn carry(self, call: Call<'_>, prefix: &str) -> Vec<ReturnedLeases> {
         if RETURNS.count.load(Ordering::SeqCst) == 0 || !call.policy.has_leases() {
             return Vec::new();
@@ -103,7 +104,7 @@ impl LimiterId {
         carried.collect()
     }
 
-    /// Records that these were carried in vain, so that the next call carries them again.
+    /// Records that these leases were carried in vain, so that the next call carries them again.
     pub(super) fn lose(self, carried: &[ReturnedLeases]) {
         let mut by_key = lock(&RETURNS.by_key);
         for ReturnedLeases { key, names } in carried {

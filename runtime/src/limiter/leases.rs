@@ -64,7 +64,7 @@ struct LeasesInRedis {
     dropped: Option<oneshot::Sender<Option<LeaseReturn>>>,
 }
 
-/// Leases that are to be given back. If that is left undone, as its runtime ends, the thread of the limiter does it.
+/// Leases that are to be given back. If the runtime ends before that, the thread of the limiter gives them back.
 struct LeaseReturn {
     core: Arc<Core>,
     leases: OwnedCall,
@@ -132,7 +132,7 @@ impl Core {
         if carried.is_empty() {
             return self.store.decide(call).await;
         }
-        // Boxed, as it is rare: no other call carries its state.
+        // The future is boxed because it is rare: no other call carries its state.
         Box::pin(self.decide_behind(call, &carried)).await
     }
 
@@ -140,7 +140,7 @@ impl Core {
         let store = &self.store;
         let (mut given_back, mut decided) = (pin!(store.give_back(call.policy, carried)), pin!(store.decide(call)));
         let mut returned = None;
-        // The first step of each puts it on the connection, in this order.
+        // The first poll of each future puts it on the connection, in this order.
         let answer = poll_fn(|context| {
             if returned.is_none()
                 && let Poll::Ready(outcome) = given_back.as_mut().poll(context)
@@ -225,7 +225,8 @@ impl LeaseTask {
         let (shortest_us, longest_us) = (shortest_us(leases), longest_us(leases));
         let mut renew_us = self.since_us.saturating_add(shortest_us / 2);
         let mut ends_us = clock.now_us().saturating_add(longest_us);
-        // Until then, a renewal may be executed: one that was not answered, or one beside which the lease was given back.
+        // Until then, a renewal may still be executed: one that was not answered, or one that ran while the lease was given
+        // back.
         let mut open_until_us = 0;
         let returned = loop {
             if let Some(returned) = clock.timeout_at(renew_us, &mut dropped).await {

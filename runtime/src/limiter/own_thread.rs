@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_process_that_was_forked_off_is_told_so_at_once() {
-        // Nobody asks the server.
+        // The server was not asked.
         let limiter = Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap();
         let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap();
         let subject = Subject::everyone();

@@ -20,7 +20,7 @@ use crate::system::RandomState;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 const LOOK_FOR_LEASES_EVERY: Duration = Duration::from_millis(500);
 
-/// Where so many look, each looks less often: together no more than a thousand times a second.
+/// If many look, each looks less often: together no more than a thousand times a second.
 const LEAST_US_EACH: u64 = 1_000;
 
 /// Callers look at the same moments, so that they share round trips.
@@ -29,7 +29,7 @@ const TICK_US: u64 = 100_000;
 /// The most callers that one event wakes. The others look by themselves.
 const MOST_WOKEN: usize = 64;
 
-/// Who sleeps, by the keys of the tallies.
+/// The callers that sleep, by the keys of the tallies.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
     state: Mutex<SleepersByKey>,
@@ -43,11 +43,11 @@ struct SleepersByKey {
     latest: u64,
 }
 
-/// In the order in which they came.
+/// The callers that wait for one tally, in the order in which they came.
 #[derive(Debug, Default)]
 struct SleepersOfKey {
     by_number: BTreeMap<u64, Arc<Notify>>,
-    /// Who was woken last: the next one is behind it.
+    /// The number of the caller that was woken last: the next one is behind it.
     woken: u64,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Sleeper<'a> {
     woken: Arc<Notify>,
 }
 
-/// What a caller waits for.
+/// The kind of room that a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AwaitedRoom {
     Limit,
@@ -78,12 +78,13 @@ impl Sleepers {
         sleeper
     }
 
-    /// Wakes those that wait for these tallies: there may be room.
+    /// Wakes the callers that wait for these tallies: there may be room.
     pub(super) fn wake(&self, keys: impl Iterator<Item = TallyKey>) {
         self.wake_some(keys, MOST_WOKEN);
     }
 
-    /// Wakes one of those that wait for a lease of each of these subjects, in turn: one lease that is freed is for one of them.
+    /// Wakes, for each of these subjects, the next caller that waits for its lease: one lease that is freed is for one
+    /// caller.
     pub(super) fn wake_one(&self, keys: impl Iterator<Item = TallyKey>) {
         self.wake_some(keys, 1);
     }
@@ -101,7 +102,7 @@ impl Sleepers {
         }
     }
 
-    /// When a caller looks next.
+    /// Returns when a caller looks next.
     pub(super) fn look_us(&self, room: AwaitedRoom, now_us: u64) -> u64 {
         let every = match room {
             AwaitedRoom::Limit => LOOK_EVERY,
@@ -142,7 +143,7 @@ impl Sleeper<'_> {
         }
     }
 
-    /// Waits until it is woken, or returns at once if it was since the last time.
+    /// Waits until the caller is woken. Returns at once if it was woken since the last time.
     pub(super) async fn woken(&self) {
         self.woken.notified().await;
     }

@@ -9,7 +9,7 @@ use super::wait_queue::QueueHead;
 use crate::micros;
 use crate::policy::Policy;
 
-/// The most ticks of a schedule that are looked at. One with more of them within a wait turns nobody away.
+/// The most ticks of a schedule that are counted. A schedule with more ticks within a wait turns nobody away.
 #[cfg(feature = "cron")]
 const MOST_TICKS: usize = 64;
 
@@ -29,7 +29,7 @@ impl WaitSpan {
         let Some(us) = self.until_us.checked_sub(self.from_us) else { return false };
         let is_head_known = head.us >= self.from_us;
         policy.rules().iter().enumerate().all(|(position, rule)| {
-            // Only the rule with the longest wait has room for the first caller then, and no more.
+            // The rule with the longest wait has just enough room for the first caller then.
             let is_reason = is_head_known && head.rule == Some(position);
             let most = self.most_admitted(rule, us, is_reason.then_some(head.cost));
             let needed = if rule.role() == Role::Duplicate { needed.calls } else { needed.cost };
@@ -37,8 +37,8 @@ impl WaitSpan {
         })
     }
 
-    /// The most that a rule admits within that time, both of its ends included; `None` if that is not bounded. `room` is what
-    /// there is room for at its beginning, where that is known.
+    /// Returns the most that a rule admits within that time, both ends included; `None` if there is no bound. `room` is the
+    /// room at the beginning, if it is known.
     #[cfg_attr(not(feature = "cron"), allow(clippy::unused_self, reason = "only schedules need the time of day"))]
     fn most_admitted(self, rule: &Rule, us: u64, room: Option<u64>) -> Option<u64> {
         let count = rule.count();

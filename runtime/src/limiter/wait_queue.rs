@@ -33,10 +33,10 @@ struct WaitQueue {
     head: QueueHead,
 }
 
-/// What is known of the first caller of a queue: nothing before it was denied.
+/// The first caller of a queue, as far as it is known: not at all before it was denied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct QueueHead {
-    /// When it may go, by the clock of the limiter, unless something makes room before. 0 if that is not known.
+    /// When the caller may go, by the clock of the limiter, unless something makes room before. 0 if that is not known.
     pub(super) us: u64,
     /// The position of the rule that it waits for.
     pub(super) rule: Option<usize>,
@@ -59,8 +59,8 @@ impl WaitQueues {
         us.is_some_and(|us| us < head)
     }
 
-    /// Adds a caller at the end of a queue, if it can be served: that is asked with what all in front of it and it need, and
-    /// with what is known of the first. Of an empty queue, the caller is the first, and was denied.
+    /// Adds a caller at the end of a queue, if `can_be_served` says so, given the demand of all callers up to this one and
+    /// what is known of the first. In an empty queue, the caller is the first, and was denied.
     pub(super) fn join(
         &self,
         key: Arc<str>,

@@ -224,7 +224,7 @@ impl<'a> DecisionOutcome<'a> {
 
 opaque_debug!(Observation);
 
-/// The outcome of a call that was not decided, in one word. What a caller lacks is no outage.
+/// Returns the outcome of an undecided call in one word. A call that lacks a value is no outage.
 fn label_of(error: &BackendError) -> &'static str {
     match error.kind() {
         BackendErrorKind::Unidentified => "unidentified",

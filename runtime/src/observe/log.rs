@@ -22,7 +22,7 @@ use crate::error::BackendError;
 use crate::lock::lock;
 use crate::system::TokioInstant;
 
-// A subscriber is told of none of these events within another one: it may have caused them itself.
+// No event is sent within another one: its subscriber may have caused it.
 macro_rules! debug { ($($event:tt)*) => { _ = speak(|| tracing::debug!($($event)*)) }; }
 #[allow(unused_macros, reason = "only some features report mistakes")]
 macro_rules! error { ($($event:tt)*) => { _ = speak(|| tracing::error!($($event)*)) }; }
@@ -55,8 +55,8 @@ impl Reported {
     }
 }
 
-/// How many lines the log gets in any minute of what others may cause as often as they like. What is more is left out, which
-/// the log says once.
+/// A bound on the lines of the log in a minute, for events that others may cause as often as they like. Events beyond it are
+/// left out, which the log says once.
 #[derive(Debug, Default)]
 pub(crate) struct LineBudget(Mutex<SpentLines>);
 

@@ -109,7 +109,7 @@ impl PolicyMetrics {
     /// Adds a caller that waits for admission, until what is returned is dropped.
     pub(super) fn waiting(&self, policy: &str) -> WaitingCall {
         let key = self.waiting_calls.get_or_init(|| {
-            // From 0 on, so that a rate shows the first.
+            // The counters begin at 0, so that a rate shows the first refusal.
             for reason in WaitRefusal::ALL {
                 add_refused_waits(policy, reason, 0);
             }

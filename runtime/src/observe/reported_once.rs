@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether something was reported that the log reports once. Unlike a `Once`, it holds nobody up who asks meanwhile.
+/// Whether something was reported that the log reports once. Unlike a `Once`, it blocks no thread.
 #[derive(Default)]
 pub(crate) struct ReportedOnce(AtomicBool);
 

@@ -15,13 +15,13 @@ thread_local! {
 type Event = Box<dyn FnOnce()>;
 
 struct Voice {
-    /// How many locks and initialisations it holds during which something is reported.
+    /// The number of locks and initialisations that this thread holds while something is reported.
     quiet: Cell<usize>,
     is_speaking: Cell<bool>,
     kept: RefCell<VecDeque<Event>>,
 }
 
-/// Keeps the reports of this thread until it is dropped. Begun before a lock is taken, it ends after that.
+/// Keeps the reports of this thread until it is dropped. It begins before a lock is taken, and ends after the lock is free.
 pub(crate) struct Quiet(PhantomData<*const ()>);
 
 impl Quiet {
@@ -52,7 +52,7 @@ pub(super) fn speak<T>(event: impl FnOnce() -> T) -> Option<T> {
     Some(said)
 }
 
-/// Makes an event that is not of each call: as soon as this thread may speak.
+/// Makes an event that belongs to no call, as soon as this thread may speak.
 pub(crate) fn report(event: impl FnOnce() + 'static) {
     with(|voice| voice.kept.borrow_mut().push_back(Box::new(event)));
     say_kept();

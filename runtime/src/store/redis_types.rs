@@ -37,7 +37,7 @@ impl StoredText {
         Self { field: readable(field), text: readable(text) }
     }
 
-    /// How long both are.
+    /// The length of both.
     #[cfg(feature = "redis")]
     pub(crate) fn bytes(&self) -> usize {
         self.field.len() + self.text.len()
@@ -73,7 +73,7 @@ impl Progress {
     }
 }
 
-/// Returns who has made the change that has this version, if it says so.
+/// Returns the operator who made the change with this version, if the version names one.
 pub(crate) fn stored_operator(version: &str) -> Option<String> {
     let (_, operator) = version.split_once(' ')?;
     percent_decode(operator).filter(|operator| operator.len() <= LONGEST_OPERATOR)

@@ -25,7 +25,7 @@ pub(crate) struct Runtimes {
     thread: OnceCell<OwnRuntime>,
 }
 
-/// One of the runtimes of a limiter.
+/// Which runtime of a limiter drives something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Home,
@@ -33,7 +33,7 @@ pub(crate) enum Side {
 }
 
 impl Runtimes {
-    /// Which of them drives what is begun here. The first runtime that asks becomes the home.
+    /// Returns the runtime that drives what is begun here. The first runtime that asks becomes the home.
     #[inline]
     pub(crate) fn side(&self) -> Side {
         match Handle::try_current() {
@@ -90,7 +90,7 @@ impl fmt::Debug for Runtimes {
     }
 }
 
-/// Drives a connection, and all that belongs to it.
+/// The runtimes that drive a connection and all that belongs to it, and which of them does.
 #[derive(Clone, Debug)]
 pub(crate) struct Driver {
     pub(crate) side: Side,
@@ -98,7 +98,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// The first runtime that asks.
+    /// Lets the first runtime that asks drive.
     pub(crate) fn home() -> Self {
         Self { side: Side::Home, runtimes: Arc::default() }
     }
@@ -152,7 +152,7 @@ impl Drop for HomeTask {
 
 #[cfg(test)]
 impl Runtimes {
-    /// Goes on as in a process that was forked off.
+    /// Returns the runtimes as a process that was forked off has them.
     pub(crate) fn fork(&self) {
         let thread = self.thread.get_or_init(|| OwnRuntime::start().unwrap().forked());
         assert!(!thread.is_here());

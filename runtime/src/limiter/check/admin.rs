@@ -114,7 +114,8 @@ impl Check<'_> {
         self.ban(Duration::ZERO).await
     }
 
-    /// Reports a change to the log where the context says whose it is. A program makes many of its own.
+    /// Reports a change to the log if the context names an operator. Without one, the program makes the change, perhaps
+    /// often.
     fn report_change(&self, change: &str) {
         if let Some(operator) = context::operator() {
             log::changed_by_operator(self.policy().name(), change, Some(&operator));

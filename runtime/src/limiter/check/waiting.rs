@@ -23,7 +23,7 @@ use crate::observe::WaitRefusal;
 use crate::policy::Policy;
 use crate::system::{Handle, is_own_thread};
 
-/// Whether a wait goes on, and with what; else the decision.
+/// `Continue` if the wait goes on; `Break` with the decision that ends it.
 type Waiting<T> = Result<ControlFlow<Decision, T>, BackendError>;
 
 impl Check<'_> {
@@ -94,12 +94,12 @@ impl Check<'_> {
     /// Waits as the first of a queue, which asks when there may be room.
     async fn wait_as_first(&self, turn: &QueueTurn<'_>, deadline_us: Option<u64>) -> Result<Decision, BackendError> {
         let core = &self.limiter().core;
-        // From now on it is woken. Whether there was room before is found out at once.
+        // From now on, whatever makes room wakes this caller. The first question finds room that was made before.
         let mut sleeper = core.sleepers.join(self.limit_keys()?);
         let (mut retry, mut awaits_lease, mut looks) = (None, false, false);
         loop {
             let rules_changed = pin!(core.overrides.changed());
-            // An outage ends the wait where it asks, and not where it only looks.
+            // A question that meets an outage ends the wait; a look does not.
             let looked = if looks { self.look(deadline_us).await.unwrap_or(retry) } else { None };
             let next = match looked {
                 Some(next) => next,
@@ -148,7 +148,7 @@ impl Check<'_> {
         Ok(self.retry(&answer, asked_us, deadline_us).await?.map_or(ControlFlow::Break(answer), ControlFlow::Continue))
     }
 
-    /// When a call is tried again that was asked for at that time and denied, if it may be admitted by the deadline.
+    /// Returns when a denied call is tried again, if it may be admitted by the deadline. It was asked for at `asked_us`.
     async fn retry(
         &self,
         decision: &Decision,
@@ -156,7 +156,7 @@ impl Check<'_> {
         deadline_us: Option<u64>,
     ) -> Result<Option<Retry>, BackendError> {
         let Decision::Denied(denial) = decision else { return Ok(None) };
-        // By now, an override may let it run.
+        // An override may have put the policy in shadow meanwhile.
         if self.is_shadow() {
             return Ok(None);
         }
@@ -193,8 +193,8 @@ impl Check<'_> {
         Self { options, ..self.clone() }
     }
 
-    /// Looks whether there is room now, which counts nothing, and returns when to try again. `None` if it is to ask: as there is
-    /// room, or as there will be none by the deadline.
+    /// Looks whether there is room now, which counts nothing. Returns when to try again; `None` if the caller is to ask,
+    /// because there is room, or because there will be none by the deadline.
     async fn look(&self, deadline_us: Option<u64>) -> Result<Option<Retry>, BackendError> {
         let asked_us = self.limiter().core.clock.now_us();
         let options = CallOptions { peek: true, report: false, refundable: false, ..self.options };
@@ -291,10 +291,10 @@ fn waits_for_lease(denial: &Denial) -> bool {
 /// When a denied call is tried again.
 #[derive(Clone, Copy)]
 struct Retry {
-    /// What it waits for. When a lease is freed is not known.
+    /// The kind of room that it waits for.
     room: AwaitedRoom,
     at_us: u64,
-    /// No sooner than that there is room, as far as the store knows. 0 if that is not known.
+    /// The earliest time at which there is room, as far as the store knows. 0 if that is not known.
     earliest_us: u64,
     /// The position of the rule that it waits for.
     rule: Option<usize>,
@@ -302,13 +302,14 @@ struct Retry {
 }
 
 impl Retry {
-    /// If there may be room by the deadline, and that has not passed while the answer was on its way.
+    /// Returns the retry, no later than the deadline; `None` if there is no room by the deadline, or if it has passed.
     fn by(self, now_us: u64, deadline_us: Option<u64>) -> Option<Self> {
         let latest_us = deadline_us.unwrap_or(u64::MAX);
         (self.earliest_us.max(now_us) <= latest_us).then_some(Self { at_us: self.at_us.min(latest_us), ..self })
     }
 
-    /// When a lease is freed. The wait is no more than a bound, so only the deadline ends it.
+    /// Returns the retry for a lease, no later than the deadline: the wait is only an upper bound. `None` if the deadline
+    /// has passed.
     fn freed_by(self, now_us: u64, deadline_us: Option<u64>) -> Option<Self> {
         let latest_us = deadline_us.unwrap_or(u64::MAX);
         (now_us < latest_us).then_some(Self { at_us: self.at_us.min(latest_us), ..self })

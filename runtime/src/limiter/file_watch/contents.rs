@@ -14,7 +14,7 @@ pub(super) fn read(path: &Path) -> Contents {
 }
 
 fn text(path: &Path) -> io::Result<String> {
-    // To open a pipe waits for a writer, who may never come.
+    // Opening a pipe waits for a writer, who may never come.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }

@@ -18,7 +18,7 @@ pub(super) enum Loss {
 }
 
 impl Version {
-    /// Returns what another version of the file lacks, unless that says that it is whole.
+    /// Returns what the new version of the file lacks, unless its last line says that it is whole.
     pub(super) fn loss_of(&self, other: &Self) -> Option<Loss> {
         if other.policies.has_end() {
             return None;

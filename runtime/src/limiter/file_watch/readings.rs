@@ -6,7 +6,7 @@ use super::contents::Contents;
 pub(super) struct Readings {
     /// The contents that were applied, held back or refused last.
     pub(super) known: Contents,
-    /// The readings since then, if all of them had the same.
+    /// The number of readings since then, if all of them were equal.
     unchanged: u32,
     /// The contents that the last reading found instead.
     changing: Option<Contents>,

@@ -89,7 +89,7 @@ impl ActiveOverride {
         self.expires_us.is_some_and(|expires_us| expires_us <= now_us)
     }
 
-    /// Whether it says of a policy or of a rule whether it is in shadow.
+    /// Whether it puts a policy or a rule in shadow, or takes it out.
     pub(super) fn sets_shadow(&self) -> bool {
         let tries_rules = match &self.content.replacement {
             Some(Replacement::All(rules)) => rules.iter().any(Rule::is_shadow),

@@ -29,7 +29,7 @@ impl FromFile {
         !self.changes.is_empty()
     }
 
-    /// Whether it says of any policy of the program whether it is in shadow.
+    /// Whether it puts any policy of the program in shadow, or takes it out.
     pub(super) fn sets_shadow(&self) -> bool {
         self.changes.values().any(|(change, _)| change.sets_shadow())
     }

@@ -40,10 +40,10 @@ pub(crate) struct Overrides {
     /// Notified when other rules may be in force.
     changes: Notify,
     timer: RefreshTimer,
-    /// For what the thread of the limiter drives: a refresh elsewhere may stand still, or end with its runtime.
+    /// The refresh by the thread of the limiter: a refresh on another runtime may stand still, or end with it.
     timer_of_thread: RefreshTimer,
     pub(super) read_order: ReadOrder,
-    /// The log: whoever may write to the server decides how many overrides change, expire or are mistaken.
+    /// The budget of the log: whoever may write to the server decides how many overrides change, expire or are mistaken.
     pub(super) lines: LineBudget,
     pub(super) hasher: RandomState,
 }
@@ -57,7 +57,7 @@ pub(super) struct KnownOverrides {
     pub(super) from_file: Option<FromFile>,
     /// The version of what was read from Redis.
     pub(super) version: Option<String>,
-    /// Of what more is stored than can be adopted.
+    /// Which things are stored beyond the bound, in words.
     pub(super) excess: Option<String>,
     /// The hashes of those that could not be read: they are reported once.
     pub(super) unreadable: HashSet<u64>,
@@ -81,7 +81,7 @@ impl Default for Overrides {
 }
 
 impl Overrides {
-    /// When they are read on that side.
+    /// Returns the timer of the refresh on that side.
     pub(super) fn timer(&self, side: Side) -> &RefreshTimer {
         match side {
             Side::Home => &self.timer,
@@ -141,7 +141,7 @@ impl Overrides {
         effective
     }
 
-    /// Whether any override or file says of a policy whether it is in shadow.
+    /// Whether any override or file puts a policy in shadow, or takes it out.
     #[inline]
     pub(in crate::limiter) fn set_shadow(&self) -> bool {
         self.sets_shadow.load(Ordering::Relaxed)

@@ -35,7 +35,7 @@ const MOST_LOOKED_AT: usize = 2 * MOST_OVERRIDES;
 const BYTES_AT_ONCE: usize = 16 * 1024;
 const LEAST_BYTES: usize = 1024;
 
-/// What is stored, as it was read.
+/// The stored overrides, as they were read.
 #[derive(Default)]
 struct Found {
     overrides: Vec<FoundOverride>,
@@ -187,7 +187,7 @@ impl Core {
     /// Starts a refresh of the overrides if it is due. Returns what changes when it ends, if the known ones are too old
     /// to be used.
     pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
-        // Where processes share no overrides, those that are known are all.
+        // Without Redis, the known overrides are all.
         self.store.overrides()?;
         let side = self.runtimes.side();
         let timer = self.overrides.timer(side);

@@ -16,7 +16,7 @@ use crate::sweeper::Sweeper;
 /// How many buckets of the table a new tally sweeps for expired ones: more than it adds, so that these never pile up.
 const SWEPT: usize = 4;
 
-/// How many tallies of a policy a new one visits for one to replace, when there are as many as there may be.
+/// The number of tallies of a policy that are visited to find one that a new tally may replace.
 const CANDIDATES: usize = 128;
 
 /// Some of the tallies.

@@ -144,8 +144,8 @@ impl Step {
         server.run(&server.scripts.lease, server.keys(request), &arguments, self.until, self.role()).await.map(drop)
     }
 
-    /// Gives leases of one subject back. A command of its own, as a script that the server does not know yet would be executed
-    /// behind what is asked next.
+    /// Gives leases of one subject back, by a command of its own: a script that the server does not know yet would run after
+    /// the next question.
     pub(super) async fn give_back(self, leases: &ReturnedLeases) -> Result<(), BackendError> {
         self.query::<i64>(&giving_back(leases)).await.map(drop)
     }

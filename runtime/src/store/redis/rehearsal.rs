@@ -110,7 +110,7 @@ impl Server {
     }
 }
 
-/// A step of a rehearsal, and what is wrong with it.
+/// A step of a rehearsal, and the error in it.
 #[cfg(feature = "admin")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RehearsedStep {

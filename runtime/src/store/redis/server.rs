@@ -39,7 +39,7 @@ pub(super) struct Server {
     pub(super) scripts: Arc<Scripts>,
     /// The prefix of all keys.
     pub(super) prefix: String,
-    /// Whether one call of a script may be about one slot only: as at the nodes of a cluster, so behind some proxies.
+    /// Whether one call of a script may ask about one slot only, as at the nodes of a cluster and behind some proxies.
     is_asked_by_slot: AtomicBool,
     clock: Clock,
     /// How many microseconds the server's clock was ahead of this process's at the last answer.
@@ -84,7 +84,7 @@ impl Server {
                 Err(error) => return vec![Err(error); requests.len()],
             }
         }
-        // Boxed, as it carries more.
+        // The future is boxed because it is large.
         Box::pin(self.ask_by_slot(requests, until)).await
     }
 

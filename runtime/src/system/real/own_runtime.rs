@@ -46,7 +46,7 @@ impl OwnRuntime {
         self.process == process::id()
     }
 
-    /// Returns what a process that is forked off has of it.
+    /// Returns the copy that a process that was forked off has.
     #[cfg(test)]
     pub(crate) fn forked(self) -> Self {
         Self { process: self.process ^ 1, ..self }

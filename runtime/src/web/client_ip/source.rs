@@ -27,7 +27,7 @@ enum Trust {
     Hops(NonZeroUsize),
 }
 
-/// The field in which they write the address.
+/// The field in which proxies write the address.
 #[derive(Clone, Debug)]
 enum ProxyField {
     XForwardedFor,

@@ -32,7 +32,7 @@ pub(in crate::web) struct Limited(pub(in crate::web) Vec<(Check<'static>, Effect
 pub(in crate::web) struct AdmittedRequest(Vec<(Permit, Effects)>);
 
 impl Limited {
-    /// Awaits all decisions. Returns what admitted the request, and why the first policy rejects it that does.
+    /// Awaits all decisions. Returns the permits, and the rejection by the first policy that rejects the request.
     pub(in crate::web) async fn admit(self) -> (AdmittedRequest, Option<(Rejection, Effects)>) {
         let (mut admitted, mut rejected) = (AdmittedRequest::default(), None);
         for (check, effects) in self.0 {
@@ -47,8 +47,8 @@ impl Limited {
 }
 
 impl AdmittedRequest {
-    /// Refunds a request where it does not count, as its response has that status. Returns what is to be held until the response
-    /// was sent.
+    /// Refunds the permits whose policies do not count a response with this status. Returns the permits that are held until
+    /// the response was sent.
     pub(in crate::web) async fn refunded(self, status: u16) -> Vec<Permit> {
         let mut held = Vec::with_capacity(self.0.len());
         for (permit, effects) in self.0 {
@@ -64,7 +64,7 @@ impl Effects {
         self.reject.as_ref().map(|reject| reject(rejection, parts))
     }
 
-    /// Refunds a request that does not count, as its response has that status. Returns what keeps it running.
+    /// Refunds a permit if a response with this status does not count. Returns the permit that keeps the call running.
     async fn refunded(self, permit: Permit, status: u16) -> Permit {
         let status = StatusCode::from_u16(status).ok();
         let is_refunded = self.refund_if.zip(status).is_some_and(|(refund_if, status)| refund_if(status));

@@ -180,7 +180,7 @@ const REMOVED: &str = "…";
 /// The longest password that may be a part of other words by chance.
 const SHORT: usize = 3;
 
-/// Returns a text without a secret; `None` if it does not have it. A short one only counts where it is a word.
+/// Returns a text without a secret; `None` if the text does not contain it. A short secret is only found as a whole word.
 fn without(text: &str, secret: &str) -> Option<String> {
     if secret.is_empty() || !text.contains(secret) {
         return None;

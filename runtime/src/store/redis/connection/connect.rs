@@ -33,7 +33,7 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// Connects to nothing yet. Callers wait for an answer as long as the deadline. The connection is driven there.
+    /// Makes a connection that is not connected yet. Callers wait for an answer as long as the deadline. `driver` drives it.
     pub(crate) fn new(target: ConnectTarget, deadline: Duration, driver: Driver) -> Self {
         Self { reconnector: Reconnector::new(target, driver), deadline }
     }

@@ -196,7 +196,6 @@ impl Reconnector {
 pub(crate) struct Locked<'a> {
     breaker: MutexGuard<'a, Breaker>,
     outage: &'a AtomicU8,
-    /// Ends behind the lock.
     _quiet: Quiet,
 }
 

@@ -39,7 +39,7 @@ impl StoredOverrides<'_> {
     /// Returns the version, which changes with every change.
     pub(crate) async fn version(&self) -> Result<Option<String>, BackendError> {
         let version: Option<Vec<u8>> = self.query(cmd("HGET").arg(&self.key).arg(VERSION)).await?;
-        // A longer one is none that a process writes.
+        // No process writes a longer version.
         let text = |version: Vec<u8>| String::from_utf8_lossy(&version).chars().take(MOST_VERSION).collect();
         Ok(version.map(text))
     }

@@ -62,7 +62,7 @@ impl StoredPolicies<'_> {
             command.arg(us);
         }
         let (cursor, removed, refused): (String, u64, u64) = self.redis.query(&self.key, &command).await?;
-        // Whatever is no number is no cursor.
+        // A text that is no number is no cursor.
         let is_done = cursor.parse::<u64>().unwrap_or(0) == 0;
         let progress = if is_done { Progress::Done } else { Progress::At(cursor) };
         Ok(RegistrationResult { progress, removed, refused })

@@ -210,7 +210,7 @@ impl Login {
 const NAME_BYTES: usize = 253;
 
 impl Host {
-    /// Returns a host that a server names; `None` if that is no name and no address.
+    /// Returns a host that a server names; `None` if the text is neither a name nor an address.
     pub(crate) fn named(name: &str, port: u16) -> Option<Self> {
         let is_name = !name.is_empty()
             && name.len() <= NAME_BYTES

@@ -19,12 +19,12 @@ pub enum Filter {
     Subnet(SubnetBits),
 }
 
-/// How many bits of an address are its network.
+/// The numbers of bits of an address that are its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubnetBits {
-    /// Of IPv4: 32 for the whole address.
+    /// Bits of an IPv4 address: 32 for the whole address.
     pub ipv4: u8,
-    /// Of IPv6: 128 for the whole address.
+    /// Bits of an IPv6 address: 128 for the whole address.
     pub ipv6: u8,
 }
 

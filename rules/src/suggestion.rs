@@ -139,7 +139,8 @@ pub fn unknown_argument(name: &str, known: &[&str]) -> String {
     format!("unknown argument `{name}`; {remedy}")
 }
 
-/// The longest word, in letters, that is compared with others: that takes the product of their lengths.
+/// The longest word, in letters, that is compared with others: a comparison takes as many steps as the product of the
+/// lengths.
 const LONGEST_WORD: usize = 128;
 
 /// Returns the known word that is most similar to `word`, if one is similar enough to be what was meant.

@@ -190,7 +190,7 @@ impl RegisteredPolicy {
         self.described.secret.as_deref().map(|fingerprint| fingerprint != Secret::public().fingerprint())
     }
 
-    /// Whether that process may have this secret.
+    /// Whether the process that listed the policy may have this secret.
     pub(super) fn may_have(&self, secret: &Secret) -> bool {
         self.described.secret.as_ref().is_none_or(|fingerprint| *fingerprint == secret.fingerprint())
     }

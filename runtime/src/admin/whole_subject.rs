@@ -9,7 +9,7 @@ use super::template::{self, CLIENT_ADDRESS, KeyTemplate, Placeholder};
 use crate::error::Error;
 use crate::subject::{Subject, SubjectBuilder, SubjectValue, percent_decode};
 
-/// How many digits a digest has.
+/// The digits of a digest.
 const DIGEST_DIGITS: usize = 32;
 
 /// A value of a subject: how its key shows it, and its text.
@@ -22,7 +22,7 @@ impl Rendering<'_> {
         policy.check_subject(label, &subject)?;
         let Some(key) = policy.key_of(label) else { return Ok(subject) };
         let template = KeyTemplate::read(policy.name(), key)?;
-        // Of one that is shortened, the values are not known.
+        // If the subject is shortened, its values are not known.
         let Some(values) = template.values_in(text) else { return Ok(subject) };
         let to_hash = |(shown, value): &&ShownValue<'_>| shown.filters.contains(&Filter::Hash) && !is_digest(value);
         let hashed: Vec<_> = values.iter().filter(to_hash).map(|(shown, _)| *shown).collect();

@@ -45,7 +45,7 @@ impl PolicyChange {
         Ok(if self.settings == PolicySettings::default() { changed } else { changed.with_settings(self.settings) })
     }
 
-    /// Whether it says if the policies are in shadow, or some of their rules.
+    /// Whether it puts the policies or some of their rules in shadow, or takes them out.
     pub(crate) fn sets_shadow(&self) -> bool {
         self.settings.shadow.is_some() || self.rules.iter().any(|rule| rule.rule.is_shadow())
     }

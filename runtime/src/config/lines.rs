@@ -23,14 +23,14 @@ pub(super) struct Lines<'t> {
     text: &'t str,
     /// Where each line starts, in bytes.
     starts: Vec<usize>,
-    /// How many characters begin before each block of bytes: a line may be as long as the text.
+    /// The number of characters before each block of bytes: a line may be as long as the text.
     characters: Vec<usize>,
     mistakes: Vec<Mistake>,
-    /// How many mistakes were found, of which only the first are kept.
+    /// The number of mistakes that were found. Only the first are kept.
     found: usize,
 }
 
-/// How many bytes are counted at once.
+/// The bytes of a block.
 const BLOCK: usize = 256;
 
 impl<'t> Lines<'t> {
@@ -45,7 +45,7 @@ impl<'t> Lines<'t> {
         Self { text, starts, characters, mistakes: Vec::new(), found: 0 }
     }
 
-    /// How many characters begin before that byte.
+    /// Returns how many characters begin before that byte.
     fn characters_before(&self, at: usize) -> usize {
         let block = at / BLOCK;
         let rest = self.text.as_bytes().get(block * BLOCK..at).unwrap_or_default();

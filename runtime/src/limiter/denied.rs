@@ -17,7 +17,7 @@ use crate::observe::{ReportedOnce, log};
 use crate::system::RandomState;
 
 /// The most policies whose denials are counted: they may be built with a name for each call.
-const MOST_POLICIES: usize = 1_000;
+const MOST_POLICIES_KEPT: usize = 1_000;
 
 /// The most subjects that are kept of one policy, whatever is set.
 pub(super) const MOST_SUBJECTS: usize = 10_000;
@@ -56,13 +56,13 @@ impl DeniedSubjects {
         }
         drop(known);
         let mut known = self.sketches.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < MOST_POLICIES || known.contains_key(policy) {
+        if known.len() < MOST_POLICIES_KEPT || known.contains_key(policy) {
             let sketch = known.entry(policy.into()).or_insert_with(|| Mutex::new(Sketch::new(self.most)));
             return lock(sketch).count(id, &self.seed);
         }
         drop(known);
         if self.too_many.is_first() {
-            log::too_many_policies_of_denials(MOST_POLICIES);
+            log::too_many_policies_of_denials(MOST_POLICIES_KEPT);
         }
     }
 

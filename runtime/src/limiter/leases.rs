@@ -1,10 +1,9 @@
 //! The leases of concurrent calls: held by the permit of a call, and given back when it is dropped.
 //!
-//! A call that takes leases in Redis has a task of its own.
-//! The task decides the call, so that its answer is heard although the caller has gone: leases that nobody holds are given
-//! back at once. While the permit is there, it renews the leases after half of their length, and then gives them back. A permit
-//! that is dropped outside of the task's runtime is given back by the thread of the limiter, as that runtime may stand still or
-//! be gone. A process that dies takes its tasks along: then the leases end by themselves.
+//! A call that takes leases in Redis has a task of its own. The task decides the call, so that its answer arrives even if the
+//! caller has gone: leases that nobody holds are given back at once. While the permit exists, the task renews the leases after
+//! half of their length; then it gives them back. If a permit is dropped outside of the task's runtime, the thread of the limiter
+//! gives its leases back, because that runtime may stand still or be gone. The leases of a process that dies end by themselves.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -187,17 +187,26 @@ impl Store {
             Self::Redis(redis) => redis.ping().await,
         }
     }
+}
 
+/// What knows of itself whether it is away.
+pub(crate) trait MayBeAway {
     /// Why no calls are decided, as far as this process knows without asking; `None` if they may be decided.
-    pub(crate) fn known_outage(&self) -> Option<BackendErrorKind> {
+    fn known_outage(&self) -> Option<BackendErrorKind>;
+
+    /// Whether a server has decided a call. Until then, nothing shows that the set-up is right.
+    fn has_decided(&self) -> bool;
+}
+
+impl MayBeAway for Store {
+    fn known_outage(&self) -> Option<BackendErrorKind> {
         match self {
             Self::Memory(_) => None,
             Self::Redis(redis) => redis.known_outage(),
         }
     }
 
-    /// Whether a server has decided a call. Until then, nothing shows that the set-up is right.
-    pub(crate) fn has_decided(&self) -> bool {
+    fn has_decided(&self) -> bool {
         match self {
             Self::Memory(_) => false,
             Self::Redis(redis) => redis.has_decided(),

@@ -177,7 +177,7 @@ impl Drop for LeasesInMemory {
     fn drop(&mut self) {
         let leases = self.call.as_call();
         match self.decided_by {
-            DecidedBy::Standby => self.core.outage.standby.give_back(leases),
+            DecidedBy::Standby => self.core.outage.give_back(leases),
             DecidedBy::Backend | DecidedBy::Nobody => self.core.store.give_back_at_once(leases),
         }
         self.call.policy.observed().lease_given_back();

@@ -1,29 +1,49 @@
-//! Who decides while Redis is away.
+//! Decides calls while the store below is away, as the policy says: by tallies of this process, or by nobody.
 
+use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tallygate_rules::OnOutage;
 
+use crate::call::{Call, CallOptions, PlainCall};
 use crate::clock::Clock;
-use crate::decision::DecidedBy;
-use crate::error::BackendErrorKind;
+use crate::decision::{Charge, DecidedBy, Decision, Recount, Report};
+use crate::error::{BackendError, BackendErrorKind};
 use crate::micros;
 use crate::policy::Policy;
-use crate::store::{Standby, Store, have_clocks_differed};
+use crate::store::{Answer, MayBeAway, Outcome, Standby, have_clocks_differed};
 
 /// How often a call finds out, during an outage, whether it goes on. The other calls are decided by what is known.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Who decides the calls of a limiter while Redis is away.
+/// Decides the calls of a limiter while the store below is away.
 pub(super) struct Outage {
     /// The setting for policies that have none.
     default: OnOutage,
-    pub(super) standby: Standby,
+    standby: Standby,
     clock: Clock,
     /// When the next call looks.
     next_look_us: AtomicU64,
+}
+
+/// What this process knows of the store before a call asks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoreState {
+    /// It may decide the call.
+    There,
+    /// It is known to be away, and this call finds out whether it still is.
+    LookDue,
+    /// It is known to be away, and this decides the call.
+    Away(DecidedBy),
+}
+
+/// A call as it was decided in place of the store, and the answer.
+pub(super) struct Substituted<'a> {
+    pub(super) policy: Cow<'a, Policy>,
+    pub(super) options: CallOptions,
+    pub(super) answer: Answer,
 }
 
 impl Outage {
@@ -36,8 +56,23 @@ impl Outage {
         }
     }
 
-    /// Returns who decides a call of that policy that the store did not decide for that reason; `None` if it is rejected.
-    pub(super) fn substitute(&self, policy: &Policy, reason: BackendErrorKind, store: &Store) -> Option<DecidedBy> {
+    /// Returns what is known of the store for a call of that policy.
+    pub(super) fn state_of(&self, store: &impl MayBeAway, policy: &Policy) -> StoreState {
+        let known = store.known_outage().and_then(|reason| self.substitute(policy, reason, store));
+        match known {
+            None => StoreState::There,
+            Some(substitute) if self.is_look_due(substitute) => StoreState::LookDue,
+            Some(substitute) => StoreState::Away(substitute),
+        }
+    }
+
+    /// Returns what decides a call of that policy that the store did not decide for that reason; `None` if it is rejected.
+    pub(super) fn substitute(
+        &self,
+        policy: &Policy,
+        reason: BackendErrorKind,
+        store: &impl MayBeAway,
+    ) -> Option<DecidedBy> {
         match (self.on_outage(policy), reason) {
             (OnOutage::Local, BackendErrorKind::Away) => Some(DecidedBy::Standby),
             // If calls were decided before, the set-up is right.
@@ -48,14 +83,50 @@ impl Outage {
         }
     }
 
-    /// Returns who decides in place of the store while it is known to be away.
-    pub(super) fn known_substitute(&self, policy: &Policy, store: &Store) -> Option<DecidedBy> {
-        self.substitute(policy, store.known_outage()?, store)
+    /// Decides a call in place of the store.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for a new subject, or the call needs more than one process may admit alone.
+    pub(super) fn decide<'a>(&self, substitute: DecidedBy, call: Call<'a>) -> Result<Substituted<'a>, BackendError> {
+        if substitute == DecidedBy::Nobody {
+            // A peek counts nothing, so nothing is refunded.
+            let options = CallOptions { peek: true, ..call.options };
+            let outcome = Outcome::closed(call.policy).unwrap_or(Outcome::Admitted);
+            let answer = Answer::new(outcome, Report::default(), 0);
+            return Ok(Substituted { policy: Cow::Borrowed(call.policy), options, answer });
+        }
+        let (policy, answer) = self.standby.decide(call)?;
+        Ok(Substituted { policy, options: call.options, answer })
     }
 
-    /// Whether this process decides such calls while Redis is away.
-    pub(super) fn has_standby(&self, policy: &Policy) -> bool {
-        self.on_outage(policy) == OnOutage::Local
+    /// Decides a plain call in place of the store; `None` for a call as [`decide`](Self::decide) decides it.
+    pub(super) fn decide_plain(
+        &self,
+        substitute: DecidedBy,
+        call: PlainCall<'_>,
+    ) -> Option<Result<Decision, BackendError>> {
+        if substitute == DecidedBy::Standby { self.standby.decide_plain(call) } else { None }
+    }
+
+    /// Counts a call that was admitted in place of the store as what it has used; returns whether that has changed anything.
+    pub(super) fn recount(&self, charge: &Charge, recount: Recount) -> bool {
+        self.standby.recount(charge, recount)
+    }
+
+    /// Gives back the leases of a call that was admitted in place of the store.
+    pub(super) fn give_back(&self, leases: Call<'_>) {
+        self.standby.give_back(leases);
+    }
+
+    /// Removes what this process has counted of such a call.
+    pub(super) fn reset(&self, call: Call<'_>) {
+        self.standby.reset(call);
+    }
+
+    /// Bans the main subject of such a call for that long, or ends its ban, if this process decides such calls in an outage.
+    pub(super) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+        if self.on_outage(call.policy) == OnOutage::Local { self.standby.ban(call, duration) } else { Ok(()) }
     }
 
     fn on_outage(&self, policy: &Policy) -> OnOutage {
@@ -63,7 +134,7 @@ impl Outage {
     }
 
     /// Whether this call is the one to look. It also lets the tasks run that repair the connection.
-    pub(super) fn is_look_due(&self, substitute: DecidedBy) -> bool {
+    fn is_look_due(&self, substitute: DecidedBy) -> bool {
         // In a test that sets the clock, no time may pass between two calls.
         if self.clock.manual_us().is_some() || have_clocks_differed() {
             return true;
@@ -80,3 +151,6 @@ impl Outage {
         is_due
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ pub(super) struct StandbyRefunder(pub(super) Arc<Core>);
 
 impl StandbyRefunder {
     fn recount_at_once(&self, charge: &Charge, recount: Recount) -> bool {
-        let has_changed = self.0.outage.standby.recount(charge, recount);
+        let has_changed = self.0.outage.recount(charge, recount);
         self.0.finish_recount(charge, recount, has_changed);
         has_changed
     }

@@ -48,6 +48,12 @@ impl Outcome {
         Self::Denied { rule: u32::try_from(rule).unwrap_or(u32::MAX), retry_after }
     }
 
+    /// The outcome of every call of a policy with a rule of the count 0: its limit is closed. `None` for any other policy.
+    pub(crate) fn closed(policy: &Policy) -> Option<Self> {
+        let rule = policy.groups().iter().flat_map(|group| &group.rules).position(|rule| rule.count() == 0)?;
+        Some(Self::denied(rule, Wait::NEVER).with_position(policy))
+    }
+
     /// How long the call has to wait.
     pub(crate) fn wait(self) -> Wait {
         match self {

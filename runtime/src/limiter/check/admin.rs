@@ -64,7 +64,7 @@ impl Check<'_> {
     /// Removes the tallies of a call, and those of the call as the store decides it.
     async fn reset_tallies(&self, call: Call<'_>, stored: Call<'_>) -> Result<(), BackendError> {
         let core = &self.limiter().core;
-        core.outage.standby.reset(call);
+        core.outage.reset(call);
         let reset = core.store.reset(stored).await;
         core.invalidate_denials(stored);
         core.end_ahead(stored);
@@ -89,9 +89,7 @@ impl Check<'_> {
         let adopted = self.adopt_overrides().await;
         let core = &self.limiter().core;
         for attempt in Attempt::in_force_and_own(self, CheckSubjects::Main)? {
-            if core.outage.has_standby(&attempt.policy) {
-                core.outage.standby.ban(attempt.call(), duration)?;
-            }
+            core.outage.ban(attempt.call(), duration)?;
             let stored = attempt.stored(attempt.call());
             core.end_ahead(stored.part(0));
             core.store.ban(stored, duration).await?;

@@ -6,7 +6,7 @@ use std::{iter, slice};
 
 use super::{Check, CheckSubjects};
 use crate::call::{Call, CallOptions, LeaseName};
-use crate::decision::{Charge, DecidedBy, Decision, Lease, Permit, RefundTicket, Refunder, Report, Wait};
+use crate::decision::{Charge, DecidedBy, Decision, Lease, Permit, RefundTicket, Refunder};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::limiter::standby_refunder::StandbyRefunder;
@@ -73,7 +73,7 @@ impl<'a> Attempt<'a> {
         let Some(policy) = core.overrides.in_force(check.policy(), subjects) else {
             return Self::own(check, subjects);
         };
-        let (subjects, closed) = (subjects_of(&policy, check.policy(), subjects), closed(&policy));
+        let (subjects, closed) = (subjects_of(&policy, check.policy(), subjects), Outcome::closed(&policy));
         Self::settled(check, Cow::Owned(policy), subjects, closed)
     }
 
@@ -188,27 +188,15 @@ impl<'a> Attempt<'a> {
         Some(denied)
     }
 
-    /// Decides a call while Redis is away.
+    /// Decides a call while the store is away.
     pub(super) fn decide_by_substitute(&self, substitute: DecidedBy) -> Result<Decision, BackendError> {
         if let Some(closed) = self.closed_decision() {
             return Ok(closed);
         }
-        if substitute == DecidedBy::Nobody {
-            return Ok(self.allow());
-        }
-        let (part, answer) = self.core.outage.standby.decide(self.call())?;
-        let call = Call { policy: &part, ..self.call() };
-        let (answer, lease) = self.core.leased_at_once(call, answer, substitute);
+        let decided = self.core.outage.decide(substitute, self.call())?;
+        let call = Call { policy: &decided.policy, options: decided.options, ..self.call() };
+        let (answer, lease) = self.core.leased_at_once(call, decided.answer, substitute);
         Ok(self.decision(call, answer, lease, substitute))
-    }
-
-    /// Admits a call that nobody decides, unless its limit is closed.
-    fn allow(&self) -> Decision {
-        // A peek counts nothing, so nothing is refunded.
-        let options = CallOptions { peek: true, ..self.options };
-        let outcome = closed(&self.policy).unwrap_or(Outcome::Admitted);
-        let answer = Answer::new(outcome, Report::default(), 0);
-        self.decision(Call { options, ..self.call() }, answer, None, DecidedBy::Nobody)
     }
 
     /// The decision that takes no store, where an override closes the limit. A report always takes the store.
@@ -259,10 +247,4 @@ fn subjects_of<'a>(policy: &Policy, own: &Policy, subjects: &'a [SubjectKey]) ->
     }
     let subject = |label| own_labels.iter().position(|own| own == label).and_then(|index| subjects.get(index));
     labels.iter().filter_map(subject).copied().collect()
-}
-
-/// The outcome of every call if a rule has the count 0: the limit is closed.
-fn closed(policy: &Policy) -> Option<Outcome> {
-    let rule = policy.groups().iter().flat_map(|group| &group.rules).position(|rule| rule.count() == 0)?;
-    Some(Outcome::denied(rule, Wait::NEVER).with_position(policy))
 }

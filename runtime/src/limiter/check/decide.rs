@@ -12,6 +12,7 @@ use crate::call::{Call, CallOptions, PlainCall};
 use crate::context;
 use crate::decision::{DecidedBy, Decision, Denial, Permit, RefundTicket, Rejection, Report};
 use crate::error::{BackendError, BackendErrorKind};
+use crate::limiter::outage::StoreState;
 use crate::observe::{DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::store::Outcome;
 use crate::system::budget;
@@ -119,16 +120,14 @@ impl Check<'_> {
                 None => Attempt::new(self).and_then(|attempt| attempt.decide_in_process()).transpose(),
             };
         }
-        match core.outage.known_substitute(self.policy(), &core.store) {
-            // Now and then, a call finds out whether the outage goes on.
-            Some(substitute) if core.outage.is_look_due(substitute) => None,
-            Some(substitute) => {
-                let plain = self.plain().filter(|_| substitute == DecidedBy::Standby);
-                let decided = plain.and_then(|call| core.outage.standby.decide_plain(call));
+        match core.outage.state_of(&core.store, self.policy()) {
+            StoreState::LookDue => None,
+            StoreState::Away(substitute) => {
+                let decided = self.plain().and_then(|call| core.outage.decide_plain(substitute, call));
                 Some(decided.unwrap_or_else(|| Attempt::new(self)?.decide_by_substitute(substitute)))
             }
-            None if self.lets_others_run() => None,
-            None => Attempt::new(self).map(|attempt| attempt.decide_at_once()).transpose(),
+            StoreState::There if self.lets_others_run() => None,
+            StoreState::There => Attempt::new(self).map(|attempt| attempt.decide_at_once()).transpose(),
         }
     }
 

@@ -4,10 +4,10 @@
 mod applied;
 mod background;
 mod builder;
+mod cached_denials;
 mod check;
 mod core;
 mod demand;
-mod denial_cache;
 mod denied;
 #[cfg(feature = "config")]
 mod file_watch;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 #[cfg(feature = "config")]
 use super::background::BackgroundTask;
-use super::denial_cache::DenialCache;
+use super::cached_denials::CachedDenials;
 use super::denied::DeniedSubjects;
 use super::lease_returns::LimiterId;
 use super::ledgers::Ledgers;
@@ -25,7 +25,7 @@ use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, W
 use crate::error::BackendError;
 use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
-use crate::store::{Outcome, Store};
+use crate::store::Store;
 use crate::subject::filters::Secret;
 use crate::system::home::Runtimes;
 
@@ -45,8 +45,7 @@ pub(crate) struct Core {
     pub(super) on_warning: Option<OnWarning>,
     /// `None` where they are not counted.
     pub(super) denied_subjects: Option<DeniedSubjects>,
-    /// `None` where denials are not cached.
-    pub(super) denial_cache: Option<DenialCache>,
+    pub(super) cached_denials: CachedDenials,
     /// The calls that were taken ahead.
     pub(super) ledgers: Ledgers,
     pub(super) outage: Outage,
@@ -72,44 +71,6 @@ impl Core {
     pub(super) fn remove_expired_overrides(&self) {
         if self.overrides.any_expires() {
             self.overrides.remove_expired(self.store.now_us());
-        }
-    }
-
-    /// Returns what a cached denial says of such a call. A refundable call asks the store: it depends on refunds of other
-    /// processes.
-    pub(super) fn cached_denial(&self, call: Call<'_>) -> Option<Outcome> {
-        let cache = self.denial_cache.as_ref().filter(|_| !call.options.refundable)?;
-        cache.get(call, self.clock.now_us())
-    }
-
-    /// Records the outcome of a call that was sent at `asked_us`: a denial is cached, and nothing is taken ahead meanwhile.
-    pub(super) fn record_outcome(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
-        match outcome {
-            Outcome::Denied { rule, retry_after } if call.policy.prefetch().is_some() && !call.options.peek => {
-                if let Some(group) = call.policy.group_of(rule as usize) {
-                    self.ledgers.pause(call.part(group), retry_after.ends_us(asked_us), asked_us);
-                }
-            }
-            // A ban is the main subject's.
-            Outcome::Banned { .. } => self.end_ahead(call.part(0)),
-            _ => {}
-        }
-        if let Some(cache) = &self.denial_cache {
-            cache.record(call, outcome, asked_us, self.clock.now_us());
-        }
-    }
-
-    /// Removes the cached denials of such a call, so that the next one asks the store.
-    pub(super) fn invalidate_denials(&self, call: Call<'_>) {
-        if let Some(cache) = &self.denial_cache {
-            cache.invalidate(call, self.clock.now_us());
-        }
-    }
-
-    /// Lets the next such call ask the store, because the caller doubts a cached denial.
-    pub(super) fn forget_denials(&self, call: Call<'_>) {
-        if let Some(cache) = &self.denial_cache {
-            cache.forget(call);
         }
     }
 
@@ -158,7 +119,7 @@ impl Refunder for Core {
         Box::pin(async move {
             let recounted = self.store.recount(charge.counted(recount.part), recount.used, &charge.admitted).await;
             // Cached denials are of whole calls.
-            self.invalidate_denials(charge.counted(None));
+            self.cached_denials.invalidate(charge.counted(None));
             self.finish_recount(charge, recount, matches!(recounted, Ok(true)));
             recounted
         })

@@ -19,6 +19,7 @@ use crate::call::{Call, TallyId};
 use crate::clock::Clock;
 use crate::observe::opaque_debug;
 use crate::policy::Ahead;
+use crate::store::Outcome;
 use crate::sweeper::Sweeper;
 use crate::sync::RwLock;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -37,8 +38,8 @@ const SWEPT: usize = 8;
 const LONGEST_PAUSE_US: u64 = 1_000_000;
 
 /// The ledgers of all subjects that this process may be busy with.
-#[derive(Default)]
 pub(crate) struct Ledgers {
+    clock: Clock,
     seed: RandomState,
     shards: [RwLock<LedgerShard>; SHARDS],
     refills: AtomicUsize,
@@ -58,17 +59,27 @@ struct LedgerShard {
 struct RefillUnderWay<'a>(&'a AtomicUsize);
 
 impl Ledgers {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            seed: RandomState::default(),
+            shards: Default::default(),
+            refills: AtomicUsize::new(0),
+            looks_us: AtomicU64::new(0),
+        }
+    }
+
     /// Takes a call of one subject of what was taken ahead, if that is enough. Returns what has to be asked for in the
     /// background.
-    fn take(&self, call: Call<'_>, ahead: Ahead, clock: &Clock) -> (Option<Taken>, Option<Refill>) {
+    fn take(&self, call: Call<'_>, ahead: Ahead) -> (Option<Taken>, Option<Refill>) {
         let Some(id) = call.tally_ids().next() else { return (None, None) };
         let hash = id.hash(&self.seed);
         let shard = read(self.shard(hash));
         if let Some(ledger) = shard.find(hash, id).filter(|ledger| ledger.decides(call)) {
-            return ledger.take(call, clock);
+            return ledger.take(call, &self.clock);
         }
         drop(shard);
-        let now_us = clock.now_us();
+        let now_us = self.clock.now_us();
         write(self.shard(hash)).insert(hash, id, call, Ledger::new(hash, id, call, ahead, now_us), now_us);
         (None, None)
     }
@@ -97,9 +108,33 @@ impl Ledgers {
         read(self.shard(hash)).find(hash, id).map(|ledger| ledger.parts().to_vec()).unwrap_or_default()
     }
 
-    /// Ends what was taken ahead of one subject: its tasks give it back at the end of its time. Returns whether something was
-    /// left.
-    pub(super) fn end(&self, id: TallyId<'_>, now_us: u64) -> bool {
+    /// Records the outcome of a call that was sent at `asked_us`: after a denial, nothing is taken ahead for a while.
+    pub(super) fn record(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
+        match outcome {
+            Outcome::Denied { rule, retry_after } if call.policy.prefetch().is_some() && !call.options.peek => {
+                if let Some(group) = call.policy.group_of(rule as usize) {
+                    self.pause(call.part(group), retry_after.ends_us(asked_us), asked_us);
+                }
+            }
+            // A ban is the main subject's.
+            Outcome::Banned { .. } => self.end(call.part(0)),
+            _ => {}
+        }
+    }
+
+    /// Ends what was taken ahead of the subjects of such a call, so that the store decides the next ones. Tasks give it back at the
+    /// end of its time.
+    pub(super) fn end(&self, call: Call<'_>) {
+        for id in call.tally_ids() {
+            if self.end_one(id) {
+                call.policy.observed().ended_early();
+            }
+        }
+    }
+
+    /// Ends what was taken ahead of one subject. Returns whether something was left.
+    fn end_one(&self, id: TallyId<'_>) -> bool {
+        let now_us = self.clock.now_us();
         let hash = id.hash(&self.seed);
         let mut shard = write(self.shard(hash));
         let found = shard.ledgers.find_entry(hash, |ledger| ledger.matches(id));
@@ -108,7 +143,7 @@ impl Ledgers {
 
     /// Records that Redis has denied such a call of one subject until that time: nothing is asked for meanwhile, or for a
     /// while.
-    pub(super) fn pause(&self, call: Call<'_>, until_us: u64, now_us: u64) {
+    fn pause(&self, call: Call<'_>, until_us: u64, now_us: u64) {
         let Some(id) = call.tally_ids().next() else { return };
         let hash = id.hash(&self.seed);
         if let Some(ledger) = read(self.shard(hash)).find(hash, id) {

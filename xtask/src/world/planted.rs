@@ -33,12 +33,12 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a cached denial that outlives a reset",
         file: "runtime/src/limiter/check/admin.rs",
-        old: "core.invalidate_denials(stored)",
+        old: "core.cached_denials.invalidate(stored)",
         new: "()",
     },
     Planted {
         name: "a denial that is cached for too long",
-        file: "runtime/src/limiter/denial_cache.rs",
+        file: "runtime/src/limiter/cached_denials/denial_cache.rs",
         old: "ends_us.min(asked_us.saturating_add(self.longest_us))",
         new: "ends_us",
     },

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::limiter::Limiter;
 #[cfg(feature = "config")]
 use crate::limiter::background::BackgroundTask;
+use crate::limiter::cached_denials::CachedDenials;
 use crate::limiter::core::Core;
-use crate::limiter::denial_cache::DenialCache;
 use crate::limiter::denied::DeniedSubjects;
 use crate::limiter::lease_returns::LimiterId;
 use crate::limiter::ledgers::Ledgers;
@@ -167,11 +167,11 @@ impl LimiterBuilder {
             sleepers: Sleepers::default(),
             overrides: Overrides::default(),
             outage: Outage::new(on_outage, processes, max_subjects, clock.clone()),
+            cached_denials: CachedDenials::new(denial_cache, clock.clone()),
+            ledgers: Ledgers::new(clock.clone()),
             clock,
             on_warning,
             denied_subjects: DeniedSubjects::new(denied_subjects),
-            denial_cache: DenialCache::new(denial_cache),
-            ledgers: Ledgers::default(),
             late: AtomicUsize::new(0),
             registrations: Registrations::new(registry),
             #[cfg(feature = "config")]

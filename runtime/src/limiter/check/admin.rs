@@ -66,8 +66,8 @@ impl Check<'_> {
         let core = &self.limiter().core;
         core.outage.reset(call);
         let reset = core.store.reset(stored).await;
-        core.invalidate_denials(stored);
-        core.end_ahead(stored);
+        core.cached_denials.invalidate(stored);
+        core.ledgers.end(stored);
         core.wake(call);
         core.wake(stored);
         reset
@@ -91,9 +91,9 @@ impl Check<'_> {
         for attempt in Attempt::in_force_and_own(self, CheckSubjects::Main)? {
             core.outage.ban(attempt.call(), duration)?;
             let stored = attempt.stored(attempt.call());
-            core.end_ahead(stored.part(0));
+            core.ledgers.end(stored.part(0));
             core.store.ban(stored, duration).await?;
-            core.end_ahead(stored.part(0));
+            core.ledgers.end(stored.part(0));
             // The new ban may end earlier than the one before.
             core.wake(stored.part(0));
         }

@@ -158,7 +158,8 @@ impl<'a> Attempt<'a> {
             Some(stored) => self.ask_beside_ahead(stored, call).await?,
             None => core.ask(call).await?,
         };
-        core.record_outcome(call, answer.outcome, asked_us);
+        core.ledgers.record(call, answer.outcome, asked_us);
+        core.cached_denials.record(call, answer.outcome, asked_us);
         Ok(self.decision(call, answer, lease, DecidedBy::Backend))
     }
 
@@ -174,7 +175,7 @@ impl<'a> Attempt<'a> {
         let is_cached = closed.is_none();
         let cached = || {
             let call = self.stored(self.call());
-            Some(self.core.cached_denial(call)?.decision(&self.policy, self.options.cost, DecidedBy::Backend))
+            Some(self.core.cached_denials.find(call)?.decision(&self.policy, self.options.cost, DecidedBy::Backend))
         };
         let denied = closed.or_else(cached)?;
         // An override may end such denials, so a flood of them refreshes the overrides like any other calls. They go on

@@ -202,7 +202,7 @@ impl Check<'_> {
         let retry = self.retry(&decision, asked_us, deadline_us).await?;
         if retry.is_none() {
             let attempt = Attempt::new(self)?;
-            self.limiter().core.forget_denials(attempt.stored(attempt.call()));
+            self.limiter().core.cached_denials.forget(attempt.stored(attempt.call()));
         }
         Ok(retry)
     }

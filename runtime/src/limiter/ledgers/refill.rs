@@ -32,7 +32,7 @@ impl Core {
         if peek || cost == 0 || report && !report_is_optional {
             return None;
         }
-        let (taken, refill) = self.ledgers.take(call, ahead, &self.clock);
+        let (taken, refill) = self.ledgers.take(call, ahead);
         if let Some(refill) = refill {
             self.runtimes.spawn(ask(Arc::clone(self), refill));
         }
@@ -53,15 +53,6 @@ impl Core {
         has_to
     }
 
-    /// Ends what this process has taken ahead of the subjects of such a call: Redis decides the next ones.
-    pub(in crate::limiter) fn end_ahead(&self, call: Call<'_>) {
-        for id in call.tally_ids() {
-            if self.ledgers.end(id, self.clock.now_us()) {
-                call.policy.observed().ended_early();
-            }
-        }
-    }
-
     /// Gives back what is left of a part. What gets lost is not given back again, and counts until it is out of its window.
     async fn give_back(&self, call: Call<'_>, left: u64, at: &AdmittedAt) {
         if left == 0 {
@@ -72,7 +63,7 @@ impl Core {
         if given_back.is_ok() {
             call.policy.observed().prefetched(PrefetchUse::GivenBack, left);
         }
-        self.invalidate_denials(call);
+        self.cached_denials.invalidate(call);
         self.wake(call);
     }
 }

@@ -29,7 +29,7 @@ const SWEPT: usize = 8;
 const RENEWAL_US: u64 = 50_000;
 
 /// The denials that hold for a while.
-pub(crate) struct DenialCache {
+pub(super) struct DenialCache {
     longest_us: u64,
     seed: RandomState,
     shards: Box<[Mutex<DenialShard>]>,
@@ -64,7 +64,7 @@ struct CachedDenial {
 
 impl DenialCache {
     /// Caches denials for at most that long; `None` if that is not at all.
-    pub(crate) fn new(longest: Duration) -> Option<Self> {
+    pub(super) fn new(longest: Duration) -> Option<Self> {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         (!longest.is_zero()).then(|| Self {
             longest_us: micros::from_duration(longest),
@@ -74,7 +74,7 @@ impl DenialCache {
     }
 
     /// Returns what a cached denial says of the same call, or of one that costs more.
-    pub(crate) fn get(&self, call: Call<'_>, now_us: u64) -> Option<Outcome> {
+    pub(super) fn get(&self, call: Call<'_>, now_us: u64) -> Option<Outcome> {
         let options = call.options;
         let id = first_id(call).filter(|_| !options.report || options.report_is_optional)?;
         let hash = id.hash(&self.seed);
@@ -97,7 +97,7 @@ impl DenialCache {
     }
 
     /// Records the answer to a call that was sent at `asked_us`.
-    pub(crate) fn record(&self, call: Call<'_>, outcome: Outcome, asked_us: u64, now_us: u64) {
+    pub(super) fn record(&self, call: Call<'_>, outcome: Outcome, asked_us: u64, now_us: u64) {
         let Some(id) = first_id(call) else { return };
         match outcome {
             // A policy with a ban does not cache its denials.
@@ -127,14 +127,14 @@ impl DenialCache {
     }
 
     /// Removes the denials of such a call. Answers that are still on the way are not cached either.
-    pub(crate) fn invalidate(&self, call: Call<'_>, now_us: u64) {
+    pub(super) fn invalidate(&self, call: Call<'_>, now_us: u64) {
         if let Some(id) = call.tally_ids().next() {
             self.remove(id).invalidated_us = now_us;
         }
     }
 
     /// Removes the denials of such a call, so that the next one asks the store.
-    pub(crate) fn forget(&self, call: Call<'_>) {
+    pub(super) fn forget(&self, call: Call<'_>) {
         if let Some(id) = call.tally_ids().next() {
             drop(self.remove(id));
         }

@@ -7,6 +7,7 @@ mod blocking;
 mod decide;
 mod deciding;
 mod inputs;
+mod stack;
 mod trying;
 mod waiting;
 

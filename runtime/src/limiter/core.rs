@@ -80,6 +80,7 @@ impl Core {
     }
 
     /// Wakes the callers that wait for room which a recount may have made, and records in the context what has changed.
+    #[cfg_attr(not(feature = "web"), allow(unused_variables, reason = "only the web records what has changed"))]
     pub(super) fn finish_recount(&self, charge: &Charge, recount: Recount, has_changed: bool) {
         if recount.used < charge.call.options.cost {
             self.wake(charge.counted(recount.part));
@@ -88,8 +89,6 @@ impl Core {
         if has_changed {
             context::record_recount(charge, recount);
         }
-        #[cfg(not(feature = "web"))]
-        let _ = has_changed;
     }
 
     /// Tells the application, the log and the metrics of each rule near whose limit an admitted call has brought its subject.

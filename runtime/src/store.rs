@@ -27,7 +27,6 @@ pub(crate) use self::answer::{Answer, Outcome};
 pub(crate) use self::memory::Memory;
 #[cfg(not(feature = "redis"))]
 use self::no_redis as redis;
-use self::redis::Redis;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;
 #[cfg(feature = "admin")]
@@ -35,7 +34,8 @@ pub(crate) use self::redis::{
     Access, CommandPurpose, Permission, RehearsedStep, SEVERAL_KEYS, Sample, ScriptState, ServerFacts, ServerInfo,
     Times,
 };
-pub(crate) use self::redis::{StoredDenials, StoredOverrides, StoredPolicies, have_clocks_differed, random_fraction};
+use self::redis::{Redis, have_clocks_differed};
+pub(crate) use self::redis::{StoredDenials, StoredOverrides, StoredPolicies, random_fraction};
 pub(crate) use self::redis_types::{Progress, RegistrationResult, Setup, StoredText, stored_operator};
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::Scan;
@@ -196,6 +196,9 @@ pub(crate) trait MayBeAway {
 
     /// Whether a server has decided a call. Until then, nothing shows that the set-up is right.
     fn has_decided(&self) -> bool;
+
+    /// Whether tokio's clock was ever seen to differ from the system's, as it does where a test pauses it.
+    fn have_clocks_differed(&self) -> bool;
 }
 
 impl MayBeAway for Store {
@@ -211,6 +214,10 @@ impl MayBeAway for Store {
             Self::Memory(_) => false,
             Self::Redis(redis) => redis.has_decided(),
         }
+    }
+
+    fn have_clocks_differed(&self) -> bool {
+        have_clocks_differed()
     }
 }
 

@@ -36,6 +36,12 @@ const OF_SYSTEM: [&str; 12] = [
     "tokio::time",
 ];
 
+/// The modules that decide calls before a store does. Each is a room of its own, that can be tested without the others.
+const ROOMS: [[&str; 2]; 2] = [["limiter", "cached_denials"], ["limiter", "outage"]];
+
+/// The stores of one kind, which no room knows.
+const STORES: [[&str; 2]; 2] = [["store", "memory"], ["store", "redis"]];
+
 /// A crate whose imports are checked.
 struct CrateLayers<'a> {
     /// Its file, from the root of the workspace.
@@ -96,6 +102,9 @@ fn findings(krate: &CrateLayers<'_>, files: &[SourceFile]) -> Vec<String> {
     };
     let (upward, others): (Vec<_>, Vec<_>) = imports.iter().partition(is_upward);
     findings.extend(upward.into_iter().map(|import| format!("{}: its layer is above this one", describe(import))));
+    let leaving = imports.iter().filter(|import| leaves_room(&files[import.from], &files[import.to])).map(describe);
+    findings
+        .extend(leaving.map(|import| format!("{import}: a layer before a store knows no other, and no kind of store")));
     let circle: Vec<_> = circle(others).into_iter().map(describe).collect();
     if !circle.is_empty() {
         findings.push(format!("these files import each other in a circle:\n    {}", circle.join("\n    ")));
@@ -104,6 +113,16 @@ fn findings(krate: &CrateLayers<'_>, files: &[SourceFile]) -> Vec<String> {
         findings.extend(files.iter().flat_map(bypasses));
     }
     findings
+}
+
+/// Whether a file of a room imports what is around the room, or a store of one kind.
+fn leaves_room(from: &SourceFile, to: &SourceFile) -> bool {
+    let is_in = |file: &SourceFile, path: &[&str]| {
+        file.module.iter().zip(path).filter(|(own, of)| own == of).count() == path.len()
+    };
+    let leaves = |room: &[&str; 2]| is_in(from, room) && !is_in(to, room) && is_in(to, &room[..1]);
+    let names_store = || STORES.iter().any(|store| is_in(to, store));
+    ROOMS.iter().any(|room| leaves(room) || is_in(from, room) && names_store())
 }
 
 /// What a file takes from the system itself.

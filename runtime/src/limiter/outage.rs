@@ -13,7 +13,7 @@ use crate::decision::{Charge, DecidedBy, Decision, Recount, Report};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::micros;
 use crate::policy::Policy;
-use crate::store::{Answer, MayBeAway, Outcome, Standby, have_clocks_differed};
+use crate::store::{Answer, MayBeAway, Outcome, Standby};
 
 /// How often a call finds out, during an outage, whether it goes on. The other calls are decided by what is known.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -61,7 +61,7 @@ impl Outage {
         let known = store.known_outage().and_then(|reason| self.substitute(policy, reason, store));
         match known {
             None => StoreState::There,
-            Some(substitute) if self.is_look_due(substitute) => StoreState::LookDue,
+            Some(substitute) if self.is_look_due(store, substitute) => StoreState::LookDue,
             Some(substitute) => StoreState::Away(substitute),
         }
     }
@@ -134,9 +134,9 @@ impl Outage {
     }
 
     /// Whether this call is the one to look. It also lets the tasks run that repair the connection.
-    fn is_look_due(&self, substitute: DecidedBy) -> bool {
+    fn is_look_due(&self, store: &impl MayBeAway, substitute: DecidedBy) -> bool {
         // In a test that sets the clock, no time may pass between two calls.
-        if self.clock.manual_us().is_some() || have_clocks_differed() {
+        if self.clock.manual_us().is_some() || store.have_clocks_differed() {
             return true;
         }
         let now_us = match substitute {

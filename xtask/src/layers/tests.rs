@@ -4,12 +4,15 @@ use crate::source::read_with;
 /// Returns the findings in a crate of three layers, whose files are given by their paths in `src`. Files of the layers
 /// that are not given are empty. Each statement is a line.
 fn findings_in(files: &[(&str, &str)]) -> Vec<String> {
-    let krate = CrateLayers::read(
-        "src/lib.rs only re-exports\n  asking       asks\n  answer       answers\n  clock count  counts",
-    );
+    let table = "src/lib.rs only re-exports\n  asking       asks\n  answer       answers\n  clock count  counts";
     let root = ("lib.rs", "mod answer; mod asking; mod clock; mod count;");
     let empty = ["answer.rs", "asking.rs", "clock.rs", "count.rs"].map(|path| (path, ""));
-    let files: Vec<_> = files.iter().copied().chain([root]).chain(empty).collect();
+    findings_by(table, &[files, &[root], &empty].concat())
+}
+
+/// Returns the findings in a crate, given its layers and its files.
+fn findings_by(table: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let krate = CrateLayers::read(table);
     let load = |path: &str| {
         let file = files.iter().find(|(name, _)| path.strip_prefix("src/") == Some(name));
         file.map(|(_, text)| text.replace("; ", ";\n")).ok_or_else(|| format!("cannot read {path}"))
@@ -150,5 +153,36 @@ fn what_only_one_module_takes_from_the_system_is_reported_elsewhere() {
         let found = findings(&krate, &read_with(krate.root, &load(code)).unwrap());
         assert_eq!(found.len(), usize::from(taken.is_some()), "{code}: {found:?}");
         assert!(taken.is_none_or(|taken| found[0].contains(taken)), "{code}: {found:?}");
+    }
+}
+
+#[test]
+fn a_layer_before_a_store_knows_no_other_and_no_kind_of_store() {
+    let table = "src/lib.rs only re-exports\n  limiter  decides\n  store    keeps tallies";
+    for (code, found) in [
+        ("mod tests; use self::tests::Stub; use crate::store::Store;", None),
+        ("use crate::limiter::core::Core;", Some("limiter::core::Core` (src/limiter/core.rs)")),
+        ("use super::core::Core;", Some("limiter::core::Core` (src/limiter/core.rs)")),
+        ("use crate::store::memory::Memory;", Some("store::memory::Memory` (src/store/memory.rs)")),
+        ("use crate::store::Memory;", Some("store::Memory` (src/store/memory.rs)")),
+    ] {
+        let files = [
+            ("lib.rs", "mod limiter; mod store;"),
+            ("limiter.rs", "mod core; mod outage;"),
+            ("limiter/core.rs", "pub struct Core; use super::outage::Outage;"),
+            ("limiter/outage.rs", code),
+            ("limiter/outage/tests.rs", "pub struct Stub;"),
+            ("store.rs", "mod memory; pub use self::memory::Memory; pub struct Store;"),
+            ("store/memory.rs", "pub struct Memory;"),
+        ];
+        let findings = findings_by(table, &files);
+        let found = found.map(|found| {
+            format!("src/limiter/outage.rs:1: imports `crate::{found}: a layer before a store knows no other, and no kind of store")
+        });
+        assert_eq!(
+            findings.into_iter().filter(|finding| !finding.contains("circle")).collect::<Vec<_>>(),
+            Vec::from_iter(found),
+            "{code}"
+        );
     }
 }

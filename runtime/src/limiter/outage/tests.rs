@@ -24,6 +24,10 @@ impl MayBeAway for Stub {
     fn has_decided(&self) -> bool {
         self.has_decided
     }
+
+    fn have_clocks_differed(&self) -> bool {
+        false
+    }
 }
 
 fn outage(on_outage: OnOutage) -> Outage {
@@ -77,11 +81,15 @@ fn an_unknown_error_is_an_outage_only_once_the_store_has_decided() {
     }
 }
 
-#[tokio::test]
-async fn a_call_asks_a_store_that_is_not_known_to_be_away_and_the_first_looks_for_one_that_is() {
+#[tokio::test(start_paused = true)]
+async fn a_call_asks_a_store_that_is_not_known_to_be_away_and_looks_now_and_then_for_one_that_is() {
     let (allowing, away) = (outage(OnOutage::Allow), Stub { outage: Some(BackendErrorKind::Away), has_decided: true });
     assert_eq!(allowing.state_of(&Stub::default(), &policy(1)), StoreState::There);
-    assert_eq!(allowing.state_of(&away, &policy(1)), StoreState::LookDue);
+    for _ in 0..2 {
+        assert_eq!(allowing.state_of(&away, &policy(1)), StoreState::LookDue);
+        assert_eq!(allowing.state_of(&away, &policy(1)), StoreState::Away(DecidedBy::Nobody));
+        tokio::time::advance(LOOK_EVERY).await;
+    }
     assert_eq!(outage(OnOutage::Deny).state_of(&away, &policy(1)), StoreState::There, "the store says why");
 }
 

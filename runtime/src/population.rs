@@ -38,6 +38,11 @@ impl Population {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn count(&self, policy: Inhabitant) -> usize {
+        self.counts.get(&policy).copied().unwrap_or_default()
+    }
+
     /// Returns the policy with the most entries: this one, unless another has more.
     pub(crate) fn most(&self, policy: Inhabitant) -> Inhabitant {
         let own = self.counts.get(&policy).copied().unwrap_or_default();

@@ -19,6 +19,7 @@ use crate::call::{Call, TallyId};
 use crate::clock::Clock;
 use crate::observe::opaque_debug;
 use crate::policy::Ahead;
+use crate::population::{Inhabitant, Population};
 use crate::store::Outcome;
 use crate::sweeper::Sweeper;
 use crate::sync::RwLock;
@@ -51,6 +52,7 @@ pub(crate) struct Ledgers {
 struct LedgerShard {
     ledgers: HashTable<Ledger>,
     sweeper: Sweeper,
+    population: Population,
     /// The number of the ledger that was added last: each has another one.
     latest: u64,
 }
@@ -137,8 +139,10 @@ impl Ledgers {
         let now_us = self.clock.now_us();
         let hash = id.hash(&self.seed);
         let mut shard = write(self.shard(hash));
-        let found = shard.ledgers.find_entry(hash, |ledger| ledger.matches(id));
-        found.is_ok_and(|found| found.remove().0.left(now_us) > 0)
+        let Ok(found) = shard.ledgers.find_entry(hash, |ledger| ledger.matches(id)) else { return false };
+        let (ended, _) = found.remove();
+        shard.population.remove(ended.inhabitant());
+        ended.left(now_us) > 0
     }
 
     /// Records that Redis has denied such a call of one subject until that time: nothing is asked for meanwhile, or for a
@@ -178,12 +182,37 @@ impl LedgerShard {
             }
             return;
         }
-        let Self { ledgers, sweeper, .. } = self;
-        let buckets = if ledgers.len() < MOST_PER_SHARD { SWEPT } else { usize::MAX };
-        sweeper.sweep(ledgers, buckets, 1, |ledger| ledger.is_idle(now_us));
-        if ledgers.len() < MOST_PER_SHARD {
-            ledgers.insert_unique(hash, ledger, |ledger| ledger.hash);
+        let policy = ledger.inhabitant();
+        if self.make_room(policy, now_us) {
+            self.population.add(policy);
+            self.ledgers.insert_unique(hash, ledger, |ledger| ledger.hash);
         }
+    }
+
+    /// Removes a ledger that is idle. Where there is no room, it removes one of the policy with the most of them, so that the
+    /// subjects of one policy keep out those of no other: its tasks give back what is left of its parts at the end of their time.
+    fn make_room(&mut self, policy: Inhabitant, now_us: u64) -> bool {
+        let is_full = self.ledgers.len() >= MOST_PER_SHARD;
+        if self.sweep(if is_full { usize::MAX } else { SWEPT }, |ledger| ledger.is_idle(now_us)) || !is_full {
+            return true;
+        }
+        let most = self.population.most(policy);
+        let is_of_most = |ledger: &Ledger| most != policy && ledger.inhabitant() == most;
+        self.sweep(usize::MAX, |ledger| is_of_most(ledger) && ledger.parts().is_empty())
+            || self.sweep(usize::MAX, is_of_most)
+    }
+
+    /// Removes the first ledger of the next buckets that is `removable`. Returns whether there is one.
+    fn sweep(&mut self, buckets: usize, removable: impl Fn(&Ledger) -> bool) -> bool {
+        let Self { ledgers, sweeper, population, .. } = self;
+        let removed = sweeper.sweep(ledgers, buckets, 1, |ledger| {
+            let is_removed = removable(ledger);
+            if is_removed {
+                population.remove(ledger.inhabitant());
+            }
+            is_removed
+        });
+        removed > 0
     }
 }
 
@@ -210,6 +239,8 @@ fn write(shard: &RwLock<LedgerShard>) -> impl DerefMut<Target = LedgerShard> + '
 
 opaque_debug!(Ledgers);
 
+#[cfg(test)]
+mod tests;
 #[cfg(test)]
 #[cfg(tallygate_shuttle)]
 mod threads;

@@ -10,6 +10,7 @@ use crate::decision::Wait;
 use crate::micros;
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
+use crate::population::{Inhabitant, Population};
 use crate::store::Outcome;
 use crate::sweeper::Sweeper;
 use crate::sync::{Mutex, MutexGuard, lock};
@@ -39,6 +40,7 @@ pub(super) struct DenialCache {
 struct DenialShard {
     denials: HashTable<CachedDenial>,
     sweeper: Sweeper,
+    population: Population,
     /// When something was last reset or refunded.
     invalidated_us: u64,
 }
@@ -46,6 +48,7 @@ struct DenialShard {
 /// One denial.
 struct CachedDenial {
     hash: u64,
+    inhabitant: Inhabitant,
     policy: Policy,
     /// The first subject of the call.
     subject: Box<str>,
@@ -79,10 +82,9 @@ impl DenialCache {
         let id = first_id(call).filter(|_| !options.report || options.report_is_optional)?;
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(hash);
-        let mut found = shard.denials.find_entry(hash, |cached| cached.matches(id)).ok()?;
-        let cached = found.get_mut();
+        let cached = shard.denials.find_mut(hash, |cached| cached.matches(id))?;
         if now_us >= cached.ends_us {
-            found.remove();
+            shard.remove(hash, id);
             return None;
         }
         // A caller that read the clock before the answer came has to ask by itself.
@@ -107,6 +109,7 @@ impl DenialCache {
                 let ends_us = retry_after.ends_us(asked_us);
                 let cached = CachedDenial {
                     hash: id.hash(&self.seed),
+                    inhabitant: Inhabitant::of(&id.group.segment),
                     policy: call.policy.clone(),
                     subject: (**id.subject).into(),
                     others_hash: self.others_hash(call),
@@ -143,9 +146,7 @@ impl DenialCache {
     fn remove(&self, id: TallyId<'_>) -> MutexGuard<'_, DenialShard> {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(hash);
-        if let Ok(found) = shard.denials.find_entry(hash, |cached| cached.matches(id)) {
-            found.remove();
-        }
+        shard.remove(hash, id);
         shard
     }
 
@@ -188,17 +189,39 @@ impl DenialShard {
             *before = cached;
             return;
         }
-        self.make_room(now_us);
+        self.make_room(cached.inhabitant, now_us);
+        self.population.add(cached.inhabitant);
         self.denials.insert_unique(cached.hash, cached, |cached| cached.hash);
     }
 
-    /// Removes the first of a few denials that is due; where there is no room, one that is not.
-    fn make_room(&mut self, now_us: u64) {
-        let Self { denials, sweeper, .. } = self;
-        let swept = sweeper.sweep(denials, SWEPT, 1, |cached| cached.due_us <= now_us);
-        if swept == 0 && denials.len() >= MOST_PER_SHARD {
-            sweeper.sweep(denials, usize::MAX, 1, |_| true);
+    fn remove(&mut self, hash: u64, id: TallyId<'_>) {
+        if let Ok(found) = self.denials.find_entry(hash, |cached| cached.matches(id)) {
+            let (removed, _) = found.remove();
+            self.population.remove(removed.inhabitant);
         }
+    }
+
+    /// Removes the first of a few denials that is due; where there is no room, one that is not, of the policy with the most of
+    /// them.
+    fn make_room(&mut self, policy: Inhabitant, now_us: u64) {
+        let is_due = |cached: &CachedDenial| cached.due_us <= now_us;
+        if !self.sweep(SWEPT, is_due) && self.denials.len() >= MOST_PER_SHARD {
+            let most = self.population.most(policy);
+            self.sweep(usize::MAX, |cached| cached.inhabitant == most);
+        }
+    }
+
+    /// Removes the first denial of the next buckets that is `removable`. Returns whether there is one.
+    fn sweep(&mut self, buckets: usize, removable: impl Fn(&CachedDenial) -> bool) -> bool {
+        let Self { denials, sweeper, population, .. } = self;
+        let removed = sweeper.sweep(denials, buckets, 1, |cached| {
+            let is_removed = removable(cached);
+            if is_removed {
+                population.remove(cached.inhabitant);
+            }
+            is_removed
+        });
+        removed > 0
     }
 }
 

@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::decision::Report;
 use crate::limiter::demand::Demand;
 use crate::policy::{Ahead, Policy};
+use crate::population::Inhabitant;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
@@ -28,6 +29,7 @@ const PATIENCE_US: u64 = 1_000_000;
 /// What one subject has taken ahead.
 pub(super) struct Ledger {
     pub(super) hash: u64,
+    inhabitant: Inhabitant,
     /// Tells it from the others of its subject.
     pub(super) number: u64,
     /// The policy as Redis decides it.
@@ -65,6 +67,7 @@ impl Ledger {
     pub(super) fn new(hash: u64, id: TallyId<'_>, call: Call<'_>, ahead: Ahead, now_us: u64) -> Self {
         Self {
             hash,
+            inhabitant: Inhabitant::of(&id.group.segment),
             number: 0,
             policy: call.policy.clone(),
             segment: Arc::clone(&id.group.segment),
@@ -83,6 +86,11 @@ impl Ledger {
 
     pub(super) fn matches(&self, id: TallyId<'_>) -> bool {
         **id.subject == *self.subject && id.has_segment(&self.segment)
+    }
+
+    /// Its policy, as the table counts ledgers.
+    pub(super) fn inhabitant(&self) -> Inhabitant {
+        self.inhabitant
     }
 
     /// Whether its rules are those of the call.

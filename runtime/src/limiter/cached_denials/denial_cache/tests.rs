@@ -147,3 +147,36 @@ fn a_flood_of_subjects_takes_no_more_memory_than_there_is_room_for() {
     }
     assert!(held() <= SHARDS * MOST_PER_SHARD, "{}", held());
 }
+
+#[test]
+fn a_flood_of_one_policy_leaves_the_cached_denials_of_others() {
+    let denials = DenialCache::new(SECOND).unwrap();
+    let (flooding, calm) =
+        (policy(1), Policy::builder("calm").rule(Rule::sliding_window(1, 60 * SECOND)).build().unwrap());
+    let record = |policy: &Policy, number: usize| {
+        denials.record(call(policy, &[subject(number)], 1), denied(3_000_000), START_US, START_US);
+    };
+    let kept = |policy: &Policy, numbers: std::ops::Range<usize>| {
+        numbers.filter(|&number| denials.get(call(policy, &[subject(number)], 1), START_US).is_some()).count()
+    };
+    (0..500).for_each(|number| record(&calm, number));
+    (0..50_000).for_each(|number| record(&flooding, number));
+    assert_eq!(kept(&calm, 0..500), 500);
+    // Where the table is full of the flood, a denial of another policy takes the place of one of these.
+    (500..1_000).for_each(|number| record(&calm, number));
+    assert_eq!(kept(&calm, 0..1_000), 1_000);
+    assert_eq!(kept(&flooding, 0..50_000), SHARDS * MOST_PER_SHARD - 1_000);
+    // What is removed, or over, is not counted any more.
+    for number in 0..1_000 {
+        let subjects = [subject(number)];
+        denials.forget(call(&calm, &subjects, 1));
+        assert_eq!(denials.get(call(&flooding, &[subject(number)], 1), START_US + 3_000_000), None);
+    }
+    for shard in &denials.shards {
+        let shard = shard.lock().unwrap();
+        let most = shard.population.most(Inhabitant::of("calm/w1m"));
+        assert!(most == Inhabitant::of("p/w1m"));
+        let counted = shard.population.count(most);
+        assert_eq!(counted, shard.denials.len());
+    }
+}

@@ -72,7 +72,8 @@ const LONGEST: usize = 256;
 fn is_left_alone(word: &str) -> bool {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-.:/@+={}".contains(letter);
     let begins_well = word.starts_with(|first: char| first.is_alphanumeric() || matches!(first, '_' | '/' | '{'));
-    word.len() <= LONGEST && begins_well && word.chars().all(is_plain)
+    // `{1..9}` is a range.
+    word.len() <= LONGEST && begins_well && word.chars().all(is_plain) && !word.contains("..")
 }
 
 /// Asks the server for the policies.
@@ -140,6 +141,8 @@ mod tests {
             "\"a",
             "a\\",
             "{a,b}",
+            "{1..100000000}",
+            "x{a..z}y",
             "a\nb",
             "a\tb",
             "a\u{1b}[2J",

@@ -1,7 +1,5 @@
 //! Who is meant, as it is written on the command line.
 
-use std::io::{self, Write as _};
-
 use clap::Args;
 use tallygate::admin::__shared::OpenPolicy;
 use tallygate::admin::{RegisteredPolicy, Rendering, Subjects};
@@ -10,7 +8,6 @@ use tallygate::{Error, Subject};
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::live;
-use crate::output::printable;
 
 /// Who is meant.
 #[derive(Args, Debug)]
@@ -49,8 +46,20 @@ pub(crate) fn words(fleet: &Fleet<'_>, listed: &OpenPolicy<'_>, subject: &Subjec
     if is_enough && !text.starts_with('-') { quoted(&text) } else { format!("--subject={}", quoted(&text)) }
 }
 
+/// Returns the words of a shell that name a policy and somebody under it, who is named by [`words`].
+pub(crate) fn target(policy: &str, who: &str) -> String {
+    let policy = quoted(policy);
+    // Behind `--`, no word is an option.
+    let target = match (policy.starts_with('-'), who.starts_with('-')) {
+        (false, _) => format!("{policy} {who}"),
+        (true, true) => format!("{who} -- {policy}"),
+        (true, false) => format!("-- {policy} {who}"),
+    };
+    target.trim_end().to_owned()
+}
+
 /// Returns a word as a shell takes it: in quotes if it needs them.
-pub(crate) fn quoted(word: &str) -> String {
+fn quoted(word: &str) -> String {
     match shlex::try_quote(word) {
         _ if word.is_empty() => String::new(),
         Ok(quoted) => quoted.into_owned(),
@@ -139,13 +148,12 @@ fn build<'a, T>(
 ) -> Result<T, Failure> {
     let built = make(rendering.clone());
     if fleet.connection.no_secret {
+        // Without it, this is another subject, which no call has.
         if built.is_err() && described.has_secret() == Some(true) {
-            // If nobody reads the note, the answer is as good as the question.
-            let name = printable(described.name());
-            let _ = writeln!(
-                io::stderr(),
-                "the programs have a secret for the digests of {name}: without it, this is another subject"
-            );
+            return Err(Failure::usage(format!(
+                "the programs have a secret for the digests of `{}`; name its file by `--secret-file` in place of `--no-secret`",
+                described.name()
+            )));
         }
         return Ok(make(rendering.without_secret())?);
     }
@@ -177,6 +185,14 @@ mod tests {
     fn a_word_that_a_shell_would_change_stands_in_quotes() {
         let words = ["sms:138", "2001:db8::/64", "$HOME", "a b", ""].map(quoted);
         assert_eq!(words, ["sms:138", "2001:db8::/64", "'$HOME'", "'a b'", ""]);
+    }
+
+    #[test]
+    fn no_name_is_taken_for_an_option() {
+        let targets =
+            [("sms", "138"), ("sms", ""), ("sms", "--subject=-1"), ("-rf", "138"), ("--url=x", "--subject='a b'")]
+                .map(|(policy, who)| target(policy, who));
+        assert_eq!(targets, ["sms 138", "sms", "sms --subject=-1", "-- -rf 138", "--subject='a b' -- --url=x"]);
     }
 
     #[test]

@@ -11,6 +11,13 @@ const LONGEST: usize = 80;
 /// The first 96 bits of the well-known prefix of NAT64, `64:ff9b::/96`.
 const NAT64: u128 = 0x0064_ff9b << 64;
 
+/// The first 48 bits of the addresses of local translators, `64:ff9b:1::/48` (RFC 8215).
+const LOCAL_NAT64: u128 = 0x0064_ff9b_0001;
+
+/// The first 16 bits of 6to4, and the first 32 bits of Teredo.
+const SIX_TO_FOUR: u128 = 0x2002;
+const TEREDO: u128 = 0x2001_0000;
+
 /// The bits before an IPv4 address within IPv6.
 const IPV6_WRAPPING: u8 = 96;
 
@@ -36,8 +43,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<IpAddr> {
 
 /// Returns the IPv4 address for which an IPv6 address stands, mapped or by the well-known prefix of NAT64, or the address itself.
 ///
-/// Of other prefixes of NAT64, only their network knows where the IPv4 address is. The addresses of 6to4 and Teredo are those of
-/// networks like any other.
+/// Local translators and tunnels are left: nobody may be trusted for an address that they carry. It only [counts](Network::widened).
 pub(crate) fn without_ipv6_wrapping(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) if address.to_bits() >> 32 == NAT64 => {
@@ -97,17 +103,38 @@ impl Network {
         (network.bits <= most_bits(network.address)).then_some(network)
     }
 
-    /// Returns the network of at most these bits that contains this one.
+    /// Returns the network of at most these bits that contains this one, as it counts: what comes through a tunnel or a local
+    /// translator counts as the IPv4 address behind it.
     pub(crate) fn widened(self, bits: SubnetBits) -> Self {
-        let most = if self.address.is_ipv4() { bits.ipv4 } else { bits.ipv6 };
-        Self { bits: self.bits.min(most), ..self }
+        let counted = self.carried_ipv4().map_or(self, |ipv4| Self::from(IpAddr::V4(ipv4)));
+        let most = if counted.address.is_ipv4() { bits.ipv4 } else { bits.ipv6 };
+        Self { bits: counted.bits.min(most), ..counted }
     }
 
-    /// Returns whether this is how the address of a client is counted: IPv4 alone, and IPv6 by its network.
+    /// Returns the IPv4 address behind an address of a tunnel or of a local translator. By 6to4, one has 65,536 networks of 64 bits;
+    /// by Teredo, and by a translator whose prefix has 96 bits, all share one.
+    fn carried_ipv4(self) -> Option<Ipv4Addr> {
+        let IpAddr::V6(address) = self.address else { return None };
+        let address = address.to_bits();
+        let carried = if address >> 112 == SIX_TO_FOUR && self.bits >= 48 {
+            address >> 80
+        } else if address >> 96 == TEREDO && self.bits == 128 {
+            !address
+        } else if address >> 80 == LOCAL_NAT64 && self.bits == 128 {
+            address
+        } else {
+            return None;
+        };
+        let [.., a, b, c, d] = carried.to_be_bytes();
+        Some(Ipv4Addr::new(a, b, c, d))
+    }
+
+    /// Returns whether this is how the address of a client is counted, by a filter if there is one: IPv4 alone or as wide as that,
+    /// and IPv6 by its network.
     #[cfg(feature = "admin")]
-    pub(crate) fn is_of_client(self) -> bool {
+    pub(crate) fn is_of_client(self, filter: Option<SubnetBits>) -> bool {
         match self.address {
-            IpAddr::V4(_) => self.bits == most_bits(self.address),
+            IpAddr::V4(_) => self.bits == most_bits(self.address) || filter.is_some_and(|bits| self.bits == bits.ipv4),
             IpAddr::V6(_) => (1..most_bits(self.address)).contains(&self.bits),
         }
     }
@@ -199,15 +226,31 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_tunnels_and_local_translators_are_those_of_their_networks() {
+    fn what_comes_through_a_tunnel_or_a_local_translator_counts_as_its_ipv4_address() {
         for (address, expected) in [
-            ("2002:c000:201::1", "2002:c000:201::/64"),
-            ("2001:0:c000:201::1", "2001:0:c000:201::/64"),
-            ("64:ff9b:1::c000:201", "64:ff9b:1::/64"),
+            ("2002:c000:201::1", "192.0.2.1"),
+            ("[2002:c000:201:ffff::1]:443", "192.0.2.1"),
+            ("2002:c000:201:7::/64", "192.0.2.1"),
+            ("2002:c000:201::/48", "192.0.2.1"),
+            ("2002:c000::/32", "2002:c000::/32"),
+            ("2001:0:cb00:7101:0:f227:3fff:fdfe", "192.0.2.1"),
+            ("2001:0:cb00:7102:8000:1:3fff:fdfe%eth0", "192.0.2.1"),
+            ("2001:0:cb00:7101::/64", "2001:0:cb00:7101::/64"),
+            ("2001:1::1", "2001:1::/64"),
+            ("64:ff9b:1::c000:201", "192.0.2.1"),
+            ("64:ff9b:1:7::192.0.2.1", "192.0.2.1"),
+            ("64:ff9b:2::c000:201", "64:ff9b:2::/64"),
             ("::192.0.2.1", "::/64"),
             ("fe80::1%eth0", "fe80::/64"),
         ] {
             assert_eq!(network(address, 32, 64).as_deref(), Some(expected), "{address}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_trusted_for_an_address_that_a_tunnel_carries() {
+        for text in ["2002:0a00:0001::1", "2001:0:cb00:7101:0:f227:f5ff:fffe", "64:ff9b:1::10.0.0.1"] {
+            assert!(parse(text.as_bytes()).unwrap().is_ipv6(), "{text}");
         }
     }
 

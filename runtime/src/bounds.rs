@@ -18,6 +18,10 @@ pub(crate) const ALL_OVERRIDES_BYTES: usize = 8 << 20;
 /// The most policies in the list of a prefix, and in a file.
 pub(crate) const MOST_POLICIES: usize = 1_000;
 
+/// The most mistakes of a file in one entry of the log, and the most names.
+#[cfg(feature = "config")]
+const MOST_SHOWN: usize = 10;
+
 /// The longest file of policies.
 #[cfg(feature = "config")]
 pub(crate) const FILE_BYTES: usize = 4 << 20;
@@ -31,7 +35,7 @@ pub(crate) const MOST_MISTAKES: usize = 1_000;
 pub(crate) const MOST_SUGGESTIONS: usize = 32;
 
 /// The most texts of one list in a file, and the most paths in all of it: each path is compared with all others.
-#[cfg(all(feature = "config", feature = "web"))]
+#[cfg(feature = "config")]
 pub(crate) const MOST_TEXTS: usize = 256;
 #[cfg(all(feature = "config", feature = "web"))]
 pub(crate) const MOST_PATHS: usize = 4_096;
@@ -48,6 +52,25 @@ const MESSAGE_BYTES: usize = 2 * 1024;
 
 /// The longest name or text of others within a message.
 pub(crate) const WORD_BYTES: usize = 256;
+
+/// Returns the first lines of a text, each a mistake in a file, and how many more there are.
+#[cfg(feature = "config")]
+pub(crate) fn shown_mistakes(text: &str) -> Cow<'_, str> {
+    let Some((rest, _)) = text.match_indices('\n').nth(MOST_SHOWN - 1) else { return text.into() };
+    let (first, more) =
+        (text.get(..rest).unwrap_or_default(), text.get(rest..).unwrap_or_default().lines().skip(1).count());
+    format!("{first}\nand {more} more").into()
+}
+
+/// Returns the first of these names, and how many more there are.
+#[cfg(feature = "config")]
+pub(crate) fn shown_names(names: &[impl AsRef<str>]) -> String {
+    let first: Vec<_> = names.iter().take(MOST_SHOWN).map(|name| format!("`{}`", shown_word(name.as_ref()))).collect();
+    match names.len().saturating_sub(MOST_SHOWN) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
 
 /// Returns the text of an error as it may be shown.
 pub(crate) fn shown_message(text: Cow<'static, str>) -> Cow<'static, str> {
@@ -116,6 +139,17 @@ mod tests {
         ] {
             assert!(page.contains(&bound), "{bound}");
         }
+    }
+
+    #[cfg(feature = "config")]
+    #[test]
+    fn of_many_mistakes_and_names_the_first_are_shown_and_how_many_more_there_are() {
+        let lines = |number: usize| (1..=number).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
+        assert_eq!(shown_mistakes(&lines(10)), lines(10));
+        assert_eq!(shown_mistakes(&lines(1_000)), format!("{}\nand 990 more", lines(10)));
+        assert_eq!(shown_names(&["a", "b"]), "`a`, `b`");
+        assert_eq!(shown_names(&["a"; 1_000]), format!("{} and 990 more", ["`a`"; 10].join(", ")));
+        assert!(shown_names(&["x".repeat(9_000)]).len() < 2 * WORD_BYTES);
     }
 
     #[test]

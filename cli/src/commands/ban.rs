@@ -106,8 +106,8 @@ impl UnbanCommand {
         unbanned.map_err(|error| Failure::from(error).amid_changes())?;
         let json = json!({ "policy": policy, "unbanned": [subject] });
         // An empty subject is the one of a policy that counts all calls together.
-        let reset = format!("tallygate reset {policy} {}", subject::words(fleet, listed, subjects.main()));
-        let remains = format!("what it has used stays counted; to let it start again: {}", reset.trim_end());
+        let target = subject::target(policy, &subject::words(fleet, listed, subjects.main()));
+        let remains = format!("what it has used stays counted; to let it start again: tallygate reset {target}");
         Ok(Output::done(format!("{somebody} is not banned under {policy}\n{remains}"), json))
     }
 

@@ -102,5 +102,5 @@ pub(super) async fn find(fleet: &Fleet<'_>, listed: &[OpenPolicy<'_>]) -> Result
 /// The words for the policy and a subject.
 fn words(fleet: &Fleet<'_>, listed: Option<&OpenPolicy<'_>>, policy: &str, subject: &Subject) -> String {
     let subject = listed.map(|listed| subject::words(fleet, listed, subject)).unwrap_or_default();
-    format!("{} {subject}", subject::quoted(policy)).trim_end().to_owned()
+    subject::target(policy, &subject)
 }

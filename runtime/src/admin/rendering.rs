@@ -184,8 +184,10 @@ impl Rendering<'_> {
         let given = self.given(&placeholders)?;
         let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
         self.check_secret(placeholders.iter().filter(|placeholder| is_given(placeholder.name())))?;
-        self.check_address(&given)?;
         let value = |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        if !templates.iter().all(|(_, template)| template.has_sound_addresses(value)) {
+            return Err(self.wrong_address());
+        }
         self.check_tags(templates.iter().find_map(|(_, template)| template.untagged(value)))?;
         let lack = |template: &KeyTemplate| Lack::of(template, is_given);
         // A value that was given is to be of use.

@@ -113,6 +113,12 @@ impl KeyTemplate {
         Some((&shown.name, tags.collect::<Vec<_>>().join(" or ")))
     }
 
+    /// Whether all addresses of clients among its values are written as the programs write them.
+    pub(super) fn has_sound_addresses<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> bool {
+        let mut shown = self.0.values().filter_map(|shown| tagged(shown, value(&shown.name)?));
+        shown.all(|(shown, text)| may_be_client_address(shown, text))
+    }
+
     /// Whether the template may render to a subject: it has the text of the template around values, which are escaped.
     /// Of a shortened subject, only the start is compared.
     pub(super) fn fits(&self, subject: &str) -> bool {
@@ -244,13 +250,20 @@ pub(super) fn placeholders<'t>(templates: impl IntoIterator<Item = &'t KeyTempla
     found
 }
 
-/// Returns whether the programs may write the address of a client like this: an IPv4 address alone, and IPv6 as a
-/// network.
+/// Returns whether the programs may write a value like this, if it is the address of a client: an IPv4 address alone or as wide as
+/// the filter of the value makes it, and IPv6 as a network.
 ///
 /// A different text for the same client would silently be another subject.
-pub(super) fn may_be_client_address(text: &str) -> bool {
+pub(super) fn may_be_client_address(shown: &FilteredValue, text: &str) -> bool {
+    if shown.name != CLIENT_ADDRESS {
+        return true;
+    }
+    let bits = shown.filters.iter().find_map(|filter| match filter {
+        Filter::Subnet(bits) => Some(*bits),
+        _ => None,
+    });
     match Network::parse(text) {
-        Some(network) => network.is_of_client() && network.to_string() == text,
+        Some(network) => network.is_of_client(bits) && network.to_string() == text,
         None => !text.contains(':'),
     }
 }
@@ -294,8 +307,10 @@ mod tests {
 
     #[test]
     fn a_network_is_written_in_one_way() {
+        let may_be =
+            |key: &str, address: &str| KeyTemplate::read("p", key).unwrap().has_sound_addresses(|_| Some(address));
         for address in ["192.0.2.1", "2001:db8:1:2::/64", "8000::/1", "anything else"] {
-            assert!(may_be_client_address(address), "{address}");
+            assert!(may_be("{@ip}", address), "{address}");
         }
         for address in [
             " 192.0.2.1",
@@ -310,7 +325,26 @@ mod tests {
             "::/0",
             "::1/128",
         ] {
-            assert!(!may_be_client_address(address), "{address}");
+            assert!(!may_be("{@ip}", address), "{address}");
+        }
+        for (key, address) in [
+            ("{@ip:subnet(24)}", "192.0.2.0/24"),
+            ("{@ip:subnet(24)}", "192.0.2.1"),
+            ("{@ip:subnet(24, 48)}", "2001:db8:1::/48"),
+            ("{@user|@ip:subnet(24)}", "ip:192.0.2.0/24"),
+            ("{@user|@ip:subnet(24)}", "user:2001:db8::7"),
+            ("{ip}", "192.0.2.0/16"),
+        ] {
+            assert!(may_be(key, address), "{key} {address}");
+        }
+        for (key, address) in [
+            ("{@ip:subnet(24)}", "192.0.2.0/16"),
+            ("{@ip:subnet(24)}", "192.0.2.7/24"),
+            ("{@ip:subnet(24)}", "2001:db8::7"),
+            ("{@user|@ip:subnet(24)}", "ip:192.0.2.0/25"),
+            ("{@ip:subnet(24)}/{@ip}", "192.0.2.0/24"),
+        ] {
+            assert!(!may_be(key, address), "{key} {address}");
         }
     }
 }

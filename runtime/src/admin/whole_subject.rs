@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tallygate_rules::{Filter, FilteredValue, TemplatePart, is_plain};
 
 use super::rendering::Rendering;
-use super::template::{self, CLIENT_ADDRESS, KeyTemplate, Placeholder};
+use super::template::{self, KeyTemplate, Placeholder};
 use crate::error::Error;
 use crate::subject::{Subject, SubjectBuilder, SubjectValue, percent_decode};
 
@@ -28,9 +28,7 @@ impl Rendering<'_> {
         let hashed: Vec<_> = values.iter().filter(to_hash).map(|(shown, _)| *shown).collect();
         self.check_text(hashed.iter().copied().find(|shown| is_debugged(shown)).map(|shown| &*shown.name))?;
         self.check_secret(hashed.iter().map(|shown| Placeholder::hashed(&shown.name)).collect::<Vec<_>>().iter())?;
-        let address =
-            |(shown, value): &ShownValue<'_>| shown.name != CLIENT_ADDRESS || template::may_be_client_address(value);
-        if !values.iter().all(address) {
+        if !values.iter().all(|(shown, value)| template::may_be_client_address(shown, value)) {
             return Err(self.wrong_address());
         }
         Ok(template.filtered(self.limiter().subject(), values))

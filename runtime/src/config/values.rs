@@ -9,6 +9,7 @@ use super::request_limit::RequestLimit;
 use super::table::Table;
 #[cfg(feature = "web")]
 use crate::bounds::MOST_SUGGESTIONS;
+use crate::bounds::MOST_TEXTS;
 #[cfg(feature = "web")]
 use crate::context::{is_of_requests, is_unknown, known_value_meant, value_meant};
 #[cfg(feature = "web")]
@@ -19,6 +20,11 @@ const VALUES: &str = r#"values = ["user", "plan"]"#;
 /// Takes the list out of the file.
 pub(super) fn take(root: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<Vec<String>> {
     let list = root.list("values", VALUES, lines)?;
+    if list.value.len() > MOST_TEXTS {
+        let message = format!("`values` has {} texts, and {MOST_TEXTS} are the most; write fewer", list.value.len());
+        lines.report(list.place, message);
+        return None;
+    }
     let name = |written: At<_>| {
         let value: &toml::de::DeValue<'_> = written.value;
         let name = value.as_str().filter(|name| is_name(name)).map(str::to_owned);

@@ -19,6 +19,13 @@ pub struct Applied {
     policies: Policies,
 }
 
+/// Policies that were put in force, which is yet to be reported.
+pub(super) struct PutInForce {
+    applied: Applied,
+    /// The names that the file in force had before, and has no longer.
+    lost: Vec<String>,
+}
+
 impl Limiter {
     /// Puts the policies of a file in force for all calls that this limiter decides, in place of those that were applied
     /// before. A policy that the file no longer has returns to the rules of the program, and the log has a warning with its name.
@@ -63,11 +70,11 @@ impl Limiter {
     /// # }
     /// ```
     pub fn apply(&self, policies: &Policies) -> Result<Applied, ConfigError> {
-        self.apply_from(policies, None)
+        self.apply_silently(policies).map(|put| put.reported(None))
     }
 
-    /// Applies the policies of that file, if it is known which it is.
-    pub(super) fn apply_from(&self, policies: &Policies, file: Option<&Path>) -> Result<Applied, ConfigError> {
+    /// Applies the policies, and reports nothing.
+    pub(super) fn apply_silently(&self, policies: &Policies) -> Result<PutInForce, ConfigError> {
         registry::know_annotated();
         let of_known = policies.changes().iter().filter_map(|change| {
             let policy = registry::find(&change.name)?;
@@ -80,15 +87,9 @@ impl Limiter {
         }
         let before = self.core.overrides.applied();
         self.core.overrides.apply(policies);
-        let lost: Vec<_> = before.iter().flat_map(|before| before.names_not_in(policies)).collect();
-        if !lost.is_empty() {
-            log::policies_lost(&lost);
-        }
+        let lost = before.iter().flat_map(|before| before.names_not_in(policies)).map(str::to_owned).collect();
         self.core.registrations.renew();
-        let applied = Applied { policies: policies.clone() };
-        let unknown = applied.unknown_changes().count();
-        log::policies_applied(policies.names().count(), unknown, file, context::operator().as_deref());
-        Ok(applied)
+        Ok(PutInForce { applied: Applied { policies: policies.clone() }, lost })
     }
 
     /// Returns the count of a plan, as the file that was applied last says: `plans.free = 100` in the table of the policy. For a
@@ -156,6 +157,19 @@ impl Limiter {
     #[cfg(feature = "web")]
     pub(crate) fn applied(&self) -> Option<Policies> {
         self.core.overrides.applied()
+    }
+}
+
+impl PutInForce {
+    /// Reports it, and the file that they are of, if that is known.
+    pub(super) fn reported(self, file: Option<&Path>) -> Applied {
+        let Self { applied, lost } = self;
+        if !lost.is_empty() {
+            log::policies_lost(&lost);
+        }
+        let (all, unknown) = (applied.policies.names().count(), applied.unknown_changes().count());
+        log::policies_applied(all, unknown, file, context::operator().as_deref());
+        applied
     }
 }
 

@@ -15,7 +15,7 @@ use self::contents::Contents;
 use self::loss::{Loss, Version};
 use self::readings::{Reading, Readings};
 use super::Limiter;
-use super::applied::Applied;
+use super::applied::{Applied, PutInForce};
 use super::background::RunningTask;
 use super::core::Core;
 use crate::config::Policies;
@@ -50,6 +50,9 @@ impl Limiter {
     /// only its beginning, is applied once it has been so for 10 seconds, and until then reported as an error. With `[end]` as its
     /// last line, a file says that it is whole: then it is applied at once, may be empty, and is refused once that line is missing.
     ///
+    /// The first reading, checks included, is done by the thread that calls this: for the longest file, that takes some tenths of a
+    /// second. Call it at start-up, or in `tokio::task::spawn_blocking`. Later readings keep no task waiting.
+    ///
     /// It is watched as long as the limiter or a clone of it lives, and the runtime in which this is called.
     ///
     /// # Errors
@@ -81,15 +84,16 @@ impl Limiter {
         })?;
         let contents = contents::read(&path);
         let in_force = version(&path, &contents)?;
-        let applied =
-            self.apply_from(&in_force.policies, Some(&path)).map_err(|mistakes| Error::of_file(&path, mistakes))?;
+        let put = self.apply_silently(&in_force.policies).map_err(|mistakes| Error::of_file(&path, mistakes))?;
+        let applied = put.reported(Some(&path));
         file_watched();
         let (latest, watch) = watch::channel(Ok(applied));
         let file = WatchedFile {
             path,
             readings: Readings::new(contents),
-            in_force,
+            in_force: Arc::new(in_force),
             is_held: false,
+            is_untried: false,
             core: Arc::downgrade(&self.core),
             latest,
             gauge: UnappliedFileGauge::default(),
@@ -124,9 +128,11 @@ struct WatchedFile {
     path: PathBuf,
     readings: Readings,
     /// The version that was applied last.
-    in_force: Version,
+    in_force: Arc<Version>,
     /// Whether the known version is held back, because it has lost something.
     is_held: bool,
+    /// Whether nothing has become of the known version: the runtime may end in between.
+    is_untried: bool,
     core: Weak<Core>,
     latest: watch::Sender<Latest>,
     gauge: UnappliedFileGauge,
@@ -166,36 +172,73 @@ impl WatchedFile {
             }
             let is_confirmed = match self.readings.note(contents) {
                 Reading::Changed => false,
+                Reading::Known(_) if self.is_untried => false,
                 Reading::Known(times) if self.is_held && times >= READINGS_OF_LOSS => true,
                 Reading::Known(_) | Reading::Changing => continue,
             };
-            let (path, contents) = (self.path.clone(), self.readings.known.clone());
-            let Some(version) = beside_tasks(move || version(&path, &contents)).await else { return };
+            self.is_untried = true;
             let Some(core) = self.core.upgrade() else { return };
-            self.take(&Limiter { core }, version, is_confirmed);
+            let attempt = VersionAttempt {
+                limiter: Limiter { core },
+                path: self.path.clone(),
+                contents: self.readings.known.clone(),
+                in_force: Arc::clone(&self.in_force),
+                is_confirmed,
+            };
+            let Some(outcome) = beside_tasks(move || attempt.play()).await else { return };
+            self.take(outcome);
         }
     }
 
-    /// Applies the known version, unless it is mistaken, or has lost something and is not confirmed.
-    fn take(&mut self, limiter: &Limiter, version: Result<Version, Error>, is_confirmed: bool) {
-        let latest = self.apply(limiter, version, is_confirmed);
+    /// Notes what became of the known version.
+    fn take(&mut self, outcome: VersionOutcome) {
+        self.is_untried = false;
+        self.is_held = matches!(outcome, VersionOutcome::Held(_));
+        let latest = match outcome {
+            VersionOutcome::InForce(put, version) => {
+                self.in_force = version;
+                Ok(put.reported(Some(&self.path)))
+            }
+            VersionOutcome::Held(error) | VersionOutcome::Refused(error) => Err(error),
+        };
         latest.as_ref().err().into_iter().for_each(log::file_not_applied);
         self.gauge.set(usize::from(latest.is_err()));
         self.latest.send_modify(|known| *known = latest);
     }
+}
 
-    fn apply(&mut self, limiter: &Limiter, version: Result<Version, Error>, is_confirmed: bool) -> Latest {
-        self.is_held = false;
-        let version = version?;
-        if let Some(loss) = self.in_force.loss_of(&version).filter(|_| !is_confirmed) {
-            self.is_held = loss != Loss::End;
-            return Err(Error::of_file(&self.path, Error::new(mistake(&loss))));
+/// An attempt to apply what a file has. A long file takes long, so it is no task of the runtime.
+struct VersionAttempt {
+    limiter: Limiter,
+    path: PathBuf,
+    contents: Contents,
+    in_force: Arc<Version>,
+    is_confirmed: bool,
+}
+
+/// What became of a version of a file.
+enum VersionOutcome {
+    InForce(PutInForce, Arc<Version>),
+    /// It has lost something, and is applied once it is confirmed.
+    Held(Error),
+    Refused(Error),
+}
+
+impl VersionAttempt {
+    /// Applies the version, unless it is mistaken, or has lost something and is not confirmed.
+    fn play(self) -> VersionOutcome {
+        let version = match version(&self.path, &self.contents) {
+            Ok(version) => version,
+            Err(error) => return VersionOutcome::Refused(error),
+        };
+        if let Some(loss) = self.in_force.loss_of(&version).filter(|_| !self.is_confirmed) {
+            let error = Error::of_file(&self.path, Error::new(mistake(&loss)));
+            return if loss == Loss::End { VersionOutcome::Refused(error) } else { VersionOutcome::Held(error) };
         }
-        let applied = limiter
-            .apply_from(&version.policies, Some(&self.path))
-            .map_err(|mistakes| Error::of_file(&self.path, mistakes))?;
-        self.in_force = version;
-        Ok(applied)
+        match self.limiter.apply_silently(&version.policies) {
+            Ok(put) => VersionOutcome::InForce(put, Arc::new(version)),
+            Err(mistakes) => VersionOutcome::Refused(Error::of_file(&self.path, mistakes)),
+        }
     }
 }
 

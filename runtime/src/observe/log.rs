@@ -18,6 +18,8 @@ use super::metrics::count_warning;
 use super::rule::ObservedRule;
 use super::voice::{is_speaking, report, speak};
 use crate::bounds::shown_word;
+#[cfg(feature = "config")]
+use crate::bounds::{shown_mistakes, shown_names};
 use crate::error::BackendError;
 use crate::lock::lock;
 use crate::system::TokioInstant;
@@ -235,7 +237,8 @@ pub(crate) fn overridden(policy: &str, operator: Option<&str>) {
 /// Reports a change that an operator has made, by the routes of a service or by a call of the library, and who it was if that is
 /// known.
 pub(crate) fn changed_by_operator(policy: &str, change: &str, operator: Option<&str>) {
-    info!(target: TARGET, policy, change, operator, "a change by an operator was carried out");
+    let operator = operator.map(shown_word);
+    info!(target: TARGET, policy, change, operator = operator.as_deref(), "a change by an operator was carried out");
 }
 
 /// Reports an override that has expired.
@@ -249,20 +252,21 @@ pub(crate) fn override_expired(policy: &str) {
 /// Reports that the policies of a file are in force, which file that is if it is watched, and who applied it if that is known.
 #[cfg(feature = "config")]
 pub(crate) fn policies_applied(policies: usize, unknown: usize, file: Option<&Path>, operator: Option<&str>) {
-    let file = file.map(|file| file.display().to_string());
-    info!(target: TARGET, policies, unknown, file, operator, "policies of a file are in force; unknown ones once they are built");
+    let (file, operator) = (file.map(|file| file.display().to_string()), operator.map(shown_word));
+    info!(target: TARGET, policies, unknown, file, operator = operator.as_deref(), "policies of a file are in force; unknown ones once they are built");
 }
 
 /// Reports that a file that is watched is not in force as it is now.
 #[cfg(feature = "config")]
 pub(crate) fn file_not_applied(error: &crate::error::Error) {
-    error!(target: TARGET, %error, "a file that is watched is not applied; the limits in force stay so");
+    let error = error.to_string();
+    error!(target: TARGET, error = &*shown_mistakes(&error), "a file that is watched is not applied; the limits in force stay so");
 }
 
 /// Reports the policies that a file no longer has.
 #[cfg(feature = "config")]
-pub(crate) fn policies_lost(names: &[&str]) {
-    warn!(target: TARGET, policies = %names.join(", "), "policies are no longer in the file; their limits end, or are those of the program");
+pub(crate) fn policies_lost(names: &[String]) {
+    warn!(target: TARGET, policies = %shown_names(names), "policies are no longer in the file; their limits end, or are those of the program");
     #[cfg(feature = "metrics")]
     count_lost_policies(names.len());
 }

@@ -1,15 +1,20 @@
 //! A trace that is read from text in columns.
 
 use std::borrow::Cow;
-use std::io::{BufRead, BufReader, Read, Split};
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::mem;
 
 use csv_core::{ReadRecordResult, Reader};
 
 use super::time;
 use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
+use crate::bounds::shown_word;
 use crate::subject::Subject;
 
-/// A trace that is read from text in columns, as CSV: one line for each call. Empty lines are skipped.
+/// The longest line, in bytes.
+const LINE_BYTES: usize = 64 * 1024;
+
+/// A trace that is read from text in columns, as CSV: one line for each call, of 64 KiB at most. Empty lines are skipped.
 ///
 /// The first line names the columns, in any order:
 ///
@@ -52,7 +57,7 @@ impl<R: Read> CsvTrace<R> {
     ///
     /// That line cannot be read, lacks the column `time`, or has an unknown or repeated column.
     pub fn new(reader: R) -> Result<Self, TraceError> {
-        let mut lines = CsvLines { rest: Some(BufReader::new(reader).split(b'\n')), number: 0 };
+        let mut lines = CsvLines { rest: Some(BufReader::new(reader)), is_cut: false, number: 0 };
         let mut splitter = LineSplitter::new();
         let Some(line) = lines.next().transpose()? else {
             let mistake = "the text is empty; name the columns in its first line, like `time,subject`".into();
@@ -83,7 +88,9 @@ impl<R: Read> Iterator for CsvTrace<R> {
 #[derive(Debug)]
 struct CsvLines<R> {
     /// `None` after reading has failed.
-    rest: Option<Split<BufReader<R>>>,
+    rest: Option<BufReader<R>>,
+    /// Whether the last line was too long, so that its rest is still to be skipped.
+    is_cut: bool,
     /// The number of the last line.
     number: u64,
 }
@@ -91,9 +98,18 @@ struct CsvLines<R> {
 impl<R: Read> CsvLines<R> {
     fn next(&mut self) -> Option<Result<String, TraceError>> {
         loop {
-            let line = self.rest.as_mut()?.next()?;
+            let line = read_line(self.rest.as_mut()?, mem::take(&mut self.is_cut));
+            if line.as_ref().is_ok_and(Vec::is_empty) {
+                return None;
+            }
             self.number += 1;
-            let mut line = match line {
+            let line = match line {
+                Ok(line) if !line.ends_with(b"\n") => {
+                    self.is_cut = true;
+                    return Some(
+                        Err(self.mistake(TraceErrorKind::Line, "it is longer than 64 KiB; shorten it".into())),
+                    );
+                }
                 Ok(line) => line,
                 Err(error) => {
                     self.rest = None;
@@ -101,7 +117,6 @@ impl<R: Read> CsvLines<R> {
                     return Some(Err(mistake.with_source(error)));
                 }
             };
-            line.push(b'\n');
             match String::from_utf8(line) {
                 Ok(line) if line.trim().is_empty() => {}
                 Ok(line) => return Some(Ok(line)),
@@ -115,6 +130,20 @@ impl<R: Read> CsvLines<R> {
     fn mistake(&self, kind: TraceErrorKind, mistake: LineMistake) -> TraceError {
         TraceError::new(kind, TracePlace { line: (self.number > 0).then_some(self.number), call: None }, mistake)
     }
+}
+
+/// Reads a line with a newline, also at the end of the text; one that is too long is cut, and has none. Before, the rest of one that
+/// was cut is skipped.
+fn read_line(text: &mut BufReader<impl Read>, is_cut: bool) -> io::Result<Vec<u8>> {
+    if is_cut {
+        text.skip_until(b'\n')?;
+    }
+    let mut line = Vec::new();
+    text.take(LINE_BYTES as u64 + 1).read_until(b'\n', &mut line)?;
+    if !line.is_empty() && line.len() <= LINE_BYTES && !line.ends_with(b"\n") {
+        line.push(b'\n');
+    }
+    Ok(line)
 }
 
 /// The start of the name of a column with another subject. The rest is its label.
@@ -142,14 +171,14 @@ impl Columns {
         let mut time = None;
         for (index, &name) in header.iter().enumerate() {
             if header.iter().take(index).any(|other| *other == name) {
-                return Err(format!("column `{name}` is there twice; remove one").into());
+                return Err(format!("column `{}` is there twice; remove one", shown_word(name)).into());
             }
             match (name, name.strip_prefix(LABELLED)) {
                 ("time", _) => time = Some(index),
                 ("subject", _) => columns.subject = Some(index),
                 ("cost", _) => columns.cost = Some(index),
                 (_, Some(label)) => columns.others.push((label.into(), index)),
-                (_, None) => return Err(format!("column `{name}` is unknown; {KNOWN}").into()),
+                (_, None) => return Err(format!("column `{}` is unknown; {KNOWN}", shown_word(name)).into()),
             }
         }
         columns.time = time.ok_or_else(|| format!("column `time` is missing; {KNOWN}"))?;
@@ -240,6 +269,35 @@ mod tests {
         assert_eq!(found, expected);
         let header = CsvTrace::new(&b"time,subject\r1,a\r2,b\r"[..]).unwrap_err().to_string();
         assert_eq!(header, format!("line 1: {return_within}"));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_a_mistake_of_its_own_and_takes_no_memory() {
+        let line = |length: usize| format!("2,{}", "x".repeat(length - 2));
+        let text = [
+            "time,subject",
+            &line(LINE_BYTES),
+            &line(LINE_BYTES + 1),
+            &line(LINE_BYTES + 2),
+            &line(5 * LINE_BYTES),
+            "3,a",
+            &line(2 * LINE_BYTES),
+        ];
+        let calls = CsvTrace::new(io::Cursor::new(text.join("\n"))).unwrap();
+        let found: Vec<_> = calls.map(|call| call.map_err(|error| error.to_string()).map(|call| call.line())).collect();
+        let bad = |line| Err(format!("line {line}: it is longer than 64 KiB; shorten it"));
+        assert_eq!(found, [Ok(Some(2)), bad(3), bad(4), bad(5), Ok(Some(6)), bad(7)]);
+        // Nothing has to end.
+        let error = CsvTrace::new(io::repeat(b'x')).unwrap_err().to_string();
+        assert_eq!(error, "line 1: it is longer than 64 KiB; shorten it");
+        let mut endless = CsvTrace::new((&b"time\n"[..]).chain(io::repeat(b'1'))).unwrap();
+        assert!(endless.next().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_column_in_an_error_is_cut() {
+        let error = CsvTrace::new(io::Cursor::new("x".repeat(LINE_BYTES))).unwrap_err().to_string();
+        assert!(error.len() < 400, "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tallygate_rules::did_you_mean;
 
-use super::{Given, Lack, Missing, Rendering};
+use super::{Lack, Missing, Rendering};
 use crate::admin::spelling::remedy;
 use crate::admin::template::{self, KeyTemplate, Placeholder};
 use crate::error::{Error, Setting};
@@ -75,18 +75,6 @@ impl Rendering<'_> {
             }
             _ => Ok(()),
         }
-    }
-
-    pub(super) fn check_address<'r>(&self, given: &[Given<'r>]) -> Result<(), Error> {
-        // The value of `a|b` names the alternative that it is for.
-        let address = |&(name, value): &Given<'r>| match value.strip_prefix("ip:") {
-            Some(address) if name.split('|').any(|name| name == template::CLIENT_ADDRESS) => Some(address),
-            _ => (name == template::CLIENT_ADDRESS).then_some(value),
-        };
-        if given.iter().filter_map(address).all(template::may_be_client_address) {
-            return Ok(());
-        }
-        Err(self.wrong_address())
     }
 
     pub(in crate::admin) fn wrong_address(&self) -> Error {

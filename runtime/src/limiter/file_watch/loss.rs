@@ -1,5 +1,6 @@
 //! What a new version of a file has lost: the file may have been cut.
 
+use crate::bounds::shown_names;
 use crate::config::Policies;
 
 /// A version of a file that was applied.
@@ -32,8 +33,8 @@ impl Version {
         match lost.as_slice() {
             [] if is_beginning => Some(Loss::Parts("what stood at its end".to_owned())),
             [] => None,
-            [name] => Some(Loss::Parts(format!("the policy `{name}`"))),
-            names => Some(Loss::Parts(format!("the policies `{}`", names.join("`, `")))),
+            [_] => Some(Loss::Parts(format!("the policy {}", shown_names(&lost)))),
+            _ => Some(Loss::Parts(format!("the policies {}", shown_names(&lost)))),
         }
     }
 }

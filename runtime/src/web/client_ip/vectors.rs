@@ -31,8 +31,10 @@ fn without_proxies_the_client_is_the_socket_whatever_the_fields_say() {
             // IPv4 within IPv6: mapped, and by NAT64.
             ("::ffff:203.0.113.9", &[], "203.0.113.9"),
             ("64:ff9b::203.0.113.9", &[], "203.0.113.9"),
-            // Not by the well-known prefix, nor mapped.
-            ("64:ff9b:1::cb00:7109", &[], "64:ff9b:1::/64"),
+            // By a local translator, and through a tunnel.
+            ("64:ff9b:1::cb00:7109", &[], "203.0.113.9"),
+            ("2002:cb00:7109:ff::1", &[], "203.0.113.9"),
+            // Not mapped.
             ("::203.0.113.9", &[], "::/64"),
             ("2001:db8:1:2:3:4:5:6", &[], "2001:db8:1:2::/64"),
             ("2001:db8:1:2::", &[], "2001:db8:1:2::/64"),

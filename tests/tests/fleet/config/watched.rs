@@ -172,7 +172,7 @@ async fn in_memory_a_policy_that_leaves_the_file_is_in_force_until_that_is_confi
     let lines = log.lines();
     let lost = |line: &&String| line.contains("WARN") && line.contains("are no longer in the file");
     let lost: Vec<_> = lines.iter().filter(lost).collect();
-    assert!(lost.len() == 1 && lost[0].contains("policies=watched.leaves"), "{lines:?}");
+    assert!(lost.len() == 1 && lost[0].contains("policies=`watched.leaves`"), "{lines:?}");
     assert!(!limiter.check(&leaves, &subject()).await.unwrap().is_allowed());
     limiter.check(&leaves, &subject()).reset().await.unwrap();
     assert_eq!(room(&limiter, &leaves).await, 1);

@@ -51,3 +51,36 @@ fn the_schema_refuses_every_mistake_that_it_can_see() {
     let differing: Vec<_> = refused_files().filter(differs).map(|case| case.text).collect();
     assert!(differing.is_empty(), "{differing:#?}");
 }
+
+/// Texts of `x`, as many as that.
+fn listed(number: usize, text: impl Fn(usize) -> String) -> String {
+    (0..number).map(|number| format!("'{}'", text(number))).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn the_schema_and_the_library_have_the_same_bounds() {
+    let checker = Checker::new();
+    let policies = |number: usize| {
+        (0..number).map(|number| format!("[policy.p{number}]\nrules = ['1 per 1h']\n")).collect::<Vec<_>>().concat()
+    };
+    let requests = |lines: &str| format!("[policy.p]\n{lines}\nkey = '{{@ip}}'\nrules = ['1 per 1h']");
+    let path = |number: usize| format!("/{number}");
+    let cases: [(usize, &dyn Fn(usize) -> String); 7] = [
+        (1_000, &policies),
+        (256, &|length| format!("[policy.{}]\nrules = ['1 per 1h']", "x".repeat(length))),
+        (32, &|number| {
+            format!("[policy.p]\nrules = [{}]", listed(number, |number| format!("{0} per {0}h", number + 1)))
+        }),
+        (128, &|length| format!("[policy.p]\nrules = [{{ count = 1, per = '1h', name = '{}' }}]", "x".repeat(length))),
+        (256, &|number| requests(&format!("match = {{ path = [{}] }}", listed(number, path)))),
+        (256, &|number| requests(&format!("match = {{ path = '/*' }}\nexempt_paths = [{}]", listed(number, path)))),
+        (256, &|number| format!("values = [{}]\n[end]", listed(number, |number| format!("v{number}")))),
+    ];
+    for (place, (most, file)) in cases.into_iter().enumerate() {
+        let (allowed, refused) = (file(most), file(most + 1));
+        tallygate::config::Policies::from_toml(&allowed).unwrap_or_else(|error| panic!("{place}: {error}"));
+        checker.check(&allowed).unwrap_or_else(|error| panic!("{place}: {error}"));
+        assert!(tallygate::config::Policies::from_toml(&refused).is_err(), "{place}");
+        assert!(checker.check(&refused).is_err(), "{place}");
+    }
+}

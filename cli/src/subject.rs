@@ -48,12 +48,12 @@ pub(crate) fn words(fleet: &Fleet<'_>, listed: &OpenPolicy<'_>, subject: &Subjec
 
 /// Returns the words of a shell that name a policy and somebody under it, who is named by [`words`].
 pub(crate) fn target(policy: &str, who: &str) -> String {
-    let policy = quoted(policy);
+    let word = quoted(policy);
     // Behind `--`, no word is an option.
     let target = match (policy.starts_with('-'), who.starts_with('-')) {
-        (false, _) => format!("{policy} {who}"),
-        (true, true) => format!("{who} -- {policy}"),
-        (true, false) => format!("-- {policy} {who}"),
+        (false, _) => format!("{word} {who}"),
+        (true, true) => format!("{who} -- {word}"),
+        (true, false) => format!("-- {word} {who}"),
     };
     target.trim_end().to_owned()
 }
@@ -192,7 +192,7 @@ mod tests {
         let targets =
             [("sms", "138"), ("sms", ""), ("sms", "--subject=-1"), ("-rf", "138"), ("--url=x", "--subject='a b'")]
                 .map(|(policy, who)| target(policy, who));
-        assert_eq!(targets, ["sms 138", "sms", "sms --subject=-1", "-- -rf 138", "--subject='a b' -- --url=x"]);
+        assert_eq!(targets, ["sms 138", "sms", "sms --subject=-1", "-- -rf 138", "--subject='a b' -- '--url=x'"]);
     }
 
     #[test]

@@ -40,6 +40,10 @@ pub(crate) const MOST_TEXTS: usize = 256;
 #[cfg(all(feature = "config", feature = "web"))]
 pub(crate) const MOST_PATHS: usize = 4_096;
 
+/// The longest key in a file: each of its values is compared with all others.
+#[cfg(feature = "config")]
+pub(crate) const KEY_BYTES: usize = 4 * 1024;
+
 /// The longest name of a policy in a file, as it stands in the head of responses.
 #[cfg(feature = "config")]
 pub(crate) const POLICY_NAME_BYTES: usize = 256;

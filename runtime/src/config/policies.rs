@@ -320,6 +320,16 @@ mod tests {
     }
 
     #[test]
+    fn a_key_of_many_values_is_refused_before_they_are_compared() {
+        let values = "{v}:".repeat(300_000);
+        let message = format!("`key` has 4096 bytes at most, and this one has {}; shorten it", values.len());
+        let of_policy = mistakes(&format!("[policy.p]\nkey = '{values}'\nrules = ['1 per 1h']"));
+        assert_eq!(of_policy, [format!("line 2, column 7: {message}")]);
+        let of_rule = mistakes(&format!("[policy.p]\nrules = [{{ count = 1, per = '1h', key = '{values}' }}]"));
+        assert_eq!(of_rule, [format!("line 2, column 41: {message}")]);
+    }
+
+    #[test]
     fn of_many_mistakes_in_one_long_line_the_first_are_reported() {
         let entries: Vec<_> = (0..20_000).map(|number| format!("x{number} = 1")).collect();
         let text = format!("policy.p = {{ rules = ['1 per 1h'], {} }}", entries.join(", "));

@@ -38,7 +38,7 @@ pub(super) fn read(policy: Entry<'_>, lines: &mut Lines<'_>) -> Option<FilePolic
         table.require("rules", rules::EXAMPLE);
     }
     let rules = rules::take(&mut table, lines);
-    let key = table.text("key", r#"key = "{@ip}""#, lines);
+    let key = table.key(lines);
     let settings = settings(&mut table, rules.as_ref(), lines);
     let parts = PolicyParts { name, rules, key, settings };
     if is_for_requests { of_requests(parts, table, lines) } else { change(parts, table, lines) }

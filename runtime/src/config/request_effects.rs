@@ -121,8 +121,8 @@ fn plans(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>)
     }
     let name = |plan: At<&str>| {
         let name = plan.value.strip_prefix("{@").and_then(|name| name.strip_suffix('}'));
-        let is_known = ContextKey::parse(plan.value).is_ok();
-        let name = name.filter(|name| is_known && !name.contains([':', '{', '|']));
+        // Alternatives are compared with each other, so they are refused before.
+        let name = name.filter(|name| !name.contains([':', '{', '|']) && ContextKey::parse(plan.value).is_ok());
         let message = || format!("`plan` must be one value of the context, like `{PLAN}`");
         let name = lines.ok_or_report(plan.place, name.map(str::to_owned).ok_or_else(message))?;
         Some(At { value: name, place: plan.place })

@@ -179,7 +179,7 @@ fn finish(
     lines: &mut Lines<'_>,
 ) -> FileRule {
     let place = table.place;
-    let key = table.text("key", r#"key = "{@ip}""#, lines);
+    let key = table.key(lines);
     let name = table.text("name", r#"name = "daily""#, lines);
     let key = key.filter(|key| check_key(key, lines)).map(|key| key.to_owned());
     if let Some(name) = &name {

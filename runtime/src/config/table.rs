@@ -8,9 +8,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::lines::{At, Lines};
+use crate::bounds::KEY_BYTES;
 #[cfg(feature = "web")]
 use crate::bounds::MOST_TEXTS;
 use crate::error::Place;
+
+const KEY: &str = r#"key = "{@ip}""#;
 
 /// A table. Each entry is removed when it is read by its name, so the rest is unknown.
 pub(super) struct Table<'t> {
@@ -76,6 +79,19 @@ impl<'t> Table<'t> {
             let meant = || duration_like(example, name, value.as_integer()?.as_str());
             value.as_str().ok_or_else(|| must_be_text(name, meant().as_deref().unwrap_or(example)))
         })
+    }
+
+    /// Takes `key = "{@ip}"`. One that is too long is reported, and another is read on with.
+    pub(super) fn key(&mut self, lines: &mut Lines<'_>) -> Option<At<&'t str>> {
+        let key = self.text("key", KEY, lines)?;
+        if key.value.len() <= KEY_BYTES {
+            return Some(key);
+        }
+        lines.report(
+            key.place,
+            format!("`key` has {KEY_BYTES} bytes at most, and this one has {}; shorten it", key.value.len()),
+        );
+        Some(At { value: "{@ip}", ..key })
     }
 
     /// Takes `name = "60s"`.

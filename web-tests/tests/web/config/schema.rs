@@ -2,6 +2,7 @@
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
+use tallygate::config::Policies;
 
 use super::accepted::{ACCEPTED, documented};
 use super::mistakes::unmarked;
@@ -65,7 +66,7 @@ fn the_schema_and_the_library_have_the_same_bounds() {
     };
     let requests = |lines: &str| format!("[policy.p]\n{lines}\nkey = '{{@ip}}'\nrules = ['1 per 1h']");
     let path = |number: usize| format!("/{number}");
-    let cases: [(usize, &dyn Fn(usize) -> String); 7] = [
+    let cases: [(usize, &dyn Fn(usize) -> String); 9] = [
         (1_000, &policies),
         (256, &|length| format!("[policy.{}]\nrules = ['1 per 1h']", "x".repeat(length))),
         (32, &|number| {
@@ -74,13 +75,16 @@ fn the_schema_and_the_library_have_the_same_bounds() {
         (128, &|length| format!("[policy.p]\nrules = [{{ count = 1, per = '1h', name = '{}' }}]", "x".repeat(length))),
         (256, &|number| requests(&format!("match = {{ path = [{}] }}", listed(number, path)))),
         (256, &|number| requests(&format!("match = {{ path = '/*' }}\nexempt_paths = [{}]", listed(number, path)))),
+        (4_096, &|length| format!("[policy.p]\nkey = '{}'\nrules = ['1 per 1h']", "x".repeat(length))),
+        (4_096, &|length| format!("[policy.p]\nrules = [{{ count = 1, per = '1h', key = '{}' }}]", "x".repeat(length))),
         (256, &|number| format!("values = [{}]\n[end]", listed(number, |number| format!("v{number}")))),
     ];
     for (place, (most, file)) in cases.into_iter().enumerate() {
         let (allowed, refused) = (file(most), file(most + 1));
-        tallygate::config::Policies::from_toml(&allowed).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let read = Policies::from_toml(&allowed).map(|policies| policies.names().count());
+        assert!(read.is_ok(), "{place}: {read:?}");
         checker.check(&allowed).unwrap_or_else(|error| panic!("{place}: {error}"));
-        assert!(tallygate::config::Policies::from_toml(&refused).is_err(), "{place}");
+        assert!(Policies::from_toml(&refused).is_err(), "{place}");
         assert!(checker.check(&refused).is_err(), "{place}");
     }
 }

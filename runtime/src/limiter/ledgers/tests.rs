@@ -25,7 +25,7 @@ fn call<'a>(policy: &'a Policy, subject: &'a [SubjectKey]) -> Call<'a> {
 }
 
 fn take(ledgers: &Ledgers, policy: &Policy, number: usize) {
-    ledgers.take(call(policy, &subject(number)), Ahead::new(Duration::from_secs(10)), &Clock::tokio());
+    ledgers.take(call(policy, &subject(number)), Ahead::new(Duration::from_secs(10)));
 }
 
 fn has(ledgers: &Ledgers, policy: &Policy, number: usize) -> bool {
@@ -38,7 +38,7 @@ fn number_of(ledgers: &Ledgers) -> usize {
 
 #[test]
 fn a_flood_of_one_policy_takes_the_place_of_no_other() {
-    let (ledgers, flooding, calm) = (Ledgers::default(), policy("p"), policy("calm"));
+    let (ledgers, flooding, calm) = (Ledgers::new(Clock::tokio()), policy("p"), policy("calm"));
     (0..200).for_each(|number| take(&ledgers, &calm, number));
     (0..FLOOD).for_each(|number| take(&ledgers, &flooding, number));
     assert_eq!(number_of(&ledgers), SHARDS * MOST_PER_SHARD);
@@ -47,7 +47,7 @@ fn a_flood_of_one_policy_takes_the_place_of_no_other() {
     assert!((0..400).all(|number| has(&ledgers, &calm, number)));
     assert_eq!(number_of(&ledgers), SHARDS * MOST_PER_SHARD);
     let subject = subject(0);
-    ledgers.end(call(&calm, &subject).tally_ids().next().unwrap(), 0);
+    ledgers.end(call(&calm, &subject));
     for shard in &ledgers.shards {
         let shard = read(shard);
         let counted =
@@ -58,7 +58,7 @@ fn a_flood_of_one_policy_takes_the_place_of_no_other() {
 
 #[test]
 fn a_subject_from_which_much_was_taken_ahead_keeps_its_place_before_one_that_only_called() {
-    let (ledgers, flooding, calm) = (Ledgers::default(), policy("p"), policy("calm"));
+    let (ledgers, flooding, calm) = (Ledgers::new(Clock::tokio()), policy("p"), policy("calm"));
     take(&ledgers, &flooding, 0);
     let part = Arc::new(Part::new(100, u64::MAX, AdmittedAt::Once(0), Report::default()));
     ledgers.with(call(&flooding, &subject(0)), |ledger| ledger.add(part, 0, 0)).unwrap();

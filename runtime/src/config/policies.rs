@@ -49,7 +49,8 @@ impl Policies {
     /// # Errors
     ///
     /// All mistakes in it, with their lines and columns: those of the syntax, else those that the attribute refuses, in the
-    /// same words. What shows only beside the policies of the program is found by [`Limiter::apply`](crate::Limiter::apply).
+    /// same words. A file of more than 4 MiB, or of more than 1,000 policies, is a mistake, too. What shows only beside the policies
+    /// of the program is found by [`Limiter::apply`](crate::Limiter::apply).
     ///
     /// # Examples
     ///
@@ -140,7 +141,7 @@ impl Policies {
         self.inner.has_end
     }
 
-    /// The names that others do not have.
+    /// Returns the names that the other file does not have.
     pub(crate) fn names_not_in(&self, others: &Self) -> impl Iterator<Item = &str> {
         let others: HashSet<_> = others.names().collect();
         self.names().filter(move |name| !others.contains(name))

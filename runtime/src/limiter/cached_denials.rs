@@ -57,34 +57,31 @@ mod tests {
 
     use super::*;
     use crate::call::CallOptions;
-    use crate::clock::manual::ManualClock;
     use crate::decision::Wait;
     use crate::policy::Policy;
     use crate::subject::Subject;
 
     const SECOND: Duration = Duration::from_secs(1);
-    const START_US: u64 = 1_800_000_000_000_000;
 
     fn with_denied_call(longest: Duration, work: impl FnOnce(&CachedDenials, Call<'_>)) {
-        let clock = ManualClock::starting_at(START_US);
-        let denials = CachedDenials::new(longest, Clock::from(&clock));
+        let denials = CachedDenials::new(longest, Clock::tokio());
         let policy = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).build().unwrap();
         let subjects = [Subject::of("s").key()];
         let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
-        denials.record(call, Outcome::Denied { rule: 0, retry_after: Wait::us(30_000_000) }, START_US);
+        denials.record(call, Outcome::Denied { rule: 0, retry_after: Wait::us(30_000_000) }, denials.clock.now_us());
         work(&denials, call);
     }
 
-    #[test]
-    fn a_refundable_call_asks_the_store() {
+    #[tokio::test(start_paused = true)]
+    async fn a_refundable_call_asks_the_store() {
         with_denied_call(SECOND, |denials, call| {
             assert!(denials.find(call).is_some());
             assert!(denials.find(Call { options: CallOptions { refundable: true, ..call.options }, ..call }).is_none());
         });
     }
 
-    #[test]
-    fn a_call_whose_tallies_were_changed_asks_the_store() {
+    #[tokio::test(start_paused = true)]
+    async fn a_call_whose_tallies_were_changed_asks_the_store() {
         let changes: [fn(&CachedDenials, Call<'_>); 2] = [CachedDenials::invalidate, CachedDenials::forget];
         for change in changes {
             with_denied_call(SECOND, |denials, call| {
@@ -94,8 +91,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn without_a_time_no_denial_is_cached() {
+    #[tokio::test(start_paused = true)]
+    async fn without_a_time_no_denial_is_cached() {
         with_denied_call(Duration::ZERO, |denials, call| assert!(denials.find(call).is_none()));
     }
 }

@@ -35,7 +35,8 @@ type Deciding = fn(&Memory, Call<'_>) -> bool;
 
 /// As those that count nothing else.
 fn decide_plain(memory: &Memory, call: Call<'_>) -> bool {
-    memory.outcome(call.policy, &call.subjects[0], call.options.cost) == Some(Outcome::Admitted)
+    let call = PlainCall { policy: call.policy, subject: &call.subjects[0], cost: call.options.cost };
+    memory.outcome(call) == Some(Outcome::Admitted)
 }
 
 /// The mistake that is planted: between the two locks, other threads charge what this one has seen.
@@ -114,7 +115,7 @@ fn a_refund_gives_back_what_was_charged_and_no_more() {
                 let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
                 let answer = memory.decide(call).unwrap();
                 if answer.outcome == Outcome::Admitted {
-                    assert!(memory.recount(&Charge::new(call, answer.at), Recount::REFUND));
+                    assert!(memory.recount(call, 0, &answer.at));
                 }
             })
         });

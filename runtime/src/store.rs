@@ -31,8 +31,8 @@ use self::no_redis as redis;
 pub use self::redis::Tls;
 #[cfg(feature = "admin")]
 pub(crate) use self::redis::{
-    Access, CommandPurpose, Permission, RehearsedStep, SEVERAL_KEYS, Sample, ScriptState, ServerFacts, ServerInfo,
-    Times,
+    Access, CONCURRENT_CALLS, CommandPurpose, Permission, RehearsedStep, SEVERAL_KEYS, Sample, ScriptState,
+    ServerFacts, ServerInfo, Times,
 };
 use self::redis::{Redis, have_clocks_differed};
 pub(crate) use self::redis::{StoredDenials, StoredOverrides, StoredPolicies, random_fraction};

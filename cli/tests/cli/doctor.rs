@@ -3,6 +3,7 @@
 use serde_json::Value;
 use tallygate::Subject;
 use tallygate_harness::cluster::Cluster;
+use tallygate_harness::clustered::Clustered;
 use tallygate_harness::server::{Server, connected, patient};
 use tallygate_harness::until::until;
 
@@ -36,6 +37,44 @@ async fn a_server_without_persistence_has_a_warning_and_no_problem() {
     console.run("doctor --strict").expect(1);
     seeded.server.ask::<()>("CONFIG SET appendonly yes");
     until("nothing is left to warn of", || console.run("doctor --strict").code == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_every_kind_are_played_and_compared_also_behind_a_proxy_of_several_shards() {
+    let server = Server::start();
+    let proxy = Clustered::start(server.port()).await;
+    for (url, several) in [(server.url(), "ok"), (proxy.url(), "warning")] {
+        let folder = folder();
+        let json = Console { url: &url, folder: folder.path() }.run("doctor --json").expect(0).json();
+        let found = findings(&json, "decisions");
+        let steps =
+            ["windows", "all algorithms", "duplicates", "refunds", "bans", "concurrent calls", "several keys at once"];
+        assert_eq!(found.len(), steps.len(), "{json}");
+        for ((level, text), step) in found.iter().zip(steps) {
+            let expected = if step == "several keys at once" { several } else { "ok" };
+            assert!(level == expected && text.starts_with(&format!("{step}: ")), "{level} {text}");
+        }
+    }
+    assert_eq!(server.ask::<usize>("DBSIZE"), 0, "nothing is left");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_of_the_known_calls_that_fails_is_a_problem_if_calls_need_it() {
+    let server = Server::start();
+    let (url, folder) = (server.url(), folder());
+    let console = Console { url: &url, folder: folder.path() };
+    let level_of = |json: &Value, step: &str| {
+        let found = findings(json, "decisions").into_iter().find(|(_, text)| text.starts_with(step));
+        found.map(|(level, _)| level)
+    };
+    // No listed policy limits concurrent calls.
+    server.ask::<()>("ACL SETUSER default -zrem");
+    let json = console.run("doctor --json").expect(0).json();
+    assert_eq!(level_of(&json, "concurrent calls"), None, "{json}");
+    server.ask::<()>("ACL SETUSER default -setrange");
+    let json = console.run("doctor --json").expect(1).json();
+    assert_eq!(level_of(&json, "bans").as_deref(), Some("problem"), "{json}");
+    assert_eq!(level_of(&json, "duplicates").as_deref(), Some("ok"), "{json}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

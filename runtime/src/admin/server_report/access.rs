@@ -1,7 +1,9 @@
 //! The permissions of the user of a limiter, and the script and the keys on the server.
 
 use crate::admin::finding::{Finding, Level};
-use crate::store::{Access, CommandPurpose, Permission, RehearsedStep, SEVERAL_KEYS, Sample, ScriptState, ServerInfo};
+use crate::store::{
+    Access, CONCURRENT_CALLS, CommandPurpose, Permission, RehearsedStep, SEVERAL_KEYS, Sample, ScriptState, ServerInfo,
+};
 
 const PERMISSIONS: &str = "permissions";
 const KEYS: &str = "keys";
@@ -25,7 +27,10 @@ pub(super) fn judge(known: &ServerInfo, leases: LeaseUse) -> Vec<Finding> {
     let mut findings = permissions(&known.permissions, leases);
     findings.extend(known.script.map(script));
     if read_only(&known.permissions).is_none() && known.script != Some(ScriptState::Disabled) {
-        findings.extend(known.rehearsed.iter().map(rehearsed));
+        // Most users need no permission for leases, which another finding names.
+        let has_leases = leases == LeaseUse::Taken || refused(&known.permissions, CommandPurpose::Leases).is_empty();
+        let steps = known.rehearsed.iter().filter(|step| has_leases || step.name != CONCURRENT_CALLS);
+        findings.extend(steps.map(rehearsed));
     }
     findings.push(keys(known.sample.as_ref()));
     findings
@@ -121,8 +126,8 @@ fn rehearsed(step: &RehearsedStep) -> Finding {
         Some(fault) if step.name == SEVERAL_KEYS => {
             let text = format!("{}: {fault}", step.name);
             Finding::warning(TOPIC, text).with_remedy(
-                "the limiter asks slot by slot, but a call of a policy with several subjects is not decided: give it one \
-                 subject, or connect to the cluster itself by `redis+cluster://`",
+                "the limiter asks slot by slot, and decides a call of a policy with several subjects in two round trips: connect \
+                 to the cluster itself by `redis+cluster://` if you can",
             )
         }
         Some(fault) => Finding::problem(TOPIC, format!("{}: {fault}", step.name))

@@ -13,7 +13,7 @@ use crate::policy::Policy;
 use crate::store::answer::Answer;
 use crate::store::redis::batching::Batcher;
 use crate::store::redis::connection::address::Host;
-use crate::store::redis::script::pack::{self, lease_name, ttl_ms};
+use crate::store::redis::script::pack::{self, lease_name};
 use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::script::unknown_shape;
 use crate::store::redis::script::wire::{self, Reply};
@@ -122,8 +122,7 @@ impl Step {
         let server = self.node.server();
         // The first answer has the server's time, by which the second has the right ticks.
         for _ in 0..2 {
-            let [admitted, used] = [admitted_us, used].map(|number| number.to_string().into());
-            let arguments = [pack::request(&part, server.now_us()), admitted, used];
+            let arguments = pack::refund(part, server.now_us(), admitted_us, used);
             let reply =
                 server.run(&server.scripts.refund, server.keys(part), &arguments, self.until, self.role()).await?;
             let values = wire::integers(&reply).ok_or_else(unknown_shape)?;
@@ -140,7 +139,7 @@ impl Step {
     /// Renews the leases of a call.
     pub(super) async fn renew_leases(self, request: Call<'_>) -> Result<(), BackendError> {
         let server = self.node.server();
-        let arguments = renewal_arguments(request);
+        let arguments = pack::renewal(request);
         server.run(&server.scripts.lease, server.keys(request), &arguments, self.until, self.role()).await.map(drop)
     }
 
@@ -152,10 +151,8 @@ impl Step {
 
     /// Bans a subject for that long, or ends its ban.
     pub(super) async fn ban(self, id: TallyId<'_>, duration_us: u64) -> Result<(), BackendError> {
-        let (server, group) = (self.node.server(), id.group);
-        let ttl_ms = ttl_ms(group.longest_us.max(duration_us));
-        let numbers = [group.celled.len() as u64, pack::denials(group) as u64, duration_us, ttl_ms];
-        let arguments = numbers.map(|number| number.to_string().into());
+        let server = self.node.server();
+        let arguments = pack::ban(id.group, duration_us);
         let key = iter::once(id.key(&server.prefix));
         server.run(&server.scripts.ban, key, &arguments, self.until, self.role()).await.map(drop)
     }
@@ -190,15 +187,6 @@ impl Step {
             Manner::Alone(role) => role,
         }
     }
-}
-
-/// The arguments about the leases of a call, after the protocol: their name, and of each how long it lasts from now on and
-/// its TTL.
-fn renewal_arguments(request: Call<'_>) -> Vec<Vec<u8>> {
-    let numbers =
-        request.groups().iter().flat_map(|group| [group.lease_us.unwrap_or_default(), ttl_ms(group.longest_us)]);
-    let name = lease_name(request.options.lease).to_vec();
-    iter::once(name).chain(numbers.map(|number| number.to_string().into())).collect()
 }
 
 fn no_tally(policy: &Policy) -> BackendError {

@@ -2,6 +2,7 @@
 
 use std::hash::BuildHasher;
 use std::io::Write as _;
+use std::iter;
 use std::sync::LazyLock;
 
 use tallygate_lua as lua;
@@ -38,6 +39,29 @@ pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
         subject(&mut packed, group, request.options.lease, now_us);
     }
     packed
+}
+
+/// Packs what counts a call that was admitted then as what it has used.
+pub(crate) fn refund(part: Call<'_>, now_us: u64, admitted_us: u64, used: u64) -> [Vec<u8>; 3] {
+    [request(&part, now_us), number(admitted_us), number(used)]
+}
+
+/// Packs what renews the leases of a call: their name, and of each how long it lasts from now on and its TTL.
+pub(crate) fn renewal(request: Call<'_>) -> Vec<Vec<u8>> {
+    let numbers =
+        request.groups().iter().flat_map(|group| [group.lease_us.unwrap_or_default(), ttl_ms(group.longest_us)]);
+    let name = lease_name(request.options.lease).to_vec();
+    iter::once(name).chain(numbers.map(number)).collect()
+}
+
+/// Packs what bans a subject of this group for that long, or ends its ban.
+pub(crate) fn ban(group: &RuleGroup, duration_us: u64) -> [Vec<u8>; 4] {
+    let ttl_ms = ttl_ms(group.longest_us.max(duration_us));
+    [group.celled.len() as u64, denials(group) as u64, duration_us, ttl_ms].map(number)
+}
+
+fn number(number: u64) -> Vec<u8> {
+    number.to_string().into()
 }
 
 /// Returns the bytes of a name. A call that takes no lease has zeros.

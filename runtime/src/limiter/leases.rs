@@ -2,10 +2,12 @@
 //!
 //! A call that takes leases in Redis has a task of its own. The task decides the call, so that its answer arrives even if the
 //! caller has gone: leases that nobody holds are given back at once. While the permit exists, the task renews the leases after
-//! half of their length; then it gives them back. If a permit is dropped outside of the task's runtime, the thread of the limiter
-//! gives its leases back, because that runtime may stand still or be gone. The leases of a process that dies end by themselves.
+//! half of their length; then it gives them back. If its runtime ends before, the thread of the limiter goes on. If a permit is
+//! dropped outside of the task's runtime, that thread gives its leases back, because the runtime may stand still or be gone. The
+//! leases of a process that dies end by themselves.
 
 use std::future::{Future, poll_fn};
+use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -52,6 +54,22 @@ struct LeaseTask {
     call: OwnedCall,
     /// When it was asked, by the clock of the limiter.
     since_us: u64,
+    /// Whether it may take leases that nobody holds. If its runtime ends meanwhile, the thread of the limiter gives them back.
+    is_open: bool,
+}
+
+/// What renews the leases of a permit, and gives them back. If its runtime ends before, the thread of the limiter goes on.
+struct LeaseKeeper {
+    core: Arc<Core>,
+    leases: OwnedCall,
+    /// Received when the permit is dropped; `None` afterwards.
+    dropped: Option<oneshot::Receiver<Option<LeaseReturn>>>,
+    renew_us: u64,
+    ends_us: u64,
+    /// Until then, a renewal may still be executed: one that was not answered, or one that ran while the lease was given back.
+    open_until_us: u64,
+    /// Whether the thread goes on where this ends early: not on itself, and not when nothing is left to do.
+    hands_over: bool,
 }
 
 /// Leases that a task keeps. Dropping it gives them back.
@@ -114,7 +132,7 @@ impl Core {
         let caller = Arc::new(());
         let call = OwnedCall::new(Call { caller: Some(&Arc::downgrade(&caller)), ..call });
         let (answer, answered) = oneshot::channel();
-        let task = LeaseTask { core: Arc::clone(self), call, since_us: self.clock.now_us() };
+        let task = LeaseTask { core: Arc::clone(self), call, since_us: self.clock.now_us(), is_open: true };
         let mut task = Box::pin(task.run(answer));
         // The first step is made here, so that calls are decided in the order in which they are made.
         if poll_fn(|context| Poll::Ready(task.as_mut().poll(context).is_pending())).await {
@@ -187,75 +205,148 @@ impl Drop for LeasesInMemory {
 
 impl LeaseTask {
     /// Decides the call, and keeps its leases.
-    async fn run(self, answer: oneshot::Sender<LeasedAnswer>) {
-        let Some(leases) = self.call.as_call().leases() else { return };
+    async fn run(mut self, answer: oneshot::Sender<LeasedAnswer>) {
+        let core = Arc::clone(&self.core);
         // Boxed, so that the task does not carry it while the call is running.
-        match Box::pin(self.core.decide_behind_returns(self.call.as_call())).await {
+        match Box::pin(core.decide_behind_returns(self.call.as_call())).await {
             Ok(admitted) if admitted.outcome == Outcome::Admitted => {
-                let Ok(runtime) = Handle::try_current() else { return };
-                let (lease, dropped) = LeasesInRedis::new(&self.core, leases, runtime.id());
-                // If the caller has gone, the answer is dropped, and its lease goes back.
+                let (Ok(runtime), Some(leases)) = (Handle::try_current(), self.call.as_call().leases()) else { return };
+                let (lease, dropped) = LeasesInRedis::new(&core, leases, runtime.id());
+                let keeper = LeaseKeeper::new(&core, leases, self.since_us, dropped);
+                self.is_open = false;
+                // What a caller that has gone does not receive is dropped.
                 drop(answer.send(Ok((admitted, Some(Box::new(lease))))));
-                self.keep(leases, dropped).await;
+                drop(self);
+                keeper.run().await;
             }
-            Ok(denied) => drop(answer.send(Ok((denied, None)))),
+            Ok(denied) => {
+                self.is_open = false;
+                drop(answer.send(Ok((denied, None))));
+            }
             Err(error) => {
-                // Without a place, the leases end by themselves.
-                let place = if error.is_refusal() { None } else { LatePlace::take(&self.core) };
-                let under_way = place.as_ref().and_then(|_| ReturnUnderWay::begin(leases, &self.core.prefix));
+                self.is_open = !error.is_refusal();
+                let late = self.is_open.then(|| LateReturn::begin(&core, &self.call, self.since_us)).flatten();
                 drop(answer.send(Err(error)));
-                if under_way.is_some() {
-                    self.give_back_late(leases).await;
+                if let Some(late) = late {
+                    late.run().await;
                 }
+                self.is_open = false;
             }
         }
     }
+}
 
-    /// Gives the leases of a call back whose answer did not come, once it is not executed any more.
-    async fn give_back_late(&self, leases: Call<'_>) {
-        let over_us = self.since_us.saturating_add(self.patience_us());
-        self.core.clock.sleep_until(over_us).await;
-        self.core.give_back_leases(leases, over_us.saturating_add(longest_us(leases))).await;
+impl Drop for LeaseTask {
+    fn drop(&mut self) {
+        if !self.is_open {
+            return;
+        }
+        let (core, call, since_us) = (Arc::clone(&self.core), self.call.clone(), self.since_us);
+        self.core.runtimes.spawn_on_thread(async move {
+            if let Some(late) = LateReturn::begin(&core, &call, since_us) {
+                late.run().await;
+            }
+        });
+    }
+}
+
+/// The leases of a call whose answer did not come. They are given back once it is not executed any more; without a place, they
+/// end by themselves.
+struct LateReturn<'a> {
+    leases: Call<'a>,
+    since_us: u64,
+    place: LatePlace<'a>,
+    _under_way: Option<ReturnUnderWay>,
+}
+
+impl<'a> LateReturn<'a> {
+    /// Returns `None` if there is no place, or no lease.
+    fn begin(core: &'a Core, call: &'a OwnedCall, since_us: u64) -> Option<Self> {
+        let leases = call.as_call().leases()?;
+        let place = LatePlace::take(core)?;
+        Some(Self { leases, since_us, place, _under_way: ReturnUnderWay::begin(leases, &core.prefix) })
     }
 
-    /// Renews leases until the permit is dropped, and then gives them back.
-    async fn keep(&self, leases: Call<'_>, mut dropped: oneshot::Receiver<Option<LeaseReturn>>) {
-        let clock = &self.core.clock;
+    async fn run(self) {
+        let LatePlace(core) = self.place;
+        let over_us = self.since_us.saturating_add(patience_us(core, self.leases));
+        core.clock.sleep_until(over_us).await;
+        core.give_back_leases(self.leases, over_us.saturating_add(longest_us(self.leases))).await;
+    }
+}
+
+/// How long a call may be executed after it was asked: in a cluster, what was charged is taken back within as long again.
+fn patience_us(core: &Core, call: Call<'_>) -> u64 {
+    core.patience(call.policy).map_or(0, micros::from_duration)
+}
+
+impl LeaseKeeper {
+    /// Keeps the leases of a call that was asked then.
+    fn new(core: &Arc<Core>, leases: Call<'_>, since_us: u64, dropped: oneshot::Receiver<Option<LeaseReturn>>) -> Self {
+        Self {
+            core: Arc::clone(core),
+            renew_us: since_us.saturating_add(shortest_us(leases) / 2),
+            ends_us: core.clock.now_us().saturating_add(longest_us(leases)),
+            leases: OwnedCall::new(leases),
+            dropped: Some(dropped),
+            open_until_us: 0,
+            hands_over: true,
+        }
+    }
+
+    /// Renews the leases until the permit is dropped, and then gives them back.
+    async fn run(mut self) {
+        if let Some(returned) = self.renew().await {
+            returned.run(self.ends_us).await;
+        }
+        if self.open_until_us > 0 {
+            self.core.clock.sleep_until(self.open_until_us).await;
+            self.core.give_back_leases(self.leases.as_call(), self.ends_us).await;
+        }
+        self.hands_over = false;
+    }
+
+    /// Renews the leases until the permit is dropped. Returns what gives them back, if that is to be done here.
+    async fn renew(&mut self) -> Option<LeaseReturn> {
+        let (core, leases) = (&self.core, self.leases.as_call());
+        let clock = &core.clock;
         let (shortest_us, longest_us) = (shortest_us(leases), longest_us(leases));
-        let mut renew_us = self.since_us.saturating_add(shortest_us / 2);
-        let mut ends_us = clock.now_us().saturating_add(longest_us);
-        // Until then, a renewal may still be executed: one that was not answered, or one that ran while the lease was given
-        // back.
-        let mut open_until_us = 0;
+        let dropped = self.dropped.as_mut()?;
         let returned = loop {
-            if let Some(returned) = clock.timeout_at(renew_us, &mut dropped).await {
+            if let Some(returned) = clock.timeout_at(self.renew_us, &mut *dropped).await {
                 break returned.ok().flatten();
             }
             let now_us = clock.now_us();
             let again_us = now_us.saturating_add(shortest_us / ATTEMPTS);
-            let renewed = self.core.store.renew_leases(leases);
+            // What is not answered may be executed all the same, also if the runtime ends meanwhile.
+            self.open_until_us = now_us.saturating_add(patience_us(core, leases));
+            self.ends_us = now_us.saturating_add(longest_us);
+            let renewed = core.store.renew_leases(leases);
             let renewed = clock.timeout_at(again_us, renewed).await.unwrap_or_else(|| Err(silent()));
-            renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
-            // A renewal that failed may have been executed all the same.
-            ends_us = clock.now_us().saturating_add(longest_us);
-            open_until_us = now_us;
-            if let Err(error) = renewed {
-                open_until_us = clock.now_us().saturating_add(self.patience_us());
-                log::lease_not_renewed(leases.policy.name(), &error);
+            self.renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
+            self.ends_us = clock.now_us().saturating_add(longest_us);
+            match renewed {
+                Ok(()) => self.open_until_us = now_us,
+                Err(error) => {
+                    self.open_until_us = clock.now_us().saturating_add(patience_us(core, leases));
+                    log::lease_not_renewed(leases.policy.name(), &error);
+                }
             }
         };
-        if let Some(returned) = returned {
-            returned.run(ends_us).await;
-        }
-        if open_until_us > 0 {
-            clock.sleep_until(open_until_us).await;
-            self.core.give_back_leases(leases, ends_us).await;
-        }
+        self.dropped = None;
+        returned
     }
+}
 
-    /// How long a call may be executed after it was asked: in a cluster, what was charged is taken back within as long again.
-    fn patience_us(&self) -> u64 {
-        self.core.patience(&self.call.policy).map_or(0, micros::from_duration)
+impl Drop for LeaseKeeper {
+    fn drop(&mut self) {
+        let is_needed = self.dropped.is_some() || self.open_until_us > 0;
+        if !mem::take(&mut self.hands_over) || !is_needed {
+            return;
+        }
+        let (core, leases) = (Arc::clone(&self.core), self.leases.clone());
+        let rest = Self { core, leases, dropped: self.dropped.take(), ..*self };
+        self.core.runtimes.spawn_on_thread(rest.run());
     }
 }
 
@@ -363,13 +454,11 @@ mod tests {
         let options = CallOptions { lease: Some(LeaseName::next()), ..CallOptions::PLAIN };
         let call = OwnedCall::new(Call::new(&policy, &[Subject::of("s").key()], options));
         let core = Arc::clone(&limiter.core);
-        let task = LeaseTask { call, since_us: core.clock.now_us(), core };
         let late = || limiter.core.late.load(Ordering::Relaxed);
         runtime.block_on(async {
             tokio::spawn(async move {
-                let _place = LatePlace::take(&task.core);
-                let leases = task.call.as_call().leases().unwrap();
-                task.give_back_late(leases).await;
+                let late = LateReturn::begin(&core, &call, core.clock.now_us()).unwrap();
+                late.run().await;
             });
             tokio::task::yield_now().await;
         });

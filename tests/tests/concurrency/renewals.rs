@@ -7,6 +7,7 @@ use tallygate_harness::clocked::Clocked;
 use tallygate_harness::proxy::Proxy;
 use tallygate_harness::server::{connected, free_port, patient};
 use tallygate_harness::until::until_found;
+use tokio::runtime::{Builder, Runtime};
 
 const KEY: &str = "tallygate:export/leases:alice";
 const LEASE: Duration = Duration::from_secs(600);
@@ -117,4 +118,65 @@ async fn a_call_without_renewals_makes_room_for_another_and_counts_again_with_th
     drop(cut_off);
     two.until_given_back(Duration::from_millis(100)).await;
     assert!(two.is_allowed().await);
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+#[test]
+fn a_lease_is_renewed_and_given_back_although_the_runtime_of_its_call_has_ended() {
+    let living = runtime();
+    let two = living.block_on(Two::start());
+    let begun_there = patient().clock(two.clocked.clock()).connect_lazy(two.clocked.server().url()).unwrap();
+    // The connection of the first one ends with the runtime, that of the other does not.
+    for limiter in [&begun_there, &two.direct] {
+        let ended = runtime();
+        let held = ended.block_on(two.permit(limiter));
+        living.block_on(two.renewed());
+        drop(ended);
+        for _ in 0..3 {
+            living.block_on(two.renewed());
+            assert!(!living.block_on(two.is_allowed()));
+        }
+        living.block_on(async { drop(held) });
+        living.block_on(two.until_given_back(Duration::ZERO));
+        assert!(living.block_on(two.is_allowed()));
+    }
+}
+
+#[test]
+fn a_lease_whose_answer_was_on_its_way_when_the_runtime_of_its_call_ended_is_given_back() {
+    let living = runtime();
+    let two = living.block_on(Two::start());
+    // From now on the server knows the script.
+    drop(living.block_on(two.permit(&two.direct)));
+    living.block_on(two.until_given_back(Duration::ZERO));
+    for is_executed_before in [true, false] {
+        let ended = runtime();
+        let proxy = living.block_on(Proxy::start(two.clocked.server().port()));
+        let limiter = patient().clock(two.clocked.clock()).connect_lazy(proxy.url()).unwrap();
+        // From now on it knows the overrides.
+        let other = two.policy.clone();
+        let decided = ended.block_on(async { limiter.check(&other, &Subject::of("bob")).await.unwrap() });
+        let taken_us = two.full_lease_us();
+        let taken = async || two.ends_us() == [taken_us];
+        if is_executed_before {
+            proxy.hold_replies()
+        } else {
+            proxy.hold_script()
+        };
+        let policy = two.policy.clone();
+        ended.spawn(async move { drop(limiter.check(&policy, &Subject::of("alice")).await) });
+        if is_executed_before {
+            living.block_on(until_found("the lease is taken", taken));
+        }
+        living.block_on(until_found("the answer is held back", async || proxy.held() > 0));
+        drop(ended);
+        proxy.deliver();
+        living.block_on(until_found("the lease is taken", taken));
+        living.block_on(two.until_given_back(Duration::from_secs(1)));
+        assert!(two.clocked.now_us() < taken_us, "it did not just end");
+        drop(decided);
+    }
 }

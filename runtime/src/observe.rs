@@ -53,17 +53,35 @@ macro_rules! gauge {
         pub(crate) struct $gauge {
             #[cfg(feature = "metrics")]
             counted: usize,
+            #[cfg(feature = "metrics")]
+            has_changed: bool,
         }
 
         impl $gauge {
-            /// Sets how many there are.
+            /// Sets how many there are. The metrics show it with the [change](Self::change).
             #[cfg_attr(
                 not(feature = "metrics"),
                 allow(clippy::unused_self, unused_variables, reason = "without metrics nothing is counted")
             )]
+            #[inline]
             pub(crate) fn set(&mut self, number: usize) {
                 #[cfg(feature = "metrics")]
-                metrics::$number.set(&mut self.counted, number);
+                {
+                    self.has_changed |= metrics::$number.count(&mut self.counted, number);
+                }
+            }
+
+            /// Returns what has changed since this was asked last.
+            #[cfg_attr(
+                not(feature = "metrics"),
+                allow(clippy::unused_self, reason = "without metrics nothing is counted")
+            )]
+            #[inline]
+            pub(crate) fn change(&mut self) -> GaugeChange {
+                GaugeChange {
+                    #[cfg(feature = "metrics")]
+                    total: std::mem::take(&mut self.has_changed).then_some(&metrics::$number),
+                }
             }
         }
 
@@ -71,9 +89,43 @@ macro_rules! gauge {
         impl Drop for $gauge {
             fn drop(&mut self) {
                 self.set(0);
+                drop(self.change());
             }
         }
     };
+}
+
+/// A change that the metrics show once this is dropped: when no lock is held any more, as a recorder may call limited functions.
+#[must_use]
+#[derive(Default)]
+pub(crate) struct GaugeChange {
+    #[cfg(feature = "metrics")]
+    total: Option<&'static metrics::Total>,
+}
+
+impl GaugeChange {
+    /// This one and another one of the same gauges.
+    #[cfg_attr(
+        not(feature = "metrics"),
+        allow(unused_mut, unused_variables, reason = "without metrics nothing is counted")
+    )]
+    pub(crate) fn and(mut self, mut other: Self) -> Self {
+        #[cfg(feature = "metrics")]
+        {
+            self.total = self.total.take().or(other.total.take());
+        }
+        self
+    }
+}
+
+impl Drop for GaugeChange {
+    #[inline]
+    fn drop(&mut self) {
+        #[cfg(feature = "metrics")]
+        if let Some(total) = self.total {
+            total.show();
+        }
+    }
 }
 
 gauge! {

@@ -203,6 +203,7 @@ impl WatchedFile {
         };
         latest.as_ref().err().into_iter().for_each(log::file_not_applied);
         self.gauge.set(usize::from(latest.is_err()));
+        drop(self.gauge.change());
         self.latest.send_modify(|known| *known = latest);
     }
 }

@@ -1,5 +1,9 @@
 //! The metrics of decisions, warnings, tallies and overrides.
+//!
+//! A recorder may call limited functions. It is told nothing while a lock or an initialisation of ours is held, and nothing of the
+//! calls that it makes itself: there would be no end.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -39,7 +43,7 @@ pub(super) static OVERRIDES: Total = Total::new("tallygate_overrides");
 pub(super) static UNAPPLIED_FILES: Total = Total::new("tallygate_unapplied_files");
 
 /// A number of things in this process.
-pub(super) struct Total {
+pub(crate) struct Total {
     name: &'static str,
     number: AtomicUsize,
 }
@@ -88,35 +92,38 @@ impl PolicyMetrics {
     /// Counts a decision of the policy with these rules, and records how long it took.
     pub(super) fn record(&self, policy: &str, rules: &[Rule], labels: Labels<'_>, took: Duration) {
         match self.decision(labels).filter(|_| labels.is_of(rules)) {
-            Some(known) => count(known.get_or_init(|| labels.key(policy))),
-            None => count(&labels.key(policy)),
+            Some(known) => count(known.get_or_init(|| labels.key(policy)), 1),
+            None => count(&labels.key(policy), 1),
         }
         let seconds = self.seconds.get_or_init(|| key_of_policy(SECONDS, policy));
-        with_recorder(|recorder| recorder.register_histogram(seconds, &METADATA)).record(took);
+        tell(|| with_recorder(|recorder| recorder.register_histogram(seconds, &METADATA)).record(took));
     }
 
     /// Counts a denial that the cache has answered in place of Redis. As a decision, it is counted like any other.
     pub(super) fn count_cached_denial(&self, policy: &str) {
-        count(self.cached_denials.get_or_init(|| key_of_policy(CACHED_DENIALS, policy)));
+        count(self.cached_denials.get_or_init(|| key_of_policy(CACHED_DENIALS, policy)), 1);
     }
 
     /// Adds to the number of concurrent calls.
     pub(super) fn add_concurrent_calls(&self, policy: &str, calls: f64) {
         let key = self.concurrent_calls.get_or_init(|| key_of_policy(CONCURRENT_CALLS, policy));
-        with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).increment(calls);
+        tell(|| with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).increment(calls));
     }
 
     /// Adds a caller that waits for admission, until what is returned is dropped.
     pub(super) fn waiting(&self, policy: &str) -> WaitingCall {
-        let key = self.waiting_calls.get_or_init(|| {
-            // The counters begin at 0, so that a rate shows the first refusal.
+        // The counters begin at 0, so that a rate shows the first refusal.
+        if self.waiting_calls.get().is_none() {
             for reason in WaitRefusal::ALL {
                 add_refused_waits(policy, reason, 0);
             }
-            key_of_policy(WAITING_CALLS, policy)
+        }
+        let key = self.waiting_calls.get_or_init(|| key_of_policy(WAITING_CALLS, policy));
+        let gauge = tell(|| {
+            let gauge = with_recorder(|recorder| recorder.register_gauge(key, &METADATA));
+            gauge.increment(1.0);
+            gauge
         });
-        let gauge = with_recorder(|recorder| recorder.register_gauge(key, &METADATA));
-        gauge.increment(1.0);
         WaitingCall(gauge)
     }
 
@@ -132,11 +139,13 @@ impl PolicyMetrics {
 }
 
 /// A caller that waits for admission.
-pub(super) struct WaitingCall(Gauge);
+pub(super) struct WaitingCall(Option<Gauge>);
 
 impl Drop for WaitingCall {
     fn drop(&mut self) {
-        self.0.decrement(1.0);
+        if let Some(gauge) = &self.0 {
+            tell(|| gauge.decrement(1.0));
+        }
     }
 }
 
@@ -169,7 +178,6 @@ impl Labels<'_> {
     }
 
     fn key(self, policy: &str) -> Key {
-        describe();
         let rule = self.rule.map_or_else(|| "none".to_owned(), ObservedRule::label);
         let labels = [("policy", policy), ("rule", &rule), ("outcome", self.outcome), ("decided_by", self.decided_by)];
         Key::from_parts(DECISIONS, labels.map(|(name, value)| label(name, value)).to_vec())
@@ -178,34 +186,52 @@ impl Labels<'_> {
 
 /// Counts calls that are denied at once although they may wait.
 pub(super) fn add_refused_waits(policy: &str, reason: WaitRefusal, number: u64) {
-    describe();
-    let key = Key::from_parts(WAITS_REFUSED, vec![label("policy", policy), label("reason", reason.as_str())]);
-    with_recorder(|recorder| recorder.register_counter(&key, &METADATA)).increment(number);
+    count(&Key::from_parts(WAITS_REFUSED, vec![label("policy", policy), label("reason", reason.as_str())]), number);
 }
 
 /// Counts a subject that has come near the limit of this rule.
 pub(super) fn count_warning(policy: &str, rule: ObservedRule<'_>) {
-    describe();
     let labels = vec![label("policy", policy), label("rule", &rule.label())];
-    count(&Key::from_parts(WARNINGS, labels));
+    count(&Key::from_parts(WARNINGS, labels), 1);
 }
 
 /// Shows the metrics of files before there is anything to count.
 #[cfg(feature = "config")]
 pub(super) fn begin_metrics_of_files() {
     count_lost_policies(0);
-    gauge!(UNAPPLIED_FILES.name).increment(0.0);
+    tell(|| gauge!(UNAPPLIED_FILES.name).increment(0.0));
 }
 
 /// Counts policies that a file no longer has.
 #[cfg(feature = "config")]
 pub(super) fn count_lost_policies(number: usize) {
-    describe();
-    metrics::counter!(LOST_POLICIES).increment(number as u64);
+    count(&Key::from_static_name(LOST_POLICIES), number as u64);
 }
 
-fn count(key: &Key) {
-    with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(1);
+fn count(key: &Key, number: u64) {
+    tell(|| with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(number));
+}
+
+/// Tells the recorder something; `None` if this thread is told of a call that the recorder makes.
+pub(super) fn tell<T>(event: impl FnOnce() -> T) -> Option<T> {
+    thread_local! {
+        static IS_TOLD: Cell<bool> = const { Cell::new(false) };
+    }
+    /// Ends what the recorder is told, also where it panics.
+    struct End;
+
+    impl Drop for End {
+        fn drop(&mut self) {
+            _ = IS_TOLD.try_with(|is_told| is_told.set(false));
+        }
+    }
+
+    if IS_TOLD.try_with(|is_told| is_told.replace(true)) != Ok(false) {
+        return None;
+    }
+    let _end = End;
+    describe();
+    Some(event())
 }
 
 fn label(name: &'static str, value: &str) -> Label {
@@ -213,7 +239,6 @@ fn label(name: &'static str, value: &str) -> Label {
 }
 
 fn key_of_policy(name: &'static str, policy: &str) -> Key {
-    describe();
     Key::from_parts(name, vec![label("policy", policy)])
 }
 
@@ -222,16 +247,29 @@ impl Total {
         Self { name, number: AtomicUsize::new(0) }
     }
 
-    /// Sets the share of one gauge.
-    #[allow(clippy::cast_precision_loss, reason = "a gauge is a float, and there are far less than 2^53 of anything")]
-    pub(super) fn set(&self, counted: &mut usize, number: usize) {
-        if *counted == number {
-            return;
-        }
-        describe();
+    /// Sets the share of one gauge. Returns whether that changes the number.
+    pub(super) fn count(&self, counted: &mut usize, number: usize) -> bool {
         let before = std::mem::replace(counted, number);
-        let all = self.number.fetch_add(number.wrapping_sub(before), Ordering::Relaxed);
-        gauge!(self.name).set(all.wrapping_add(number).wrapping_sub(before) as f64);
+        if number != before {
+            self.number.fetch_add(number.wrapping_sub(before), Ordering::SeqCst);
+        }
+        number != before
+    }
+
+    /// Shows the number as it is now.
+    #[allow(clippy::cast_precision_loss, reason = "a gauge is a float, and there are far less than 2^53 of anything")]
+    pub(super) fn show(&self) {
+        tell(|| {
+            let gauge = gauge!(self.name);
+            // Of two threads, the one that shows last shows the latest number.
+            loop {
+                let number = self.number.load(Ordering::SeqCst);
+                gauge.set(number as f64);
+                if self.number.load(Ordering::SeqCst) == number {
+                    break;
+                }
+            }
+        });
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use metrics::{Key, Label, Level, Metadata, Unit, describe_counter, with_recorder};
 
+use super::metrics::tell;
 use super::reported_once::ReportedOnce;
 
 const DECISIONS: &str = "tallygate_prefetch_decisions_total";
@@ -37,11 +38,13 @@ impl PrefetchMetrics {
 }
 
 fn add(key: &Key, number: u64) {
-    with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(number);
+    tell(|| {
+        describe();
+        with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(number);
+    });
 }
 
 fn key(name: &'static str, policy: &str) -> Key {
-    describe();
     Key::from_parts(name, vec![Label::new("policy", policy.to_owned())])
 }
 

@@ -13,6 +13,8 @@ mod tally;
 #[cfg(tallygate_shuttle)]
 mod threads;
 
+use std::ops::{Deref, DerefMut};
+
 use self::outcome_builder::OutcomeBuilder;
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::ShardScan;
@@ -22,7 +24,7 @@ use crate::call::{Call, PlainCall, TallyId};
 use crate::clock::{Clock, is_set_back};
 use crate::decision::{AdmittedAt, CostChange, Report};
 use crate::error::BackendError;
-use crate::observe::opaque_debug;
+use crate::observe::{GaugeChange, opaque_debug};
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
 use crate::subject::SubjectKey;
@@ -198,7 +200,12 @@ impl Memory {
     }
 
     #[inline]
-    fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
+    fn lock(&self, shard: usize) -> LockedShard<'_> {
+        LockedShard { shard: self.lock_silently(shard), change: GaugeChange::default() }
+    }
+
+    #[inline]
+    fn lock_silently(&self, shard: usize) -> MutexGuard<'_, Shard> {
         lock(&self.shards[shard].0)
     }
 
@@ -209,7 +216,7 @@ impl Memory {
         shards.sort_unstable_by_key(|(shard, _)| *shard);
         shards.dedup_by_key(|(shard, _)| *shard);
         for (shard, guard) in &mut shards {
-            *guard = Some(self.lock(*shard));
+            *guard = Some(self.lock_silently(*shard));
         }
         LockedShards { memory: self, shards }
     }
@@ -227,13 +234,52 @@ opaque_debug!(Memory, memory => {
     tallies: (0..memory.shards.len()).map(|shard| memory.lock(shard).len()).sum::<usize>()
 });
 
-/// Several shards, locked.
+/// A locked shard. The metrics show what has changed when it is unlocked.
+struct LockedShard<'a> {
+    shard: MutexGuard<'a, Shard>,
+    /// Dropped after the guard.
+    change: GaugeChange,
+}
+
+impl Deref for LockedShard<'_> {
+    type Target = Shard;
+
+    #[inline]
+    fn deref(&self) -> &Shard {
+        &self.shard
+    }
+}
+
+impl DerefMut for LockedShard<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Shard {
+        &mut self.shard
+    }
+}
+
+impl Drop for LockedShard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.change = self.shard.change();
+    }
+}
+
+/// Several shards, locked. The metrics show what has changed when all are unlocked.
 struct LockedShards<'a> {
     memory: &'a Memory,
     shards: Vec<(usize, Option<MutexGuard<'a, Shard>>)>,
 }
 
-impl LockedShards<'_> {
+impl Drop for LockedShards<'_> {
+    fn drop(&mut self) {
+        let changes = self.shards.iter_mut().filter_map(|(_, shard)| Some(shard.as_mut()?.change()));
+        let change = changes.fold(GaugeChange::default(), GaugeChange::and);
+        self.shards.clear();
+        drop(change);
+    }
+}
+
+impl Locked<'_> {
     /// Returns the tally of that identity and hash, if there is one.
     fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
         self.shard(hash)?.find(hash, id)

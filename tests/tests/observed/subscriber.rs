@@ -1,22 +1,23 @@
-//! A subscriber of the whole process that calls limited functions for whatever it is told.
+//! A subscriber and a recorder of the whole process that call limited functions for whatever they are told.
 
 use std::env;
-use std::process::Command;
-use std::sync::OnceLock;
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use metrics::{Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Recorder, SharedString, Unit};
 use tallygate::config::Policies;
 use tallygate::{Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_harness::server::{Server, free_port};
+use tallygate_harness::until::wait_until;
 use tokio::runtime::Runtime;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-const LONG: Duration = Duration::from_secs(120);
 
-/// Set in the process in which the subscriber is installed.
+/// Set in the process in which one of them is installed.
 const INSIDE: &str = "TALLYGATE_TEST_SUBSCRIBER";
 
 static TOLD: AtomicUsize = AtomicUsize::new(0);
@@ -33,16 +34,85 @@ fn chosen(limiter: &Limiter) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// Keeps no line, and denies nearly each.
+#[rate_limit(key = "all", concurrency(limit = 9, lease = "1h"))]
+fn concurrent() -> Result<(), Rejection> {
+    Ok(())
+}
+
+/// Keeps no line and no number, and denies nearly each.
 struct Hostile;
 
 impl Hostile {
     fn told(metadata: &Metadata<'_>) {
         if metadata.target().starts_with("tallygate") || metadata.target().starts_with("observed") {
-            TOLD.fetch_add(1, Ordering::Relaxed);
-            _ = installed();
-            LIMITERS.get().into_iter().flatten().for_each(|limiter| _ = chosen(limiter));
+            Self::call();
         }
+    }
+
+    fn call() {
+        TOLD.fetch_add(1, Ordering::Relaxed);
+        _ = installed();
+        _ = concurrent();
+        LIMITERS.get().into_iter().flatten().for_each(|limiter| _ = chosen(limiter));
+    }
+}
+
+impl Recorder for Hostile {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {
+        Self::call();
+    }
+
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {
+        Self::call();
+    }
+
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {
+        Self::call();
+    }
+
+    fn register_counter(&self, _: &Key, _: &metrics::Metadata<'_>) -> Counter {
+        Self::call();
+        Counter::from_arc(Arc::new(Self))
+    }
+
+    fn register_gauge(&self, _: &Key, _: &metrics::Metadata<'_>) -> Gauge {
+        Self::call();
+        Gauge::from_arc(Arc::new(Self))
+    }
+
+    fn register_histogram(&self, _: &Key, _: &metrics::Metadata<'_>) -> Histogram {
+        Self::call();
+        Histogram::from_arc(Arc::new(Self))
+    }
+}
+
+impl CounterFn for Hostile {
+    fn increment(&self, _: u64) {
+        Self::call();
+    }
+
+    fn absolute(&self, _: u64) {
+        Self::call();
+    }
+}
+
+impl GaugeFn for Hostile {
+    fn increment(&self, _: f64) {
+        Self::call();
+    }
+
+    fn decrement(&self, _: f64) {
+        Self::call();
+    }
+
+    fn set(&self, _: f64) {
+        Self::call();
+    }
+}
+
+impl HistogramFn for Hostile {
+    fn record(&self, _: f64) {
+        Self::call();
     }
 }
 
@@ -99,9 +169,31 @@ async fn use_everything(limiter: &Limiter, policy: &Policy) {
     _ = limiter.ping().await;
 }
 
-fn call_within_the_subscriber() {
+/// Lets this limiter use what has a gauge, or is counted when it is first there.
+async fn count_everything(limiter: &Limiter) {
+    let several =
+        Policy::builder("several").rule(Rule::sliding_window(1, HOUR)).rule_on("b", Rule::concurrency(1, HOUR));
+    let several = several.build().unwrap();
+    for number in 0..3 {
+        let (one, other) = (Subject::of(number), Subject::of("b").and(number));
+        let check = || limiter.check(&several, &one).subject("b", &other);
+        _ = check().await.map(drop);
+        _ = check().wait(Duration::from_millis(1)).await;
+        _ = check().reset_all().await;
+    }
+}
+
+fn install_subscriber() {
     tracing::subscriber::set_global_default(Hostile).unwrap();
     tracing::info!("the first line of the program");
+}
+
+fn install_recorder() {
+    metrics::set_global_recorder(Hostile).unwrap();
+}
+
+fn call_within(install: fn()) {
+    install();
     let mut server = Server::start();
     let away = format!("redis://127.0.0.1:{}/", free_port());
     let open =
@@ -112,6 +204,8 @@ fn call_within_the_subscriber() {
         for limiter in limiters {
             use_everything(limiter, &policy).await;
         }
+        count_everything(&limiters[0]).await;
+        count_everything(&limiters[1]).await;
         server.kill();
         use_everything(&limiters[1], &policy).await;
         server.restart();
@@ -120,24 +214,37 @@ fn call_within_the_subscriber() {
     assert!(TOLD.load(Ordering::Relaxed) > 20, "it was told of what happened");
 }
 
-#[test]
-fn one_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack() {
-    const NAME: &str = "subscriber::one_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack";
+/// A process that is killed when it has not ended by itself.
+struct Inside(Child);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
+/// Plays a test in a process of its own.
+fn assert_ends(name: &str, install: fn()) {
     if env::var_os(INSIDE).is_some() {
-        return call_within_the_subscriber();
+        return call_within(install);
     }
     let mut process = Command::new(env::current_exe().unwrap());
-    let mut process = process.args([NAME, "--exact", "--nocapture"]).env(INSIDE, "1").spawn().unwrap();
-    let started = Instant::now();
-    let status = loop {
-        if let Some(status) = process.try_wait().unwrap() {
-            break status;
-        }
-        if started.elapsed() > LONG {
-            process.kill().unwrap();
-            panic!("the process hangs");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    assert!(status.success(), "{status}");
+    let process = process.args([&format!("subscriber::{name}"), "--exact", "--nocapture"]).env(INSIDE, "1");
+    let mut process = Inside(process.spawn().unwrap());
+    let mut status = None;
+    wait_until("the process ends", || {
+        status = process.0.try_wait().unwrap();
+        status.is_some()
+    });
+    assert!(status.is_some_and(|status| status.success()), "{status:?}");
+}
+
+#[test]
+fn one_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack() {
+    assert_ends("one_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack", install_subscriber);
+}
+
+#[test]
+fn a_recorder_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack() {
+    assert_ends("a_recorder_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack", install_recorder);
 }

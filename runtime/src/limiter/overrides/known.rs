@@ -17,7 +17,7 @@ use crate::config::Policies;
 use crate::context;
 use crate::error::Error;
 use crate::observe::log::LineBudget;
-use crate::observe::{OverrideGauge, Quiet, log, opaque_debug};
+use crate::observe::{GaugeChange, OverrideGauge, Quiet, log, opaque_debug};
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -115,7 +115,7 @@ impl Overrides {
         if now_us < self.next_expiry_us.load(Ordering::Relaxed) {
             return;
         }
-        let expired: Vec<_> =
+        let (expired, _shown): (Vec<_>, _) =
             self.change(|known| known.table.extract_if(|_, found| found.is_expired(now_us)).collect());
         for (target, _) in expired {
             self.lines.report(|| log::override_expired(target.key().policy));
@@ -164,7 +164,7 @@ impl Overrides {
     #[cfg(feature = "config")]
     pub(in crate::limiter) fn apply(&self, policies: &Policies) {
         let from_file = FromFile::new(policies);
-        self.change(|known| known.from_file = Some(from_file));
+        drop(self.change(|known| known.from_file = Some(from_file)));
     }
 
     /// The count of a plan of a policy of the file.
@@ -182,20 +182,21 @@ impl Overrides {
     /// Adds an override, in place of the one that there is, and reports that to the log.
     pub(super) fn put(&self, target: OverrideTarget, new: ActiveOverride) -> Result<(), Error> {
         let policy = target.key().policy.to_owned();
-        self.change(|known| {
+        let (put, _shown) = self.change(|known| {
             if known.table.len() >= MOST_OVERRIDES && !known.table.contains_key(&target) {
                 return Err(too_many());
             }
             known.table.insert(target, new);
             Ok(())
-        })?;
+        });
+        put?;
         log::overridden(&policy, context::operator().as_deref());
         Ok(())
     }
 
     /// Removes an override, and returns whether there was one. The log has a report, too.
     pub(super) fn remove(&self, target: &OverrideTarget) -> bool {
-        let is_removed = self.change(|known| known.table.remove(target).is_some());
+        let (is_removed, _shown) = self.change(|known| known.table.remove(target).is_some());
         if is_removed {
             log::overridden(target.key().policy, context::operator().as_deref());
         }
@@ -206,8 +207,8 @@ impl Overrides {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what is known.
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut KnownOverrides) -> T) -> T {
+    /// Changes what is known. What the metrics show of it is told them by the caller, who holds no lock.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut KnownOverrides) -> T) -> (T, GaugeChange) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut known);
         let known = &mut *known;
@@ -217,7 +218,7 @@ impl Overrides {
         let next_expiry_us = known.table.values().filter_map(|found| found.expires_us).min();
         self.next_expiry_us.store(next_expiry_us.unwrap_or(NEVER_US), Ordering::Relaxed);
         self.changes.notify_waiters();
-        changed
+        (changed, known.gauge.change())
     }
 }
 

@@ -18,7 +18,7 @@ use crate::context;
 use crate::error::{BackendError, Error};
 use crate::limiter::background::RunningTask;
 use crate::limiter::core::Core;
-use crate::observe::log;
+use crate::observe::{GaugeChange, log};
 use crate::store::{StoredOverrides, StoredText, stored_operator};
 use crate::system::home::Side;
 
@@ -64,7 +64,7 @@ impl Overrides {
     /// Adopts what was found, unless a newer reading was adopted. Returns the policies whose overrides have changed.
     fn adopt(&self, reading: &ReadNumber, version: Option<String>, found: Found, now_us: u64) -> HashSet<String> {
         let adopted = self.read_order.adopt(reading, || self.replace(version, found, now_us));
-        adopted.unwrap_or_default()
+        adopted.map(|(changed, _shown)| changed).unwrap_or_default()
     }
 
     /// Records that more is stored than can be adopted, unless a newer reading was adopted. Returns whether that is new.
@@ -75,7 +75,7 @@ impl Overrides {
                 known.excess.replace(excess).is_none()
             })
         });
-        adopted.unwrap_or_default()
+        adopted.is_some_and(|(is_new, _shown)| is_new)
     }
 
     /// Why the known overrides stay in force, if more is stored than can be adopted.
@@ -123,7 +123,7 @@ impl Overrides {
 
     /// Replaces the known overrides by those that were found and have not expired. Returns the policies whose overrides have
     /// changed.
-    fn replace(&self, version: Option<String>, found: Found, now_us: u64) -> HashSet<String> {
+    fn replace(&self, version: Option<String>, found: Found, now_us: u64) -> (HashSet<String>, GaugeChange) {
         self.change(|known| {
             let mut before = mem::take(&mut known.table);
             let mut next = OverrideTable::default();

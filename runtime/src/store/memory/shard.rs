@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use super::tally::Tally;
 use crate::call::TallyId;
 use crate::error::BackendError;
-use crate::observe::TallyGauge;
+use crate::observe::{GaugeChange, TallyGauge};
 #[cfg(feature = "admin")]
 use crate::policy;
 use crate::population::{Inhabitant, Population};
@@ -58,6 +58,12 @@ impl Shard {
             gauge: TallyGauge::default(),
         };
         Self { tallies: HashTable::new(), capacity }
+    }
+
+    /// How the number of tallies has changed since this was asked last.
+    #[inline]
+    pub(super) fn change(&mut self) -> GaugeChange {
+        self.capacity.gauge.change()
     }
 
     /// How many tallies there are.

@@ -1,11 +1,11 @@
 //! What limits around a request have decided, so that a limit that stands around it twice counts it once.
 
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use super::effects::Limited;
 use super::gate::Gate;
 use crate::limiter::Check;
-use crate::observe::log;
+use crate::observe::{ReportedOnce, log};
 use crate::web::parts::Parts;
 
 /// What limits around a request have decided. It goes along with the request.
@@ -32,8 +32,10 @@ impl Counted {
         };
         let (twice, left): (Vec<_>, Vec<_>) = limited.0.into_iter().partition(|(check, _)| is_counted(check));
         if let Some((check, _)) = twice.first() {
-            static REPORTED: Once = Once::new();
-            REPORTED.call_once(|| log::limited_twice(check.policy_name()));
+            static REPORTED: ReportedOnce = ReportedOnce::new();
+            if REPORTED.is_first() {
+                log::limited_twice(check.policy_name());
+            }
         }
         let path = parts.path();
         let counted = left.iter().map(|(check, _)| CountedCheck { gate, path: path.to_owned(), check: check.clone() });

@@ -10,6 +10,7 @@ use tallygate::{ErrorKind, FileWatch, Limiter, Policy};
 use tallygate_harness::log::Log;
 use tempfile::TempDir;
 use tokio::runtime::Builder;
+use tokio::time::timeout;
 
 use super::{file, hourly, room, subject};
 
@@ -186,7 +187,7 @@ async fn in_memory_a_file_that_has_its_end_is_applied_at_once_and_refused_withou
     fs::write(&path, text.replace("[end]\n", "")).unwrap();
     let error = watch.changed().await.unwrap().unwrap_err().to_string();
     assert!(error.ends_with("it was cut, as its last line `[end]` is missing; write it again"), "{error}");
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(timeout(Duration::from_secs(60), watch.changed()).await.is_err(), "it is not confirmed by its age");
     watch.latest().unwrap_err();
     assert_eq!(room(&limiter, &second).await, 2);
     fs::write(&path, file(names[0], "'2 per 1h'") + "\n[end]").unwrap();

@@ -279,7 +279,7 @@ impl Drop for LockedShards<'_> {
     }
 }
 
-impl Locked<'_> {
+impl LockedShards<'_> {
     /// Returns the tally of that identity and hash, if there is one.
     fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
         self.shard(hash)?.find(hash, id)

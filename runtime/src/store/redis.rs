@@ -6,6 +6,7 @@ mod connection;
 mod deployment;
 #[cfg(feature = "admin")]
 mod inspection;
+mod multi_slot;
 mod node;
 mod rehearsal;
 mod script;
@@ -20,8 +21,8 @@ use ::redis::{Cmd, FromRedisValue, cmd};
 use futures_util::future::join_all;
 use once_cell::sync::OnceCell;
 
-use self::cluster::slots::Slot;
 use self::connection::address::Destination;
+use self::connection::fault::is_cross_slot;
 pub(crate) use self::connection::real_time::have_clocks_differed;
 #[cfg(feature = "tls")]
 pub use self::connection::tls::Tls;
@@ -32,7 +33,8 @@ pub(crate) use self::inspection::{
 };
 use self::node::Step;
 #[cfg(feature = "admin")]
-pub(crate) use self::rehearsal::{RehearsedStep, SEVERAL_KEYS};
+pub(crate) use self::rehearsal::{CONCURRENT_CALLS, RehearsedStep, SEVERAL_KEYS};
+use self::script::work::refund_parts;
 pub(crate) use self::stored::denials::StoredDenials;
 pub(crate) use self::stored::overrides::StoredOverrides;
 use self::stored::overrides_key;
@@ -169,10 +171,18 @@ impl Redis {
         let now = Instant::now();
         let deadline = self.deadline_of(request.policy);
         let until = now + deadline;
-        let decided = match self.deployment() {
-            Deployment::Server(node) => node.decide(request, now, until).await,
+        let deployment = self.deployment();
+        let decided = match deployment {
+            Deployment::Server(node) if !node.server().is_asked_by_slot() => node.decide(request, now, until).await,
             // Boxed, so that a call of one server does not carry its state.
-            Deployment::Cluster(cluster) => Box::pin(cluster.decide(request, until, deadline)).await,
+            _ => Box::pin(deployment.decide_by_slot(request, until, deadline)).await,
+        };
+        let decided = match decided {
+            // The first such answer: nothing was executed.
+            Err(error) if request.subjects.len() > 1 && is_cross_slot(&error) => {
+                Box::pin(deployment.decide_by_slot(request, until, deadline)).await
+            }
+            decided => decided,
         };
         // Written once only: all threads read it.
         if decided.is_ok() && !self.has_decided() {
@@ -194,7 +204,8 @@ impl Redis {
         used: u64,
         admitted: &AdmittedAt,
     ) -> Result<bool, BackendError> {
-        let at_once = matches!(admitted, AdmittedAt::Once(_));
+        // What takes several calls of the script is never asked again as a whole.
+        let at_once = matches!(admitted, AdmittedAt::Once(_)) && refund_parts(request).nth(1).is_none();
         let refunded = self
             .ask_parts(request, at_once, |step, part| step.refund(part, used, admitted.us(part.first_group())))
             .await?;
@@ -208,14 +219,7 @@ impl Redis {
 
     /// Gives leases back that calls by that policy have taken. Leases that are not there change nothing.
     pub(crate) async fn give_back(&self, policy: &Policy, leases: &[ReturnedLeases]) -> Result<(), BackendError> {
-        let until = until(self.deadline_of(policy))?;
-        match self.deployment() {
-            Deployment::Server(node) => {
-                let given_back = leases.iter().map(|leases| Step::new(node, until).give_back(leases));
-                join_all(given_back).await.into_iter().collect()
-            }
-            Deployment::Cluster(cluster) => cluster.give_back(leases, until).await,
-        }
+        self.deployment().give_back(leases, until(self.deadline_of(policy))?).await
     }
 
     /// Bans a subject for that long, or ends its ban.
@@ -278,13 +282,11 @@ impl Redis {
     where
         F: Future<Output = Result<T, BackendError>>,
     {
-        match self.deployment() {
-            Deployment::Server(node) => ask(Step::new(node, until)).await,
-            Deployment::Cluster(cluster) => cluster.ask(Slot::of(key), until, ask).await,
-        }
+        self.deployment().ask(key, until, ask).await
     }
 
-    /// Asks about a call: a server about all its subjects at once or about one each, the nodes of a cluster about one each.
+    /// Asks about a call: a server about all its subjects at once or about one each, the nodes of a cluster about one each, and
+    /// so a proxy that stands for one.
     async fn ask_parts<'a, T, F>(
         &self,
         request: Call<'a>,
@@ -295,20 +297,22 @@ impl Redis {
         F: Future<Output = Result<T, BackendError>>,
     {
         let until = until(self.deadline_of(request.policy))?;
-        match self.deployment() {
-            Deployment::Server(node) if at_once => Ok(vec![ask(Step::new(node, until), request).await?]),
-            Deployment::Server(node) => {
-                let ask_one = |part| ask(Step::new(node, until), part);
-                join_all(request.parts().map(ask_one)).await.into_iter().collect()
-            }
-            Deployment::Cluster(cluster) => {
-                let ask_one = |part| {
-                    let ask = &ask;
-                    cluster.ask(cluster.slot_of(part), until, move |step| ask(step, part))
-                };
-                join_all(request.parts().map(ask_one)).await.into_iter().collect()
+        let deployment = self.deployment();
+        if let Deployment::Server(node) = deployment
+            && at_once
+            && (request.subjects.len() == 1 || !node.server().is_asked_by_slot())
+        {
+            match ask(Step::new(node, until), request).await {
+                // Nothing was executed.
+                Err(error) if is_cross_slot(&error) => {}
+                answered => return answered.map(|answer| vec![answer]),
             }
         }
+        let ask_one = |part| {
+            let ask = &ask;
+            deployment.ask_part(part, until, move |step| ask(step, part))
+        };
+        join_all(request.parts().map(ask_one)).await.into_iter().collect()
     }
 
     /// Returns the time by which an answer has to be there.

@@ -1,5 +1,5 @@
-//! A proxy that looks like one server, and refuses scripts on keys of several slots: as the clustered policies of some managed
-//! servers do.
+//! A proxy that looks like one server, and refuses scripts and removals of keys in several slots: as the clustered policies of
+//! some managed servers do.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Clustered {
         format!("redis://{}/", self.address)
     }
 
-    /// Returns how many scripts were refused.
+    /// Returns how many commands were refused.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.refused.load(Ordering::Relaxed)
@@ -81,17 +81,26 @@ async fn pass(client: OwnedReadHalf, mut server: OwnedWriteHalf, refused: Arc<At
 }
 
 fn is_on_several_slots(words: &[&[u8]]) -> bool {
-    let [name, _, keys, rest @ ..] = words else { return false };
-    if !name.to_ascii_uppercase().starts_with(b"EVAL") {
-        return false;
-    }
-    let keys = String::from_utf8_lossy(keys).parse().unwrap_or(0);
-    let mut slots = rest.iter().take(keys).map(|key| slot_of(key));
+    let keys = match words {
+        [name, _, number, rest @ ..] if name.starts_with(b"EVAL") => {
+            let number = String::from_utf8_lossy(number).parse().unwrap_or(0);
+            rest.get(..number).unwrap_or_default()
+        }
+        [b"UNLINK", keys @ ..] => keys,
+        _ => &[],
+    };
+    let mut slots = keys.iter().map(|key| slot_of(key));
     slots.next().is_some_and(|first| slots.any(|slot| slot != first))
 }
 
-/// The slot of a key without a hash tag: its CRC-16, as the specification of Redis Cluster says.
+/// The slot of a key: the CRC-16 of its hash tag, or else of the whole key, as the specification of Redis Cluster says.
 fn slot_of(key: &[u8]) -> u16 {
+    let tag = key.iter().position(|&byte| byte == b'{').and_then(|start| {
+        let rest = &key[start + 1..];
+        let end = rest.iter().position(|&byte| byte == b'}').filter(|&end| end > 0)?;
+        Some(&rest[..end])
+    });
+    let key = tag.unwrap_or(key);
     let of_bit = |crc: u16| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
     let crc = key.iter().fold(0_u16, |crc, &byte| (0..8).fold(crc ^ (u16::from(byte) << 8), |crc, _| of_bit(crc)));
     crc % 16_384

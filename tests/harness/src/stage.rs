@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::clocked::new_clock;
 use crate::cluster::Cluster;
+use crate::clustered::Clustered;
 use crate::sentinels::Sentinels;
 use crate::server::{Server, away, connected, patient};
 
@@ -54,6 +55,13 @@ impl Stage {
     pub async fn in_cluster() -> Self {
         let cluster = Cluster::shared();
         Self::on(&cluster.url(), cluster).await
+    }
+
+    /// A limiter in a server behind a proxy that stands for several shards.
+    pub async fn in_shards() -> Self {
+        let server = Server::start();
+        let proxy = Clustered::start(server.port()).await;
+        Self::on(&proxy.url(), (server, proxy)).await
     }
 
     /// Returns a limiter with a prefix of its own, as some stages share their servers.

@@ -88,6 +88,15 @@ macro_rules! in_redis {
                 }
             )*
         }
+        mod in_shards {
+            use tallygate_harness::{stage::Stage, suite};
+            $(
+                #[tokio::test]
+                async fn $behaviour() {
+                    suite::$behaviour(&Stage::in_shards().await).await;
+                }
+            )*
+        }
     };
 }
 

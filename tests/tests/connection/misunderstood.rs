@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tallygate::{BackendErrorKind, Limiter, Policy, Rule, Subject};
+use tallygate::{BackendErrorKind, Limiter, OnOutage, Policy, Rule, Subject};
 use tallygate_harness::cluster::Cluster;
 use tallygate_harness::sentinels::Sentinels;
 use tallygate_harness::server::{Server, connected, patient};
@@ -19,6 +19,8 @@ enum Port {
     SpeaksHttp,
     SpeaksHtml,
     SaysNonsense,
+    /// Answers `PING`, and hangs up on whatever else it is told, as twemproxy does.
+    KnowsOnlyPing,
 }
 
 impl Port {
@@ -39,6 +41,15 @@ impl Port {
             Self::SpeaksHttp => b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n",
             Self::SpeaksHtml => b"<!DOCTYPE HTML>\n<html></html>\n",
             Self::SaysNonsense => b"220 mail.example.org ready\r\n",
+            Self::KnowsOnlyPing => {
+                let mut bytes = [0; 512];
+                while let Ok(length) = stream.read(&mut bytes).await
+                    && bytes[..length].starts_with(b"*1\r\n$4\r\nPING\r\n")
+                {
+                    let _ = stream.write_all(b"+PONG\r\n").await;
+                }
+                return;
+            }
         };
         let _ = stream.read(&mut [0; 512]).await;
         let _ = stream.write_all(answer).await;
@@ -63,12 +74,29 @@ async fn a_port_without_redis_is_recognized_by_its_bytes() {
         (Port::SpeaksHttp, BackendErrorKind::Wrong, "an HTTP server answers there: check the port"),
         (Port::SpeaksHtml, BackendErrorKind::Wrong, "an HTTP server answers there: check the port"),
         (Port::SaysNonsense, BackendErrorKind::Wrong, "does not speak the protocol of Redis; check host and port"),
+        (Port::KnowsOnlyPing, BackendErrorKind::Wrong, "hangs up on `HELLO`, as twemproxy does"),
     ] {
         let address = port.open().await;
         let error = error_at(&format!("redis://{address}/")).await;
         assert!(error.kind() == kind && error.to_string().contains(words), "{error}");
         assert!(error.to_string().contains(&address.to_string()) && !error.to_string().contains("TLS"), "{error}");
         assert!(!error.to_string().contains('\n'), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_that_hangs_up_on_the_greeting_decides_no_call_also_not_where_outages_allow_it() {
+    let url = format!("redis://{}/", Port::KnowsOnlyPing.open().await);
+    let error = Limiter::connect(&url).await.unwrap_err().to_string();
+    assert!(error.contains("connect to the server behind it"), "{error}");
+    let limiter = patient().connect_lazy(&url).unwrap();
+    for on_outage in [OnOutage::Local, OnOutage::Allow, OnOutage::Deny] {
+        let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60))).on_outage(on_outage);
+        let policy = policy.build().unwrap();
+        for _ in 0..20 {
+            let error = limiter.check(&policy, &Subject::of("s")).await.unwrap_err().to_string();
+            assert!(error.contains("connect to the server behind it"), "{error}");
+        }
     }
 }
 

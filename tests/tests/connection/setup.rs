@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
-use tallygate::{Error, ErrorKind, Limiter, LimiterBuilder, Policy, Rule, Subject};
+use tallygate::{Error, ErrorKind, Limiter, LimiterBuilder, OnOutage, Policy, Rule, Subject};
 use tallygate_harness::clustered::Clustered;
+use tallygate_harness::fake::Fake;
 use tallygate_harness::load::admitted_at_once;
 use tallygate_harness::log::Log;
 use tallygate_harness::server::{self, Server, connected, free_port, patient};
@@ -154,6 +155,31 @@ async fn a_server_with_a_renamed_command_is_refused_at_start_up() {
 }
 
 #[tokio::test]
+async fn a_server_that_refuses_time_in_scripts_is_refused_at_start_up_and_decides_nothing() {
+    const IN_REDIS_6: &str =
+        "Error running script (call to f_11631ba05bccc1029901576bbd2b147c272a1abc): @user_script:1: ";
+    for refusal in [
+        "This Redis command is not allowed from script script: 11631ba0, on @user_script:1.",
+        &format!("{IN_REDIS_6}@user_script: 1: This Redis command is not allowed from scripts"),
+        &format!("{IN_REDIS_6}@user_script: 1: Write commands not allowed after non deterministic commands."),
+    ] {
+        let fake = Fake::start().await;
+        fake.reply_with(":0\r\n");
+        fake.reply_to("EVALSHA", "-NOSCRIPT No matching script.\r\n");
+        fake.reply_to("EVAL", &format!("-ERR {refusal}\r\n"));
+        assert_says(&refused(&fake.url()).await, &["`url`", "`TIME`", "managed servers"]);
+        let limiter = patient().connect_lazy(fake.url()).unwrap();
+        assert_says(&limiter.ping().await.unwrap_err().to_string(), &["`TIME`", "managed servers"]);
+        for on_outage in [OnOutage::Local, OnOutage::Allow, OnOutage::Deny] {
+            let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(60)));
+            let policy = policy.on_outage(on_outage).build().unwrap();
+            let error = limiter.check(&policy, &Subject::of("s")).await.unwrap_err();
+            assert_says(&error.to_string(), &["`TIME`", "managed servers"]);
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_a_limiter_tries_to_be_ready_counts_nothing_and_is_removed() {
     let server = Server::start();
     let limiter = Limiter::builder().registry(false).connect(server.url()).await.unwrap();
@@ -286,4 +312,48 @@ async fn a_proxy_of_a_cluster_that_looks_like_one_server_is_asked_slot_by_slot_a
         }
     }
     assert!(proxy.refused() > 0, "calls were gathered at first");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_with_several_subjects_is_decided_in_parts_behind_such_a_proxy() {
+    let server = Server::start();
+    let proxy = Clustered::start(server.port()).await;
+    let hour = Duration::from_secs(3_600);
+    let both = Policy::builder("both").rule(Rule::sliding_window(2, hour)).rule_on("b", Rule::fixed_window(9, hour));
+    let both = both.on_outage(OnOutage::Allow).build().unwrap();
+    let leases = Policy::builder("leases").rule(Rule::concurrency(1, hour)).rule_on("b", Rule::concurrency(1, hour));
+    let (leases, one) = (leases.build().unwrap(), Policy::builder("one").rule(Rule::sliding_window(1, hour)));
+    let (one, shared) = (one.build().unwrap(), Subject::of("shared"));
+    let subjects: Vec<_> = (0..50).map(Subject::of).collect();
+
+    // The first answers of this kind are to calls of all policies at once.
+    let limiter = connected(&patient(), &proxy.url()).await;
+    let calls = subjects.iter().map(async |subject| {
+        let several = limiter.check(&both, subject).subject("b", &shared).refundable().await;
+        let single = limiter.check(&one, subject).await;
+        (several.expect("it is decided").into_result().ok(), single.expect("it is decided").is_allowed())
+    });
+    let decided = join_all(calls).await;
+    assert!(decided.iter().all(|(_, single)| *single));
+    let mut permits: Vec<_> = decided.into_iter().filter_map(|(permit, _)| permit).collect();
+    assert_eq!(permits.len(), 9, "the shared subject admits nine");
+    assert!(permits.pop().unwrap().refund().await.unwrap());
+    let left = async || {
+        let peeked = limiter.check(&both, &Subject::of("new")).subject("b", &shared).peek().report().await.unwrap();
+        peeked.report().iter().map(tallygate::RuleStatus::remaining).collect::<Vec<_>>()
+    };
+    assert_eq!(left().await, [2, 1]);
+
+    // Each kind of call is the first of its limiter.
+    let first = async || connected(&patient(), &proxy.url()).await;
+    first().await.check(&both, &Subject::of("new")).subject("b", &shared).reset_all().await.unwrap();
+    assert_eq!(left().await, [2, 9]);
+    let subject = Subject::of("held");
+    let limiter = first().await;
+    let check = || limiter.check(&leases, &subject).subject("b", &shared);
+    let held = check().await.unwrap().into_result().expect("there is room");
+    assert!(!check().await.unwrap().is_allowed() && !check().peek().await.unwrap().is_allowed());
+    drop(held);
+    assert!(check().await.unwrap().is_allowed(), "what has ended is given back before");
+    assert!(proxy.refused() > 0);
 }

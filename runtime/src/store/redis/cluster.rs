@@ -1,7 +1,5 @@
 //! A cluster: each request goes to the node that serves its slot.
 
-pub(super) mod combine;
-pub(super) mod multi_slot;
 pub(super) mod refresh;
 pub(super) mod route;
 pub(super) mod slots;
@@ -11,15 +9,14 @@ pub(super) mod topology;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::call::{Call, ReturnedLeases, TallyId};
+use crate::call::Call;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::opaque_debug;
-use crate::store::answer::{Answer, Readiness};
-use crate::store::redis::cluster::route::{Route, is_try_again};
+use crate::store::answer::Readiness;
+use crate::store::redis::cluster::route::Route;
 use crate::store::redis::cluster::slots::{SLOTS, Slot};
 use crate::store::redis::cluster::topology::Topology;
 use crate::store::redis::connection::address::{Address, Host};
@@ -28,7 +25,6 @@ use crate::store::redis::node::{ClusterNode, Step};
 use crate::store::redis::stored::{overrides_key, ping_key_in};
 use crate::store::redis_types::Setup;
 use crate::system::Instant;
-use crate::system::home::Driver;
 
 /// The most keys that are tried to find one in a slot of a node: many times the number of slots.
 const MOST_KEYS: u32 = 200_000;
@@ -36,7 +32,7 @@ const MOST_KEYS: u32 = 200_000;
 /// A cluster.
 pub(super) struct Cluster {
     topology: Arc<Topology>,
-    setup: Setup,
+    pub(super) setup: Setup,
     /// The slot of the overrides, which expire by the clock of its node.
     home: Slot,
 }
@@ -45,10 +41,6 @@ impl Cluster {
     pub(super) fn new(seeds: Vec<Host>, address: Address, setup: Setup) -> Arc<Self> {
         let home = Slot::of(&overrides_key(&setup.prefix));
         Arc::new(Self { topology: Topology::new(seeds, address, setup.clone()), setup, home })
-    }
-
-    fn driver(&self) -> &Driver {
-        &self.setup.driver
     }
 
     /// Finds the nodes, and finds out whether one of them can decide calls.
@@ -130,36 +122,6 @@ impl Cluster {
         Route::to(&self.topology, slot, until).await?.ask(ask).await
     }
 
-    /// Decides a call: at once if all its subjects are in one slot, otherwise in parts.
-    pub(super) async fn decide(
-        self: &Arc<Self>,
-        request: Call<'_>,
-        until: Instant,
-        patience: Duration,
-    ) -> Result<Answer, BackendError> {
-        if self.has_one_slot(request) {
-            match self.decide_one(request, until).await {
-                // While the slot moves, its keys are in two places.
-                Err(error) if is_try_again(&error) && request.subjects.len() > 1 => {}
-                decided => return decided,
-            }
-        }
-        self.decide_parts(request, until, patience).await
-    }
-
-    /// Decides a request on one slot.
-    pub(super) async fn decide_one(&self, request: Call<'_>, until: Instant) -> Result<Answer, BackendError> {
-        self.ask(self.slot_of(request), until, |step| step.decide(request)).await
-    }
-
-    /// Gives leases of several subjects back.
-    pub(super) async fn give_back(&self, leases: &[ReturnedLeases], until: Instant) -> Result<(), BackendError> {
-        let given_back = leases
-            .iter()
-            .map(|leases| self.ask(Slot::of(leases.key.as_str()), until, move |step| step.give_back(leases)));
-        join_all(given_back).await.into_iter().collect()
-    }
-
     /// Returns the nodes that serve slots, as they are now.
     #[cfg(feature = "admin")]
     pub(super) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<ClusterNode>>, BackendError> {
@@ -167,20 +129,9 @@ impl Cluster {
         Ok(self.topology.primaries().into_iter().map(|(primary, _)| primary).collect())
     }
 
-    fn has_one_slot(&self, request: Call<'_>) -> bool {
-        let mut slots = request.tally_ids().map(|id| self.slot(id));
-        let first = slots.next();
-        slots.all(|slot| Some(slot) == first)
-    }
-
     /// The slot of a request on one slot.
     pub(super) fn slot_of(&self, request: Call<'_>) -> Slot {
-        request.tally_ids().next().map_or(self.home, |id| self.slot(id))
-    }
-
-    /// The slot of a tally.
-    fn slot(&self, id: TallyId<'_>) -> Slot {
-        Slot::of(id.key(&self.setup.prefix).as_str())
+        request.keys(&self.setup.prefix).next().map_or(self.home, |key| Slot::of(key.as_str()))
     }
 }
 

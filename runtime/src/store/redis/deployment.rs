@@ -2,17 +2,23 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
+
 use super::cluster::Cluster;
+use super::cluster::slots::Slot;
 use super::connection::address::Destination;
 use super::connection::attempt::{ServerLocation, longest_attempt};
 use super::connection::greeting::Mode;
 use super::connection::sentinel::Sentinels;
-use super::node::Node;
+use super::node::{Node, Step};
 use super::server::Server;
+use crate::call::{Call, ReturnedLeases};
+use crate::error::BackendError;
 use crate::store::redis_types::Setup;
+use crate::system::Instant;
 
 /// How many servers there are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Deployment {
     Server(Arc<Node>),
     Cluster(Arc<Cluster>),
@@ -31,6 +37,47 @@ impl Deployment {
             }
             Destination::Cluster { seeds, address } => Self::Cluster(Cluster::new(seeds, address, setup.clone())),
         }
+    }
+
+    pub(super) fn setup(&self) -> &Setup {
+        match self {
+            Self::Server(node) => &node.server().setup,
+            Self::Cluster(cluster) => &cluster.setup,
+        }
+    }
+
+    /// Asks the server that has a key.
+    pub(super) async fn ask<T, F>(&self, key: &str, until: Instant, ask: impl Fn(Step) -> F) -> Result<T, BackendError>
+    where
+        F: Future<Output = Result<T, BackendError>>,
+    {
+        match self {
+            Self::Server(node) => ask(Step::new(node, until)).await,
+            Self::Cluster(cluster) => cluster.ask(Slot::of(key), until, ask).await,
+        }
+    }
+
+    /// Asks the server that has the tallies of a request on one slot.
+    pub(super) async fn ask_part<T, F>(
+        &self,
+        part: Call<'_>,
+        until: Instant,
+        ask: impl Fn(Step) -> F,
+    ) -> Result<T, BackendError>
+    where
+        F: Future<Output = Result<T, BackendError>>,
+    {
+        match self {
+            Self::Server(node) => ask(Step::new(node, until)).await,
+            Self::Cluster(cluster) => cluster.ask(cluster.slot_of(part), until, ask).await,
+        }
+    }
+
+    /// Gives leases of several subjects back.
+    pub(super) async fn give_back(&self, leases: &[ReturnedLeases], until: Instant) -> Result<(), BackendError> {
+        let given_back =
+            leases.iter().map(|leases| self.ask(leases.key.as_str(), until, move |step| step.give_back(leases)));
+        join_all(given_back).await.into_iter().collect()
     }
 
     /// How often a connection was made to the server that has a key; 0 if that is not known.

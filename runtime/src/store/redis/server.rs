@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult};
+use ::redis::{Cmd, FromRedisValue, RedisResult};
 
 use crate::call::{Call, TallyKey};
 use crate::clock::Clock;
 use crate::error::BackendError;
 use crate::store::redis::connection::attempt::{ConnectTarget, ServerLocation, longest_attempt};
 use crate::store::redis::connection::connect::Connector;
+use crate::store::redis::connection::fault::names_several_slots;
 use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, only, run_each};
 use crate::store::redis::script::wire::{self, Reply};
@@ -139,7 +140,7 @@ impl Server {
             NodeRole::Owner => {
                 let ran = async |connection: &mut _| {
                     let answer = script.run(connection, keys.clone(), arguments).await;
-                    if answer.as_ref().is_err_and(is_cross_slot) {
+                    if answer.as_ref().is_err_and(names_several_slots) {
                         self.is_asked_by_slot.store(true, Ordering::Relaxed);
                     }
                     answer
@@ -197,9 +198,4 @@ impl Server {
         let ahead_us = server_us.cast_signed().wrapping_sub(self.clock.now_us().cast_signed());
         self.ahead_us.store(ahead_us, Ordering::Relaxed);
     }
-}
-
-/// Whether a server refuses to run a script on keys of several slots.
-fn is_cross_slot(error: &RedisError) -> bool {
-    error.code() == Some("CROSSSLOT")
 }

@@ -121,7 +121,7 @@ impl Caller {
     }
 }
 
-/// The requests of a batch that are on one slot of a cluster.
+/// The requests of a batch that are on one slot of a cluster, or on the same slots.
 #[derive(Default)]
 struct SlotGroup<'a> {
     /// Their places among all requests.
@@ -131,8 +131,7 @@ struct SlotGroup<'a> {
 }
 
 impl Server {
-    /// Sends requests, each of which is on one slot, in one round trip: a call of the script for each slot. Each request has an
-    /// answer of its own.
+    /// Sends requests in one round trip: a call of the script for those of each slot. Each request has an answer of its own.
     pub(crate) async fn ask_by_slot(&self, requests: &[Call<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
         let groups = self.group(requests);
         let (calls, forms): (Vec<_>, Vec<_>) = groups.iter().map(|group| self.call(group)).unzip();
@@ -164,11 +163,13 @@ impl Server {
     }
 
     fn group<'a>(&self, requests: &[Call<'a>]) -> Vec<SlotGroup<'a>> {
-        let mut groups = BTreeMap::<Slot, SlotGroup<'a>>::new();
+        let mut groups = BTreeMap::<Vec<Slot>, SlotGroup<'a>>::new();
         for (place, request) in requests.iter().enumerate() {
             let keys: Vec<_> = self.keys(*request).collect();
-            let Some(first) = keys.first() else { continue };
-            let group = groups.entry(Slot::of(first.as_str())).or_default();
+            // What is on several slots is refused by itself.
+            let mut slots: Vec<_> = keys.iter().map(|key| Slot::of(key.as_str())).collect();
+            slots.dedup();
+            let group = groups.entry(slots).or_default();
             group.places.push(place);
             group.requests.push(*request);
             group.keys.extend(keys);

@@ -1,11 +1,10 @@
 //! The way of a request through a cluster, and the redirects that it follows. A node that redirects has executed nothing.
 
-use std::error::Error as _;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::{ErrorKind, RedisError, ServerErrorKind};
+use ::redis::{ErrorKind, ServerErrorKind};
 
 use super::refresh::Reason;
 use super::slots::Slot;
@@ -13,6 +12,7 @@ use super::topology::Topology;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::connection::address::Host;
 use crate::store::redis::connection::connect::late;
+use crate::store::redis::connection::fault::server_error;
 use crate::store::redis::node::{ClusterNode, Manner, Step};
 use crate::store::redis::script::run::NodeRole;
 use crate::system::{Instant, sleep};
@@ -129,15 +129,6 @@ pub(crate) enum Redirect {
     TryAgain,
 }
 
-/// Whether the request has keys of which some are on their way, and some are not.
-pub(crate) fn is_try_again(error: &BackendError) -> bool {
-    server_error(error).is_some_and(|error| error.kind() == ServerErrorKind::TryAgain.into())
-}
-
-fn server_error(error: &BackendError) -> Option<&RedisError> {
-    error.source()?.downcast_ref()
-}
-
 impl Redirect {
     /// Returns the redirect by the node that was reached at `asked`, if the error is one.
     pub(crate) fn of(error: &BackendError, asked: &Host) -> Option<Self> {
@@ -154,7 +145,7 @@ impl Redirect {
 
 #[cfg(test)]
 mod tests {
-    use ::redis::{Value, parse_redis_value};
+    use ::redis::{RedisError, Value, parse_redis_value};
 
     use super::*;
     use crate::store::redis::connection::address::Destination;

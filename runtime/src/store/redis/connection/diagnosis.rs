@@ -1,7 +1,8 @@
 //! Why the client library does not understand a server: what the server sends shows it.
 //!
 //! A server that is full says so and hangs up, while the client library is still sending its greeting: it reports a broken pipe
-//! and keeps the reason to itself. A port for TLS hangs up, too. Their bytes tell them apart.
+//! and keeps the reason to itself. A port for TLS hangs up, too, and so does a proxy that does not know the greeting. Their bytes
+//! tell them apart.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -31,6 +32,10 @@ fn question() -> Vec<u8> {
     [&frame[..], &[b'-'; 0x0a06]].concat()
 }
 
+/// What every server and every proxy answers, and the greeting of the client library.
+const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
+const HELLO: &[u8] = b"*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n";
+
 /// What the bytes of a server show.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Diagnosis {
@@ -40,31 +45,49 @@ pub(crate) enum Diagnosis {
     Plain,
     Tls,
     Http,
+    /// It answers `PING` and hangs up on the greeting, as twemproxy does on each command that it does not know.
+    HangsUpOnHello,
 }
 
-/// Connects once more without the client library, if the budget of attempts allows it, and looks at what comes. `None` if that
+/// Connects again without the client library, if the budget of attempts allows it, and looks at what comes. `None` if that
 /// shows nothing.
 pub(crate) async fn diagnose(address: &Address) -> Option<Diagnosis> {
-    let host = address.host()?;
-    AttemptBudget::shared(&address.to_string()).try_spend(Instant::now()).ok()?;
     let looked = async {
-        let mut stream = TcpStream::connect(host).await.ok()?;
+        let mut stream = connect(address).await?;
         if let Some(bytes) = read(&mut stream, OF_ITSELF).await {
             return read_refusal(&bytes);
         }
-        let question = question();
-        poll_fn(|context| Pin::new(&mut stream).poll_write(context, &question)).await.ok()?;
-        understand(&read(&mut stream, IN_ANSWER).await?)
+        match &ask(&mut stream, &question()).await?[..] {
+            [] => {
+                let mut stream = connect(address).await?;
+                let pong = ask(&mut stream, PING).await?;
+                let hello = ask(&mut stream, HELLO).await?;
+                (!pong.is_empty() && hello.is_empty()).then_some(Diagnosis::HangsUpOnHello)
+            }
+            answer => understand(answer),
+        }
     };
     real_time::wait_until(Instant::now() + LONGEST_DIAGNOSIS, looked).await?
 }
 
-/// Returns what can be read by then; `None` if nothing comes.
+async fn connect(address: &Address) -> Option<TcpStream> {
+    let host = address.host()?;
+    AttemptBudget::shared(&address.to_string()).try_spend(Instant::now()).ok()?;
+    TcpStream::connect(host).await.ok()
+}
+
+/// Sends a question, and returns what can be read of the answer: nothing if the server hangs up. `None` without an answer.
+async fn ask(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), question: &[u8]) -> Option<Vec<u8>> {
+    poll_fn(|context| Pin::new(&mut *stream).poll_write(context, question)).await.ok()?;
+    read(stream, IN_ANSWER).await
+}
+
+/// Returns what can be read by then: nothing if the server hangs up. `None` if it stays silent.
 async fn read(stream: &mut (impl AsyncRead + Unpin), patience: Duration) -> Option<Vec<u8>> {
     let mut bytes = [0; 512];
     let mut bytes = ReadBuf::new(&mut bytes);
     let read = poll_fn(|context| Pin::new(&mut *stream).poll_read(context, &mut bytes));
-    real_time::wait_until(Instant::now() + patience, read).await?.ok()?;
+    _ = real_time::wait_until(Instant::now() + patience, read).await?;
     Some(bytes.filled().to_vec())
 }
 

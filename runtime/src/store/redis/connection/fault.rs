@@ -12,7 +12,10 @@ use ::redis::{ErrorKind, RedisError};
 
 #[cfg(feature = "admin")]
 pub(crate) use self::explain::is_without_scripts;
-pub(crate) use self::explain::{answer_error, asked_in_vain, attempt_error, slow_attempt};
+pub(crate) use self::explain::{
+    answer_error, asked_in_vain, attempt_error, is_cross_slot, is_try_again, names_several_slots, server_error,
+    slow_attempt,
+};
 pub(crate) use self::remedy::Remedy;
 use self::server_message::ServerMessage;
 use crate::error::BackendErrorKind;
@@ -116,7 +119,7 @@ const CODES: [Row; 24] = [
 ];
 
 /// Words of errors that have no code of their own. The first that fit count.
-const WORDS: [Row; 43] = [
+const WORDS: [Row; 44] = [
     // Waiting may help.
     ("max number of clients", Fault::Away, Remedy::Fixed("raise `maxclients` of the server")),
     ("cluster is down", Fault::Away, NOTHING),
@@ -151,8 +154,9 @@ const WORDS: [Row; 43] = [
     ("Error running script", Fault::Wrong, NOTHING),
     ("user_script:", Fault::Wrong, NOTHING),
     ("script shebang", Fault::Wrong, NOTHING),
-    ("not allowed from script", Fault::Wrong, NOTHING),
-    ("not allowed on script mode", Fault::Wrong, NOTHING),
+    ("not allowed from script", Fault::Wrong, IN_SCRIPTS),
+    ("not allowed on script mode", Fault::Wrong, IN_SCRIPTS),
+    ("after non deterministic", Fault::Wrong, IN_SCRIPTS),
     ("rite command", Fault::Wrong, NOTHING),
     ("undeclared keys", Fault::Wrong, NOTHING),
     ("non local key", Fault::Wrong, Remedy::Cluster),
@@ -175,7 +179,13 @@ const NOTHING: Remedy = Remedy::Fixed("");
 const PERMISSIONS: Remedy = Remedy::Fixed("give the user the permissions that the guide lists under production");
 const SCRIPTS: Remedy =
     Remedy::Fixed("scripts are disabled on the server, and decide every call: restart it with its module `lua`");
-const VERSION: Remedy = Remedy::Fixed("the server has to be Redis 6.2 or later, or Valkey, without renamed commands");
+const VERSION: Remedy = Remedy::Fixed(
+    "the server has to be Redis 6.2 or later, or Valkey, without renamed commands and without a proxy that refuses some",
+);
+const IN_SCRIPTS: Remedy = Remedy::Fixed(
+    "the server refuses a command in scripts that decide calls, like `TIME`: no setting of the limiter helps, so use another \
+     server; the guide lists under managed servers what calls need",
+);
 
 impl ServerMessage<'_> {
     /// Returns what the server means, and what to do about it.

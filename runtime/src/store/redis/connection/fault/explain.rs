@@ -1,5 +1,6 @@
 //! Errors of the client library as errors of the backend, with the remedy, and without the values that were sent.
 
+use std::error::Error as _;
 use std::fmt;
 use std::time::Duration;
 
@@ -23,6 +24,26 @@ pub(crate) fn answer_error(address: &Address, error: &RedisError) -> BackendErro
     if Fault::of(error).is_refusal() { explained.into_refusal() } else { explained }
 }
 
+/// The error of the client library that an error explains.
+pub(crate) fn server_error(error: &BackendError) -> Option<&RedisError> {
+    error.source()?.downcast_ref()
+}
+
+/// Whether the request has keys of which some are on their way to another node, and some are not.
+pub(crate) fn is_try_again(error: &BackendError) -> bool {
+    server_error(error).is_some_and(|error| Fault::of(error) == Fault::TryAgain)
+}
+
+/// Whether a server refuses a request as its keys are in several slots. Nothing was executed.
+pub(crate) fn is_cross_slot(error: &BackendError) -> bool {
+    server_error(error).is_some_and(names_several_slots)
+}
+
+/// The same of an error of the client library. Some services have words of their own in place of the code.
+pub(crate) fn names_several_slots(error: &RedisError) -> bool {
+    ServerMessage::of(error).is_some_and(|message| message.code == "CROSSSLOT" || message.text.contains("same slot"))
+}
+
 /// Whether the server refuses every script because it was started or built without them.
 #[cfg(feature = "admin")]
 pub(crate) fn is_without_scripts(error: &RedisError) -> bool {
@@ -43,8 +64,8 @@ pub(crate) async fn attempt_error(address: &Address, error: &RedisError) -> Back
     let is_misunderstood = matches!(Fault::of(error), Fault::Garbled | Fault::Broken) && !error.is_connection_refusal();
     match if is_misunderstood { diagnose(address).await } else { None } {
         Some(diagnosis) => diagnosed_error(address, &diagnosis, error),
-        None if Fault::of(error) == Fault::Garbled => server_error(address, error, "; check host and port"),
-        None => server_error(address, error, ""),
+        None if Fault::of(error) == Fault::Garbled => refused_by_server(address, error, "; check host and port"),
+        None => refused_by_server(address, error, ""),
     }
 }
 
@@ -52,7 +73,7 @@ pub(crate) async fn attempt_error(address: &Address, error: &RedisError) -> Back
 pub(crate) async fn slow_attempt(address: &Address, longest: Duration) -> BackendError {
     let text = format!("redis at {address}: no connection within {longest:?}");
     match diagnose(address).await {
-        Some(Diagnosis::Refusal(error)) => server_error(address, &error, ""),
+        Some(Diagnosis::Refusal(error)) => refused_by_server(address, &error, ""),
         Some(diagnosis) => match advice_of(&diagnosis, address) {
             "" => BackendError::away(text),
             advice => BackendError::new(format!("{text}{advice}")),
@@ -74,9 +95,9 @@ pub(crate) fn asked_in_vain(what: impl fmt::Display, error: BackendError) -> Bac
 /// Explains a server by what its bytes show.
 fn diagnosed_error(address: &Address, diagnosis: &Diagnosis, error: &RedisError) -> BackendError {
     match diagnosis {
-        Diagnosis::Refusal(refusal) => server_error(address, refusal, ""),
+        Diagnosis::Refusal(refusal) => refused_by_server(address, refusal, ""),
         diagnosis => match advice_of(diagnosis, address) {
-            "" => server_error(address, error, ""),
+            "" => refused_by_server(address, error, ""),
             advice => refused_attempt(address, error, advice),
         },
     }
@@ -87,11 +108,15 @@ fn advice_of(diagnosis: &Diagnosis, address: &Address) -> &'static str {
         (Diagnosis::Tls, false) => "; the port is one for TLS: begin the url with `rediss`",
         (Diagnosis::Plain, true) => "; the port speaks without TLS: begin the url with `redis`",
         (Diagnosis::Http, _) => "; an HTTP server answers there: check the port",
+        (Diagnosis::HangsUpOnHello, _) => {
+            "; it answers `PING` and hangs up on `HELLO`, as twemproxy does: such a proxy does not pass on what calls need, so \
+             connect to the server behind it"
+        }
         _ => "",
     }
 }
 
-fn server_error(address: &Address, error: &RedisError, advice: &str) -> BackendError {
+fn refused_by_server(address: &Address, error: &RedisError, advice: &str) -> BackendError {
     let (kind, text) = explain(address, error);
     // Every server of the right kind can answer what it is asked first.
     let kind = if kind == BackendErrorKind::Unknown { BackendErrorKind::Wrong } else { kind };

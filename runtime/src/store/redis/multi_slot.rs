@@ -1,25 +1,28 @@
-//! Calls whose subjects are in several slots.
+//! Calls whose subjects are in several slots, in a cluster or behind a proxy that stands for one.
 //!
 //! All parts of a call are peeked at first, and charged only if all admit it. So a denied call takes nothing from other
 //! calls, unless another call was faster in between; then what was charged is refunded. The rules of a part decide
 //! again when it is charged, so no subject ever exceeds them.
 
+mod combine;
+
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::oneshot;
 
-use super::combine::combine;
+use self::combine::combine;
 use crate::call::{Call, CallOptions, OwnedCall};
 use crate::error::BackendError;
 use crate::observe::report;
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
-use crate::store::redis::cluster::Cluster;
+use crate::store::redis::cluster::slots::Slot;
 use crate::store::redis::connection::connect::late;
+use crate::store::redis::connection::fault::{is_cross_slot, is_try_again};
 use crate::store::redis::connection::real_time;
+use crate::store::redis::deployment::Deployment;
 use crate::system::{Instant, sleep};
 
 /// How long after a failure a lease is given back again.
@@ -27,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// A call that is to be counted. It is counted even if its caller gives up.
 struct CountedCall {
-    cluster: Arc<Cluster>,
+    deployment: Deployment,
     request: OwnedCall,
     until: Instant,
     /// How long it may take to undo what was counted.
@@ -44,14 +47,20 @@ struct Undo {
 
 type Answered = Result<Answer, BackendError>;
 
-impl Cluster {
-    /// Decides a call in parts.
-    pub(crate) async fn decide_parts(
-        self: &Arc<Self>,
-        request: Call<'_>,
-        until: Instant,
-        patience: Duration,
-    ) -> Answered {
+impl Deployment {
+    /// Decides a call: at once if all its subjects are in one slot, otherwise in parts.
+    pub(super) async fn decide_by_slot(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
+        if has_one_slot(request, &self.setup().prefix) {
+            match self.decide_one(request, until).await {
+                // While the slot moves, its keys are in two places. A proxy may have slots of its own.
+                Err(error) if request.subjects.len() > 1 && (is_try_again(&error) || is_cross_slot(&error)) => {}
+                decided => return decided,
+            }
+        }
+        self.decide_parts(request, until, patience).await
+    }
+
+    async fn decide_parts(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
         let options = CallOptions { peek: true, ..request.options };
         let peeked = self.ask_parts(Call { options, ..request }, until).await;
         // A peek charges nothing, so its error is a refusal.
@@ -69,9 +78,9 @@ impl Cluster {
             return Err(late().into_refusal());
         }
         let request = Call { caller: None, ..request };
-        let count = CountedCall { cluster: Arc::clone(self), request: OwnedCall::new(request), until, patience };
+        let count = CountedCall { deployment: self.clone(), request: OwnedCall::new(request), until, patience };
         let (answer, answered) = oneshot::channel();
-        self.driver().spawn(async move {
+        self.setup().driver.spawn(async move {
             match peek.outcome {
                 Outcome::Admitted => count.charge(peeked, answer).await,
                 _ => count.finish(Undo { charged: Vec::new(), counts_denial: true }, Ok(peek), answer).await,
@@ -84,13 +93,24 @@ impl Cluster {
     async fn ask_parts(&self, request: Call<'_>, until: Instant) -> Vec<Answered> {
         join_all(request.parts().map(|part| self.decide_one(part, until))).await
     }
+
+    /// Decides a request on one slot.
+    async fn decide_one(&self, request: Call<'_>, until: Instant) -> Answered {
+        self.ask_part(request, until, |step| step.decide(request)).await
+    }
+}
+
+fn has_one_slot(request: Call<'_>, prefix: &str) -> bool {
+    let mut slots = request.keys(prefix).map(|key| Slot::of(key.as_str()));
+    let first = slots.next();
+    slots.all(|slot| Some(slot) == first)
 }
 
 impl CountedCall {
     /// Charges all parts, which were peeked at, and refunds them if one of them is denied.
     async fn charge(self, peeked: Vec<Answer>, answer: oneshot::Sender<Answered>) {
         let request = self.request.as_call();
-        let charged = self.cluster.ask_parts(request, self.until).await;
+        let charged = self.deployment.ask_parts(request, self.until).await;
         if charged.iter().all(|part| was_charged(part).is_some()) {
             let parts: Vec<_> = charged.into_iter().flatten().collect();
             let _ = answer.send(Ok(combine(request.policy, &parts)));
@@ -124,8 +144,7 @@ impl CountedCall {
         if let Some(lease_us) = part.groups().iter().find_map(|group| group.lease_us) {
             return self.give_back(part, Duration::from_micros(lease_us)).await;
         }
-        let slot = self.cluster.slot_of(part);
-        self.cluster.ask(slot, until, |step| step.refund(part, 0, charged_us)).await.map(drop)
+        self.deployment.ask_part(part, until, |step| step.refund(part, 0, charged_us)).await.map(drop)
     }
 
     /// Gives a lease back, and tries again until it ends by itself.
@@ -133,7 +152,8 @@ impl CountedCall {
         let ends = Instant::now() + lease;
         loop {
             let until = Instant::now() + self.patience;
-            let given_back = self.cluster.give_back(&part.returned_leases(&self.cluster.setup.prefix), until).await;
+            let leases = part.returned_leases(&self.deployment.setup().prefix);
+            let given_back = self.deployment.give_back(&leases, until).await;
             if given_back.is_ok() || Instant::now() >= ends {
                 return given_back;
             }
@@ -151,7 +171,7 @@ impl CountedCall {
             report(move || tracing::debug!(%error, "a call that was denied stays counted by one of its subjects"));
         }
         if let Some(denial) = request.as_denial().filter(|_| rest.counts_denial)
-            && let Err(error) = self.cluster.decide_one(denial, until).await
+            && let Err(error) = self.deployment.decide_one(denial, until).await
         {
             report(move || tracing::debug!(%error, "a denial is not counted towards a ban"));
         }

@@ -9,7 +9,7 @@ use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
 
 /// Combines the answers to all parts of a call, in the order of the policy's groups, as one server would answer it.
-pub(crate) fn combine(policy: &Policy, parts: &[Answer]) -> Answer {
+pub(super) fn combine(policy: &Policy, parts: &[Answer]) -> Answer {
     let at = AdmittedAt::Each(parts.iter().map(|part| part.at.us(0)).collect());
     let report: Vec<_> = parts.iter().flat_map(|part| part.report.rules()).cloned().collect();
     Answer { outcome: outcome(policy, parts), report: report.into(), at, lapse: Wait::NEVER }

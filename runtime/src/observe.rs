@@ -6,6 +6,8 @@ pub(crate) mod log;
 pub(crate) mod metrics;
 #[cfg(feature = "metrics")]
 mod prefetch_metrics;
+#[cfg(feature = "metrics")]
+mod recorder;
 mod reported_once;
 mod rule;
 #[cfg(feature = "tracing-spans")]

@@ -1,9 +1,5 @@
 //! The metrics of decisions, warnings, tallies and overrides.
-//!
-//! A recorder may call limited functions. It is told nothing while a lock or an initialisation of ours is held, and nothing of the
-//! calls that it makes itself: there would be no end.
 
-use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,6 +12,7 @@ use metrics::{
 use tallygate_rules::Rule;
 
 use super::prefetch_metrics::PrefetchMetrics;
+use super::recorder;
 use super::reported_once::ReportedOnce;
 use super::rule::ObservedRule;
 use super::wait_refusal::WaitRefusal;
@@ -212,26 +209,12 @@ fn count(key: &Key, number: u64) {
     tell(|| with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(number));
 }
 
-/// Tells the recorder something; `None` if this thread is told of a call that the recorder makes.
-pub(super) fn tell<T>(event: impl FnOnce() -> T) -> Option<T> {
-    thread_local! {
-        static IS_TOLD: Cell<bool> = const { Cell::new(false) };
-    }
-    /// Ends what the recorder is told, also where it panics.
-    struct End;
-
-    impl Drop for End {
-        fn drop(&mut self) {
-            _ = IS_TOLD.try_with(|is_told| is_told.set(false));
-        }
-    }
-
-    if IS_TOLD.try_with(|is_told| is_told.replace(true)) != Ok(false) {
-        return None;
-    }
-    let _end = End;
-    describe();
-    Some(event())
+/// Tells the recorder something, and before the first time what there is. `None` as of [`recorder::tell`].
+fn tell<T>(event: impl FnOnce() -> T) -> Option<T> {
+    recorder::tell(|| {
+        describe();
+        event()
+    })
 }
 
 fn label(name: &'static str, value: &str) -> Label {

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use metrics::{Key, Label, Level, Metadata, Unit, describe_counter, with_recorder};
 
-use super::metrics::tell;
+use super::recorder::tell;
 use super::reported_once::ReportedOnce;
 
 const DECISIONS: &str = "tallygate_prefetch_decisions_total";

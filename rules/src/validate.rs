@@ -54,3 +54,11 @@ pub fn validate_by_subject(rules: &[(CountedSubject<'_>, Rule)], costs: Costs) -
     let rules: Vec<_> = rules.iter().map(|(subject, rule)| (subject.clone(), rule)).collect();
     Checks { zero_counts: ZeroCounts::Refused, binding: BindingCheck::Required(costs) }.run(&rules)
 }
+
+/// Returns the rules that decide calls: those that are enforced, or all of them where all are in shadow.
+fn deciding<T>(mut rules: Vec<T>, rule: impl Fn(&T) -> &Rule) -> Vec<T> {
+    if rules.iter().any(|one| !rule(one).is_shadow()) {
+        rules.retain(|one| !rule(one).is_shadow());
+    }
+    rules
+}

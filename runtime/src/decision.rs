@@ -75,4 +75,45 @@ impl Decision {
             Self::Denied(denial) => denial.report(),
         }
     }
+
+    /// Returns where each rule in [shadow](crate::Rule::shadow) stands that is tried out beside those which decide the call, if
+    /// this is a [`peek`](crate::Limiter::peek) with a report; else nothing.
+    ///
+    /// Such a rule counts what the others admit, and denies nothing. Where it admits less than the cost of a call, the log has a
+    /// line of that call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, alice, hour) = (Limiter::in_memory(), Subject::of("alice"), Duration::from_secs(3600));
+    /// let tried = Rule::sliding_window(2, hour).shadow();
+    /// let policy = Policy::builder("export").rule(Rule::sliding_window(5, hour)).rule(tried).build()?;
+    /// for _ in 0..3 {
+    ///     assert!(limiter.check(&policy, &alice).await?.is_allowed());
+    /// }
+    /// let peeked = limiter.peek(&policy, &alice).await?;
+    /// assert_eq!((peeked.report()[0].remaining(), peeked.shadow_report()[0].remaining()), (2, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn shadow_report(&self) -> &[RuleStatus] {
+        match self {
+            Self::Allowed(permit) => permit.tried(),
+            Self::Denied(denial) => denial.tried(),
+        }
+    }
+
+    /// The same with where the rules stand that are tried out.
+    pub(crate) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
+        match self {
+            Self::Allowed(permit) => Self::Allowed(permit.with_tried(tried)),
+            Self::Denied(denial) => Self::Denied(denial.with_tried(tried)),
+        }
+    }
 }

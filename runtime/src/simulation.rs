@@ -10,6 +10,9 @@
 //! A policy whose calls are [taken ahead](crate::PolicyBuilder::prefetch) is decided as Redis decides it, with wider
 //! windows or a smaller bucket. So the difference to the same policy without `prefetch` is its price.
 //!
+//! Rules in [shadow](crate::Rule::shadow) deny nothing here, either: [`Summary::denied_in_shadow`] has what each of them would
+//! have denied. The rules of a policy that is in shadow as a whole are decided as if they were enforced.
+//!
 //! A simulation makes every call of the trace, whatever it has decided before. It does not simulate callers that wait,
 //! come back later or give up, nor refunds, overrides and outages. It keeps the tallies of all subjects, without a
 //! bound, and affects no other limiter.
@@ -111,6 +114,9 @@ impl Simulation {
 
     fn decide(&mut self, ready: &Ready) -> Result<Decision, TraceError> {
         let decision = self.engine.decide(ready)?;
+        if decision.is_allowed() {
+            self.engine.try_rules(ready)?.iter().for_each(|denial| self.summary.add_tried(denial));
+        }
         self.summary.add(&decision);
         Ok(decision)
     }

@@ -1,9 +1,10 @@
 //! What only looks: policies, and where somebody stands.
 
 use std::fs;
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use tallygate::{Limiter, Policy, Rule, Subject};
+use tallygate::{Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_harness::server::{connected, patient};
 
 use crate::console::{Console, steady};
@@ -301,4 +302,80 @@ async fn the_user_of_the_programs_may_do_all_that_an_operator_does() {
     ] {
         console.run_words(words).expect(0);
     }
+}
+
+/// The limits of `examples/form.rs`: what is the same form is shown by `Debug`.
+#[rate_limit(
+    name = "orders.submit",
+    key = "{customer}",
+    rule(count = 20, per = "1h"),
+    prevent_duplicate(per = "1m", key = "{*:debug:hash}", release_if = Result::is_err),
+    limiter = ORDERS.get().unwrap()
+)]
+async fn submit(customer: &str, pieces: u32) -> Result<(), Rejection> {
+    Ok(())
+}
+
+static ORDERS: OnceLock<Limiter> = OnceLock::new();
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_whose_duplicates_are_shown_by_debug_is_looked_at_overridden_and_reset_by_its_values() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    ORDERS.set(fleet.clone()).unwrap();
+    submit("zoe", 2).await.unwrap();
+    submit("zoe", 2).await.unwrap_err();
+    listed(&fleet, 3).await;
+    let printed = console.run("peek orders.submit zoe").expect(1);
+    let lines: Vec<_> = printed.out.lines().collect();
+    assert_eq!(lines[0], "undecided");
+    let missing = "not given: prevent_duplicate, which is {customer:debug:hash}:{pieces:debug:hash}; only its program can write it; \
+                   add --on prevent_duplicate=…, as `tallygate top` prints it";
+    assert_eq!(lines[1], missing);
+    assert!(lines[2].starts_with("1   20 per 1h   19 left   resets in ") && lines.len() == 3, "{printed:?}");
+    let json = console.run("peek orders.submit zoe --json").expect(1).json();
+    assert_eq!((&json["rules"][0]["used"], json["missing"].as_array().map(Vec::len)), (&1.into(), Some(1)));
+    // A value of what only the program can write is refused with the remedy.
+    let printed = console.run("peek orders.submit zoe tea").expect(2);
+    assert!(printed.errors.contains("as `Debug` writes it, which only the program knows"), "{printed:?}");
+    // As `top` prints it, it is taken.
+    let label = json["missing"][0]["label"].as_str().unwrap().to_owned();
+    let top = console.run_words(&["top", "orders.submit", "--on", &label]).expect(0).out;
+    let form = top.split_whitespace().next().unwrap();
+    let on = format!("{label}={form}");
+    let printed = console.run_words(&["peek", "orders.submit", "zoe", "--on", &on]).expect(1);
+    assert!(printed.out.starts_with("denied for ") && printed.out.contains(", as a duplicate\n"), "{printed:?}");
+    // An override and a reset take the customer alone.
+    let words = ["override", "orders.submit", "30 per 1h", "--subject", "zoe", "--yes"];
+    assert!(console.run_words(&words).expect(0).out.contains("30 per 1h"));
+    let printed = console.run("peek orders.submit zoe").expect(1);
+    assert!(
+        printed.out.contains("30 per 1h   29 left") && printed.out.contains("override for this subject"),
+        "{printed:?}"
+    );
+    console.run("reset orders.submit zoe --yes").expect(0);
+    assert!(console.run("peek orders.submit zoe").expect(1).out.contains("30 left   unused"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_given_is_named_once_and_says_how_it_is_given() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    // A rule with a key of its own has that for a label, as in the attribute.
+    let rules = Policy::builder("reports").key("{user.id}").rule(Rule::sliding_window(9, HOUR));
+    let rules = rules.rule_on("{user.org}", Rule::sliding_window(9, HOUR)).key_on("{user.org}", "{user.org}");
+    let policy = rules.rule_on("by.hand", Rule::sliding_window(9, HOUR)).build().unwrap();
+    let (user, org) = (Subject::of("7"), Subject::of("acme"));
+    let check = fleet.check(&policy, &user).subject("{user.org}", &org).subject("by.hand", &org);
+    assert!(check.await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    let printed = console.run("peek reports 7").expect(1);
+    let lines: Vec<_> = printed.out.lines().collect();
+    let by_hand = "not given: by.hand; only its program can write it; add --on by.hand=…, as `tallygate top` prints it";
+    assert_eq!(lines[1..3], [by_hand, "not given: {user.org}; add its value, or --on {user.org}=…"]);
+    let printed = console.run_words(&["peek", "reports", "--on", "{user.org}=acme"]).expect(1);
+    let main = "not given: the main subject, which is {user.id}; add its value, or --subject …";
+    assert!(printed.out.contains(main), "{printed:?}");
 }

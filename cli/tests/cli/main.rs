@@ -17,6 +17,7 @@ mod overrides;
 mod page;
 mod running;
 mod seeded;
+mod shadows;
 mod simulation;
 mod terminal;
 mod topologies;

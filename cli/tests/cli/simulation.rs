@@ -19,6 +19,23 @@ fn a_trace_is_decided_as_the_documentation_says_and_for_scripts() {
 }
 
 #[test]
+fn rules_of_a_file_in_shadow_are_shown_apart() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    let limits = "[policy.\"sms.send\"]\nrules = [\"5 per 1h\", \"1 per 1m shadow\"]\n";
+    write(folder.path(), "tried.toml", limits);
+    let line = "6 of 6 admitted; denied in shadow: rule 1 2\n";
+    assert_eq!(console.run("simulate tried.toml sms.send calls.csv").expect(0).out, line);
+    let json = console.run("simulate tried.toml sms.send calls.csv --json").expect(0).json();
+    let [denied, tried] = ["denied", "denied_in_shadow"].map(|member| &json["decided"][member]);
+    assert_eq!((&denied["total"], &tried["total"], &tried["rules"][1]["denied"]), (&0.into(), &2.into(), &2.into()));
+    let printed = console.run("simulate limits.toml sms.send calls.csv --compare tried.toml").expect(0);
+    let lines: Vec<_> = printed.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(lines[1], format!("tried.toml {}", line.trim_end()));
+    assert_eq!(lines[3], "newly admitted 2 calls: rule 0 2");
+}
+
+#[test]
 fn large_numbers_are_grouped_and_all_rules_that_deny_are_named() {
     let folder = folder();
     let console = Console { url: "", folder: folder.path() };

@@ -4,13 +4,13 @@ use std::num::NonZeroU16;
 use std::process::Command;
 
 use rexpect::session::{PtySession, spawn_command};
-use tallygate::Subject;
+use tallygate::{Policy, Rule, Subject};
 use tallygate_harness::server::{connected, patient};
 use tallygate_harness::until::until_found;
 use vt100::Parser;
 
 use crate::console::{Console, PROGRAM};
-use crate::seeded::{CALLER, HOUR, Seeded, limiter, login, sms};
+use crate::seeded::{CALLER, HOUR, Seeded, limiter, listed, login, sms};
 
 const ROWS: NonZeroU16 = NonZeroU16::new(40).unwrap();
 const COLUMNS: NonZeroU16 = NonZeroU16::new(160).unwrap();
@@ -85,6 +85,46 @@ async fn the_fleet_is_on_one_screen_and_an_outage_is_shown_while_it_lasts_and_af
     screen.ends(0);
 }
 
+/// The cells of a policy, the last one first.
+fn row(text: &str, policy: &str) -> Vec<String> {
+    let line = text.lines().find(|line| line.contains(policy) && !line.contains(" of ")).unwrap_or_default();
+    line.trim_matches(['│', ' '])
+        .rsplit("  ")
+        .filter(|cell| !cell.is_empty())
+        .map(|cell| cell.trim().to_owned())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_screen_says_denied_of_no_policy_and_no_rule_in_shadow() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let rules = [Rule::sliding_window(5, HOUR), Rule::sliding_window(1, HOUR).shadow()];
+    let tried = Policy::builder("search").key("{user}").rules(rules).build().unwrap();
+    for _ in 0..2 {
+        assert!(fleet.check(&tried, &Subject::of("bob")).await.unwrap().is_allowed());
+    }
+    listed(&fleet, 3).await;
+    console.run("override sms.send --shadow --yes").expect(0);
+    let mut screen = Screen::open(&console, "watch --every 50ms --timeout 5s");
+    screen.until(&["sms.send", "10 per 1d as daily · shadow"]).await;
+    screen.until(&[&format!("sms:{CALLER}"), "1 of 1 per 1m", "would be denied for"]).await;
+    screen.until(&["bob", "40 %", "2 of 5 per 1h · 1 of 1 per 1h shadow"]).await;
+    let text = screen.text();
+    let denied = |policy: &str| row(&text, policy).into_iter().find(|cell| cell == "0");
+    assert_eq!([denied("sms.send"), denied("search")], [Some("0".to_owned()), Some("0".to_owned())], "{text}");
+    let subject = text.lines().find(|line| line.contains("bob")).unwrap();
+    assert!(!subject.contains("denied"), "{text}");
+    console.run("override sms.send --enforced --yes").expect(0);
+    until_found("its subject is denied", async || {
+        row(&screen.text(), "sms.send").get(1).is_some_and(|denied| denied == "1")
+    })
+    .await;
+    screen.press("q");
+    screen.ends(0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn denials_per_second_and_denied_subjects_are_shown_for_each_policy() {
     let seeded = Seeded::start().await;
@@ -93,14 +133,6 @@ async fn denials_per_second_and_denied_subjects_are_shown_for_each_policy() {
     let fleet = limiter(console.url, "tallygate").await;
     fleet.check(&login(), &Subject::of("alice")).ban(HOUR).await.unwrap();
     let mut screen = Screen::open(&console, "watch --every 50ms --limit 1");
-    let row = |text: &str, policy: &str| -> Vec<String> {
-        let line = text.lines().find(|line| line.contains(policy) && !line.contains(" of ")).unwrap_or_default();
-        line.trim_matches(['│', ' '])
-            .rsplit("  ")
-            .filter(|cell| !cell.is_empty())
-            .map(|cell| cell.trim().to_owned())
-            .collect()
-    };
     let caller = Subject::of("sms").and(CALLER);
     until_found("a rate is shown", async || {
         for _ in 0..3 {

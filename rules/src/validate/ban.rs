@@ -7,6 +7,7 @@ use crate::duration::format_duration;
 use crate::error::{Field, RuleError};
 use crate::limits::MAX_DENIALS;
 use crate::rule::Rule;
+use crate::validate::deciding;
 use crate::validate::single_rule::check_duration;
 
 /// Finds every mistake in a ban of a policy with these rules.
@@ -43,6 +44,7 @@ fn check_denials(ban: &Ban) -> Option<RuleError> {
 
 /// Checks that the ban lasts at least the shortest time in which a rule admits a call on average.
 fn check_long_enough<'a>(ban: &Ban, rules: impl IntoIterator<Item = &'a Rule>) -> Option<RuleError> {
+    let rules = deciding(rules.into_iter().collect(), |rule| rule);
     let rates: Option<Vec<_>> = rules.into_iter().map(|rule| Some((time_per_call(rule)?, rule))).collect();
     let (shortest, rule) = rates?.into_iter().min_by_key(|&(time, _)| time)?;
     (ban.duration() < shortest).then(|| {
@@ -116,6 +118,13 @@ mod tests {
             "`duration` is too short to matter: `prevent_duplicate per 5s` admits a call every 5s anyway; write a longer \
              one, like `duration = \"1m\"`"
         );
+    }
+
+    #[test]
+    fn a_rule_in_shadow_leads_to_no_ban_and_makes_none_shorter() {
+        let rules = [Rule::sliding_window(10, MINUTE), Rule::sliding_window(60, MINUTE).shadow()];
+        assert_eq!(fields(lasting(Duration::from_secs(5)), &rules), [Field::Duration]);
+        assert_eq!(fields(lasting(Duration::from_secs(6)), &rules), []);
     }
 
     #[test]

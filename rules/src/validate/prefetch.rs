@@ -8,6 +8,7 @@ use crate::duration::format_duration;
 use crate::error::{Field, RuleError};
 use crate::limits::{MAX_PREFETCH, MIN_PREFETCH, MIN_PREFETCH_COUNT};
 use crate::rule::Rule;
+use crate::validate::deciding;
 
 /// Finds every reason why the calls of these rules cannot be taken ahead for so long. `cost` is what each call costs, or 1
 /// if that is not known.
@@ -22,6 +23,8 @@ pub fn validate_prefetch(
     rules: &[(CountedSubject<'_>, Rule)],
     cost: u64,
 ) -> Result<(), Vec<RuleError>> {
+    // Those that are tried out beside them ask about each call.
+    let rules = deciding(rules.iter().collect(), |(_, rule)| rule);
     let asked_at_once = |subject| {
         let own = rules.iter().filter(move |(of, _)| of == subject);
         own.filter_map(|(_, rule)| check_role(rule).or_else(|| check_count(rule)))
@@ -149,8 +152,13 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_is_too_small_is_refused() {
-        assert!(mistake(Rule::sliding_window(99, SECOND)).contains("a `count` of 100 or more"));
+    fn a_count_that_is_too_small_is_refused_unless_it_is_only_tried_out() {
+        let small = Rule::sliding_window(99, SECOND);
+        assert!(mistake(small.clone()).contains("a `count` of 100 or more"));
+        assert!(mistake(small.clone().shadow()).contains("a `count` of 100 or more"), "a whole policy in shadow");
+        assert_eq!(mistakes(AHEAD, &[Rule::sliding_window(100, SECOND), small.shadow()], 1), [""; 0]);
+        let short = Rule::fixed_window(5, SECOND / 20).shadow();
+        assert_eq!(mistakes(AHEAD, &[Rule::sliding_window(100, SECOND), short], 1), [""; 0]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::algorithm::Role;
 use crate::error::{Field, RuleError};
 use crate::limits::MAX_DEADLINE;
 use crate::rule::Rule;
+use crate::validate::deciding;
 
 /// Finds the mistake in a deadline: the longest time that a decision takes.
 ///
@@ -28,10 +29,10 @@ pub fn validate_deadline(deadline: Duration) -> Result<(), RuleError> {
 /// It is not between 0 and 1, or none of the rules can have a subject near its limit: they are against duplicates, or have a
 /// count of 1, which one call uses up.
 pub fn validate_warn_at<'a>(share: f64, rules: impl IntoIterator<Item = &'a Rule>) -> Result<(), RuleError> {
-    let mut rules = rules.into_iter().peekable();
+    let rules = deciding(rules.into_iter().collect(), |rule| rule);
     let mistake = if !(share > 0.0 && share < 1.0) {
         "`warn_at` must be more than 0 and less than 1, like `warn_at = 0.8`"
-    } else if rules.peek().is_some() && !rules.any(has_near) {
+    } else if !rules.is_empty() && !rules.into_iter().any(has_near) {
         "`warn_at` needs a rule with a `count` of 2 or more: one call uses up the others; add such a rule, or remove it"
     } else {
         return Ok(());
@@ -85,7 +86,10 @@ mod tests {
         let (once, twice) = (Rule::sliding_window(1, MINUTE), Rule::sliding_window(2, 2 * MINUTE));
         let rules = [once.clone(), Rule::duplicate(MINUTE)];
         assert!(mistake(0.8, &rules).contains("needs a rule with a `count` of 2 or more"));
-        assert!(validate_warn_at(0.8, &[once, twice]).is_ok());
+        assert!(validate_warn_at(0.8, &[once.clone(), twice.clone()]).is_ok());
+        // One that is tried out warns nobody.
+        assert!(mistake(0.8, &[once, twice.clone().shadow()]).contains("needs a rule with a `count` of 2 or more"));
+        assert!(validate_warn_at(0.8, &[twice.shadow()]).is_ok());
         // That there is no rule is a mistake of its own.
         assert!(validate_warn_at(0.8, &[]).is_ok());
     }

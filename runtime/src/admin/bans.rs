@@ -119,7 +119,7 @@ impl Bans<'_> {
         let Some(policy) = self.policies.get(place) else { return Ok(None) };
         // Only the main subject is banned. The others are placeholders.
         let placeholder = Subject::everyone();
-        let labels = policy.groups().iter().filter_map(|group| group.label.as_deref());
+        let labels = policy.subject_labels().flatten();
         let check = self.limiter.check(policy, subject).peek();
         let decision = labels.fold(check, |check, label| check.subject(label, &placeholder)).await?;
         if decision.decided_by() != DecidedBy::Backend {

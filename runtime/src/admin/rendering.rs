@@ -183,15 +183,16 @@ impl Rendering<'_> {
         let placeholders = template::placeholders(templates.iter().map(|(_, template)| template));
         let given = self.given(&placeholders)?;
         let is_given = |name: &str| given.iter().any(|(known, _)| *known == name);
-        self.check_secret(placeholders.iter().filter(|placeholder| is_given(placeholder.name())))?;
         let value = |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         if !templates.iter().all(|(_, template)| template.has_sound_addresses(value)) {
             return Err(self.wrong_address());
         }
         self.check_tags(templates.iter().find_map(|(_, template)| template.untagged(value)))?;
         let lack = |template: &KeyTemplate| Lack::of(template, is_given);
-        // A value that was given is to be of use.
-        self.check_text(templates.iter().filter_map(|(_, template)| template.debugged()).find(|name| is_given(name)))?;
+        let is_made = |template: &KeyTemplate| lack(template).is_none();
+        let made = templates.iter().filter(|(_, template)| is_made(template)).map(|(_, template)| template);
+        self.check_secret(template::placeholders(made).iter())?;
+        self.check_use(&templates, is_given)?;
         let lacking =
             templates.iter().filter_map(|(label, template)| Some((label.map(str::to_owned), lack(template)?)));
         missing.extend(lacking);
@@ -199,7 +200,7 @@ impl Rendering<'_> {
             if let Some(whole) = self.whole(label) {
                 return self.read_whole(label, whole);
             }
-            let template = templates.iter().find(|(known, template)| *known == label && lack(template).is_none());
+            let template = templates.iter().find(|(known, template)| *known == label && is_made(template));
             let render = |template: &KeyTemplate| {
                 template.subject(self.limiter.subject(), |name| value(name).unwrap_or_default())
             };
@@ -208,6 +209,16 @@ impl Rendering<'_> {
         let labels = self.policy.subjects().map(|subject| subject.label());
         let others = labels.map(|label| Ok((label.to_owned(), subject(Some(label))?))).collect::<Result<_, Error>>()?;
         Ok((Subjects { main: subject(None)?, others }, missing))
+    }
+
+    /// A value that was given is to be of use: for a subject that can be made of values.
+    fn check_use(&self, templates: &[LabelledTemplate<'_>], is_given: impl Fn(&str) -> bool) -> Result<(), Error> {
+        let shows = |template: &KeyTemplate, name: &str| template.names().any(|known| known == name);
+        let is_of_use =
+            |name: &str| templates.iter().any(|(_, template)| template.debugged().is_none() && shows(template, name));
+        let is_in_vain = |template: &KeyTemplate| template.names().any(|name| is_given(name) && !is_of_use(name));
+        let mut in_vain = templates.iter().filter(|(_, template)| is_in_vain(template));
+        self.check_text(in_vain.find_map(|(_, template)| template.debugged()))
     }
 
     /// Reads the keys of the subjects that are made of values. Also returns the subjects whose keys are not known.

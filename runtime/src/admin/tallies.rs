@@ -82,7 +82,8 @@ impl Limiter {
 }
 
 fn group_of<'p>(policy: &'p Policy, label: Option<&str>) -> Result<&'p RuleGroup, Error> {
-    policy.groups().iter().find(|group| group.label.as_deref() == label).ok_or_else(|| {
+    let tried = policy.trials().iter().flat_map(|trial| trial.policy.groups());
+    policy.groups().iter().chain(tried).find(|group| group.label.as_deref() == label).ok_or_else(|| {
         let subject = label.map_or_else(|| "the main subject".to_owned(), |label| format!("a subject `{label}`"));
         Error::new(format!("policy `{}` has no rule on {subject}", policy.name()))
     })

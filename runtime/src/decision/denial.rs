@@ -48,6 +48,16 @@ impl Denial {
         Self { report, ..self }
     }
 
+    /// Where the rules stand that are tried out beside those that deny the call.
+    pub(super) fn tried(&self) -> &[RuleStatus] {
+        self.report.tried()
+    }
+
+    /// The same with where the rules stand that are tried out.
+    pub(super) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
+        Self { report: self.report.with_tried(tried), ..self }
+    }
+
     /// Returns who denied the call: the backend, or what takes its place while Redis is away.
     #[must_use]
     pub fn decided_by(&self) -> DecidedBy {

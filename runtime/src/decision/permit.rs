@@ -67,6 +67,21 @@ impl Permit {
         self.extras.as_ref().map_or(&[], |extras| extras.report.rules())
     }
 
+    /// Where the rules stand that are tried out beside those that admit the call.
+    pub(super) fn tried(&self) -> &[RuleStatus] {
+        self.extras.as_ref().map_or(&[], |extras| extras.report.tried())
+    }
+
+    /// The same with where the rules stand that are tried out.
+    pub(super) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
+        let decided_by = self.decided_by;
+        let Some(extras) = self.extras.and_then(Arc::into_inner) else {
+            return Self::new(decided_by, Report::default().with_tried(tried), None, None, None);
+        };
+        let PermitExtras { report, warn_at, refund, lease } = extras;
+        Self::new(decided_by, report.with_tried(tried), warn_at, refund, lease)
+    }
+
     /// Returns where the rule stands whose limit the subject is near after this call: of several the one of which the
     /// smallest share remains. `None` if it is near none, or if the policy has no
     /// [`warn_at`](crate::PolicyBuilder::warn_at).

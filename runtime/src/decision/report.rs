@@ -12,7 +12,15 @@ use super::charge::CostChange;
 /// Where all rules of a policy stand after a decision; nothing, as most calls ask for none.
 // Behind one pointer, as it is moved with every decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Report(Option<Arc<Vec<RuleStatus>>>);
+pub(crate) struct Report(Option<Arc<Statuses>>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Statuses {
+    /// Those of the rules that decide the call.
+    rules: Vec<RuleStatus>,
+    /// Those of the rules that are tried out beside them.
+    tried: Vec<RuleStatus>,
+}
 
 impl Report {
     pub(crate) fn is_empty(&self) -> bool {
@@ -20,7 +28,21 @@ impl Report {
     }
 
     pub(crate) fn rules(&self) -> &[RuleStatus] {
-        self.0.as_ref().map_or(&[], |rules| rules)
+        self.0.as_ref().map_or(&[], |statuses| &statuses.rules)
+    }
+
+    pub(crate) fn tried(&self) -> &[RuleStatus] {
+        self.0.as_ref().map_or(&[], |statuses| &statuses.tried)
+    }
+
+    /// The same with where the rules stand that are tried out.
+    pub(crate) fn with_tried(&self, tried: Vec<RuleStatus>) -> Self {
+        Self::of(self.rules().to_vec(), tried)
+    }
+
+    fn of(rules: Vec<RuleStatus>, tried: Vec<RuleStatus>) -> Self {
+        let is_empty = rules.is_empty() && tried.is_empty();
+        Self((!is_empty).then(|| Arc::new(Statuses { rules, tried })))
     }
 }
 
@@ -43,7 +65,7 @@ impl From<Vec<RuleStatus>> for Report {
     #[inline]
     fn from(mut rules: Vec<RuleStatus>) -> Self {
         rules.sort_by_key(RuleStatus::position);
-        Self((!rules.is_empty()).then(|| Arc::new(rules)))
+        Self::of(rules, Vec::new())
     }
 }
 

@@ -20,7 +20,7 @@ impl Trial {
         replaced: &[Option<usize>],
     ) -> Self {
         let label = group.label.clone();
-        let settings = PolicySettings { warn_at: None, prefetch: None, shadow: None, ..settings };
+        let settings = settings_of(settings);
         let groups = Box::new([group]);
         let inner =
             PolicyInner::from_parts(name.to_owned().into(), rules.into(), None, groups, settings, replaced.into());
@@ -32,10 +32,25 @@ impl Trial {
         Self { policy: Policy::of_trial(self.policy.with_rules(rules.into())), label: self.label.clone() }
     }
 
+    /// Returns the same trial in a policy with other settings.
+    #[cfg(feature = "config")]
+    pub(super) fn with_settings(&self, settings: PolicySettings) -> Self {
+        let inner = self.policy.with_rules(self.policy.rules().into());
+        Self {
+            policy: Policy::of_trial(PolicyInner { settings: settings_of(settings), ..inner }),
+            label: self.label.clone(),
+        }
+    }
+
     /// Whether it is of the rule at that position.
     pub(super) fn is_of(&self, position: usize) -> bool {
         self.policy.groups().iter().any(|group| group.positions.contains(&position))
     }
+}
+
+/// What its policy sets for outages and deadlines holds for a rule that is tried out, too.
+fn settings_of(policy: PolicySettings) -> PolicySettings {
+    PolicySettings { warn_at: None, prefetch: None, shadow: None, ..policy }
 }
 
 impl Policy {

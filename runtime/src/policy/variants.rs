@@ -81,7 +81,8 @@ impl Policy {
             takes_nothing_ahead: own.takes_nothing_ahead || given.takes_nothing_ahead,
             shadow: given.shadow.or(own.shadow),
         };
-        self.variant(PolicyInner { settings, ..self.with_rules(self.rules().into()) })
+        let trials = self.trials().iter().map(|trial| trial.with_settings(settings)).collect();
+        self.variant(PolicyInner { trials, settings, ..self.with_rules(self.rules().into()) })
     }
 
     /// Returns the same policy, of which this is how its subjects are written. It is known to this process like one that was

@@ -1,17 +1,18 @@
 //! The engine of a simulation: tallies in memory, and a clock that shows the time of each call.
 
+use std::slice;
 use std::time::UNIX_EPOCH;
 
 use super::time;
 use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
-use crate::call::{self, CallOptions};
+use crate::call::{Call, CallOptions, PlainCall};
 use crate::clock::Clock;
 use crate::clock::manual::{ManualClock, RANGE_US};
-use crate::decision::{DecidedBy, Decision};
+use crate::decision::{DecidedBy, Decision, Denial};
 use crate::error::BackendError;
 use crate::limiter::CallSubjects;
 use crate::micros;
-use crate::policy::Policy;
+use crate::policy::{Policy, Trial};
 use crate::store::{Memory, Outcome};
 
 /// Tallies in memory, and a clock that shows the time of each call.
@@ -72,18 +73,34 @@ impl Engine {
         Ok(outcome.decision(&self.policy, ready.cost, DecidedBy::Backend))
     }
 
+    /// Tries a call that was admitted by each of the rules in shadow, and returns the denials.
+    pub(super) fn try_rules(&self, ready: &Ready) -> Result<Vec<Denial>, TraceError> {
+        let subjects = ready.subjects.complete(&self.policy).map_err(|mistake| undecided(ready.place, mistake))?;
+        let tried = self.policy.trials().iter().zip(subjects.iter().skip(self.policy.groups().len()));
+        let mut denials = Vec::new();
+        for (Trial { policy, .. }, subject) in tried {
+            let call = Call::new(policy, slice::from_ref(subject), ready.options());
+            let answer = self.memory.decide(call).map_err(|mistake| undecided(ready.place, mistake))?;
+            denials.extend(answer.outcome.decision(policy, ready.cost, DecidedBy::Backend).into_result().err());
+        }
+        Ok(denials)
+    }
+
     fn outcome(&self, ready: &Ready) -> Result<Outcome, BackendError> {
-        // Rules in shadow deny nothing, and so change nothing here.
         let subjects = ready.subjects.complete(&self.policy)?;
         let subjects = subjects.get(..self.policy.groups().len()).unwrap_or(subjects);
         if let [subject] = subjects
-            && let Some(outcome) =
-                self.memory.outcome(call::PlainCall { policy: &self.policy, subject, cost: ready.cost })
+            && let Some(outcome) = self.memory.outcome(PlainCall { policy: &self.policy, subject, cost: ready.cost })
         {
             return Ok(outcome);
         }
-        let options = CallOptions { cost: ready.cost, ..CallOptions::PLAIN };
-        Ok(self.memory.decide(call::Call::new(&self.policy, subjects, options))?.outcome)
+        Ok(self.memory.decide(Call::new(&self.policy, subjects, ready.options()))?.outcome)
+    }
+}
+
+impl Ready {
+    fn options(&self) -> CallOptions {
+        CallOptions { cost: self.cost, ..CallOptions::PLAIN }
     }
 }
 

@@ -15,13 +15,14 @@ use crate::policy::Policy;
 pub struct Summary {
     admitted: u64,
     denials: Denials,
+    tried: Denials,
     never: u64,
     longest_wait: Option<Duration>,
 }
 
 impl Summary {
     pub(super) fn new(policy: &Policy) -> Self {
-        Self { admitted: 0, denials: Denials::new(policy), never: 0, longest_wait: None }
+        Self { admitted: 0, denials: Denials::new(policy), tried: Denials::new(policy), never: 0, longest_wait: None }
     }
 
     pub(super) fn add(&mut self, decision: &Decision) {
@@ -34,6 +35,11 @@ impl Summary {
             Some(wait) => self.longest_wait = self.longest_wait.max(Some(wait)),
             None => self.never += 1,
         }
+    }
+
+    /// Adds what a rule in shadow would have denied.
+    pub(super) fn add_tried(&mut self, denial: &Denial) {
+        self.tried.add(denial);
     }
 
     /// Returns how many calls were decided.
@@ -60,6 +66,13 @@ impl Summary {
         &self.denials
     }
 
+    /// Returns the admitted calls that a rule in [shadow](Rule::shadow) would have denied, counted by rule. A call that several
+    /// of them would have denied is counted for each.
+    #[must_use]
+    pub fn denied_in_shadow(&self) -> &Denials {
+        &self.tried
+    }
+
     /// Returns the longest wait of a denied call: how long until it would have been admitted if no calls came in
     /// between. `None` if no call was denied, or if none of them would ever have been admitted.
     #[must_use]
@@ -82,7 +95,11 @@ impl fmt::Display for Summary {
         if let Some(wait) = self.longest_wait {
             write!(f, "; longest wait {}", RoundedUp(wait))?;
         }
-        if self.never > 0 { write!(f, "; {} never admitted", self.never) } else { Ok(()) }
+        if self.never > 0 {
+            write!(f, "; {} never admitted", self.never)?;
+        }
+        if self.tried.total() > 0 { f.write_str("; denied in shadow") } else { Ok(()) }?;
+        self.tried.write_reasons(f, "by")
     }
 }
 

@@ -53,6 +53,44 @@ fn a_million_calls_of_many_subjects_keep_every_limit() {
 }
 
 #[test]
+fn rules_in_shadow_deny_nothing_and_what_they_would_deny_is_counted_apart() {
+    let hour = 60 * MINUTE;
+    let enforced = Rule::sliding_window(3, MINUTE);
+    let tried = [Rule::sliding_window(2, hour).shadow(), Rule::fixed_window(4, hour).named("fixed").shadow()];
+    let [plain, trying] = [vec![], tried.to_vec()].map(|tried| policy([enforced.clone()].into_iter().chain(tried)));
+    let mut comparison = Comparison::new(&plain, &trying);
+    // The fourth call of each minute is denied, and the rules in shadow never hear of it.
+    let seconds = (0..4).chain(60..64);
+    comparison.run(seconds.map(|second| Ok(call(second))), Err).unwrap();
+    assert_eq!((comparison.differences(), comparison.before().denied_in_shadow().total()), (0, 0));
+    let summary = comparison.after();
+    assert_eq!((summary.admitted(), summary.denied(), summary.denials().by_rule(0)), (6, 2, 2));
+    let tried = summary.denied_in_shadow();
+    assert_eq!([0, 1, 2].map(|position| tried.by_rule(position)), [0, 4, 2]);
+    let text = "8 calls: 6 admitted, 2 denied (2 by `3 per 1m`); longest wait 57s; denied in shadow (4 by `2 per 1h shadow`, \
+                2 by `4 per fixed 1h shadow as fixed`)";
+    assert_eq!(summary.to_string(), text);
+}
+
+#[test]
+fn a_rule_in_shadow_has_its_own_subject_in_a_trace_and_weighs_calls_by_their_cost() {
+    let rules = Policy::builder("trace").rule(Rule::sliding_window(9, MINUTE));
+    let policy = rules.rule_on("ip", Rule::sliding_window(2, MINUTE).shadow()).build().unwrap();
+    let text = "time,subject,cost,subject:ip\n1800000000,a,1,n\n1800000001,b,1,n\n1800000002,c,1,n\n1800000003,c,3,m\n";
+    let mut simulation = Simulation::new(&policy);
+    let summary = simulation.run(CsvTrace::new(text.as_bytes()).unwrap(), Err).unwrap();
+    assert_eq!((summary.admitted(), summary.denied_in_shadow().by_rule(1)), (4, 2));
+    let mistake = simulation.call(&call(9)).unwrap_err();
+    assert_eq!(mistake.kind(), TraceErrorKind::Subject);
+    // Where calls are taken ahead, rules in shadow count each by itself.
+    let ahead =
+        Policy::builder("trace").rule(Rule::sliding_window(100, MINUTE)).rule(Rule::sliding_window(1, MINUTE).shadow());
+    let mut simulation = Simulation::new(&ahead.prefetch(Duration::from_millis(100)).build().unwrap());
+    simulation.run([Ok(call(0)), Ok(call(1))], Err).unwrap();
+    assert_eq!(simulation.summary().denied_in_shadow().by_rule(1), 1);
+}
+
+#[test]
 fn more_subjects_than_a_limiter_keeps_are_all_kept() {
     let mut simulation = Simulation::new(&policy([Rule::sliding_window(1, MINUTE)]));
     let subjects = 1_100_000_u32;

@@ -8,6 +8,7 @@ mod local;
 mod rules;
 mod settings;
 mod shown;
+mod trials;
 
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -33,9 +33,10 @@ pub(super) fn text(peeked: &Peeked<'_>) -> String {
         None => format!("override: {one}\n"),
         Some(_) => format!("override for this subject: {one}\n"),
     });
+    let tried = denied_in_shadow(&peeked.denied_in_shadow());
     let left_out = left_out(&peeked.left_out());
     let missing: String = peeked.missing.iter().map(|label| not_given(peeked, label.as_deref())).collect();
-    format!("{verdict}{shadow}\n{left_out}{missing}{prefetch}{}{}", table.text(), overrides.collect::<String>())
+    format!("{verdict}{shadow}\n{tried}{left_out}{missing}{prefetch}{}{}", table.text(), overrides.collect::<String>())
 }
 
 /// `not given: network, which is {ip:subnet}; add its value, or --on network=…`
@@ -43,21 +44,46 @@ fn not_given(peeked: &Peeked<'_>, label: Option<&str>) -> String {
     // The label of a rule with a key of its own is that key.
     let key = peeked.key(label).filter(|key| Some(*key) != label);
     let key = key.map(|key| format!(", which is {key}")).unwrap_or_default();
-    match label {
-        Some(label) => format!("not given: {label}{key}; add its value, or --on {label}=…\n"),
-        None => format!("not given: the main subject{key}; add its value, or --subject …\n"),
+    let (subject, option) = match label {
+        Some(label) => (label, format!("--on {label}=…")),
+        None => ("the main subject", "--subject …".to_owned()),
+    };
+    if peeked.takes_values(label) {
+        format!("not given: {subject}{key}; add its value, or {option}\n")
+    } else {
+        format!(
+            "not given: {subject}{key}; only its program can write it; add {option}, as `tallygate top` prints it\n"
+        )
+    }
+}
+
+/// `in shadow, rule 1 would deny it`; nothing if no rule would.
+fn denied_in_shadow(positions: &[usize]) -> String {
+    match positions {
+        [] => String::new(),
+        positions => format!("in shadow, {} would deny it\n", rules(positions)),
     }
 }
 
 /// `this leaves out rule 0, as its count is the call's`; nothing if no rule is left out.
 fn left_out(positions: &[usize]) -> String {
+    let whose = match positions {
+        [] => return String::new(),
+        [_] => "its count is",
+        _ => "their counts are",
+    };
+    format!("this leaves out {}, as {whose} the call's\n", rules(positions))
+}
+
+/// `rule 0`, or `the rules 0, 1 and 2`.
+fn rules(positions: &[usize]) -> String {
     match positions {
-        [] => String::new(),
-        [only] => format!("this leaves out rule {only}, as its count is the call's\n"),
+        [only] => format!("rule {only}"),
         [first @ .., last] => {
             let first = first.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            format!("this leaves out the rules {first} and {last}, as their counts are the call's\n")
+            format!("the rules {first} and {last}")
         }
+        [] => "no rule".to_owned(),
     }
 }
 

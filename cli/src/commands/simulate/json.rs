@@ -25,6 +25,7 @@ fn decided(summary: &Summary) -> Value {
         "calls": summary.calls(),
         "admitted": summary.admitted(),
         "denied": denied(summary.denials()),
+        "denied_in_shadow": denied(summary.denied_in_shadow()),
         "never_admitted": summary.never(),
         "longest_wait_ms": summary.longest_wait().map(duration::ms),
     })

@@ -31,7 +31,9 @@ fn line(summary: &Summary) -> String {
     let denied = (summary.denied() > 0).then(|| format!("denied: {}", reasons(summary.denials())));
     let wait = summary.longest_wait().map(|wait| format!("longest wait {}", duration::shown(wait)));
     let never = (summary.never() > 0).then(|| format!("never admitted: {}", grouped(summary.never())));
-    let parts = [Some(admitted), denied, wait, never];
+    let tried = summary.denied_in_shadow();
+    let tried = (tried.total() > 0).then(|| format!("denied in shadow: {}", reasons(tried)));
+    let parts = [Some(admitted), denied, wait, never, tried];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 

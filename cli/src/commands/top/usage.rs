@@ -38,6 +38,8 @@ struct Share {
     limit: Option<u64>,
     /// Whether what is used are concurrent calls.
     is_concurrency: bool,
+    /// Whether the rule is tried out, and denies nothing.
+    is_shadow: bool,
 }
 
 /// How much a subject has used of its rules, and whether it is denied.
@@ -46,12 +48,13 @@ pub(in crate::commands) struct Usage {
     policy: String,
     label: Option<String>,
     subject: String,
-    /// How much it has used of the rule of which it has used most, in thousandths; `None` where each call gives the counts.
+    /// How much it has used of the rule of which it has used most, in thousandths; `None` where each call gives the counts. Rules
+    /// in shadow count only where no other is shown.
     share: Option<u64>,
     rules: Vec<Share>,
     /// Why it is denied, if it is, or would be but for shadow.
     denied: Option<RejectionKind>,
-    /// Whether its policy is in shadow: then its calls are not denied.
+    /// Whether its policy, or each of its rules, is in shadow: then its calls are not denied.
     is_shadow: bool,
     /// How long it is denied, at most for concurrent calls; `None` if it is not, or for good.
     wait: Option<Duration>,
@@ -74,17 +77,20 @@ impl Usage {
         };
         let denies = |denial: &&Denial| denial.rule().map_or(shows_ban, |rule| is_shown(rule.position(), rule.rule()));
         let denial = denial.filter(denies);
-        let report = decision.report().iter();
+        let report = decision.report().iter().chain(decision.shadow_report());
         let report = report.filter(|status| is_shown(status.position(), status.rule()));
-        let rules: Vec<_> = report.map(|status| Share::of(status, varying)).collect();
+        let mut rules: Vec<_> = report.map(|status| Share::of(status, varying)).collect();
+        rules.sort_by_key(|rule| rule.position);
+        // Rules in shadow decide only where all are, as an override may say.
+        let are_all_tried = decision.report().iter().any(|status| status.rule().is_shadow());
         Self {
             policy: place.listed.described.name().to_owned(),
             label: place.label.map(str::to_owned),
             subject: subject.to_string(),
-            share: rules.iter().filter_map(Share::thousandths).max(),
+            share: share(&rules),
             rules,
             denied: denial.map(Denial::kind),
-            is_shadow,
+            is_shadow: is_shadow || are_all_tried,
             wait: denial.and_then(Denial::retry_after),
         }
     }
@@ -127,7 +133,7 @@ impl Usage {
     }
 
     pub(in crate::commands) fn json(&self) -> Value {
-        let rule = |rule: &Share| json!({ "position": rule.position, "rule": rule.rule, "used": rule.used, "limit": rule.limit });
+        let rule = |rule: &Share| json!({ "position": rule.position, "rule": rule.rule, "used": rule.used, "limit": rule.limit, "shadow": rule.is_shadow });
         json!({
             "policy": self.policy,
             "label": self.label,
@@ -141,6 +147,12 @@ impl Usage {
     }
 }
 
+/// Returns how much is used of the rule of which most is used.
+fn share(rules: &[Share]) -> Option<u64> {
+    let are_all_tried = rules.iter().all(|rule| rule.is_shadow);
+    rules.iter().filter(|rule| are_all_tried || !rule.is_shadow).filter_map(Share::thousandths).max()
+}
+
 impl Share {
     fn of(status: &RuleStatus, varying: &VaryingRules) -> Self {
         let listed = varying.listed(status.rule());
@@ -150,6 +162,7 @@ impl Share {
             used: varying.used(status),
             limit: listed.is_none().then(|| status.limit()),
             is_concurrency: status.rule().lease().is_some(),
+            is_shadow: status.rule().is_shadow(),
         }
     }
 
@@ -233,6 +246,7 @@ mod tests {
             used: Some(used),
             limit: Some(10),
             is_concurrency: false,
+            is_shadow: false,
         };
         Usage {
             policy: "sms.send".to_owned(),

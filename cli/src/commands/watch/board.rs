@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use tallygate::Override;
+use tallygate::admin::__shared as shared;
 use tallygate::admin::{Finding, Level, Registered, ServerReport};
 
 use super::outages::Outages;
@@ -69,10 +70,13 @@ impl Board {
         for one in overrides {
             *of_policies.entry(one.policy()).or_default() += 1;
         }
-        let policies = registered.policies().iter().map(|policy| WatchedPolicy {
-            name: policy.name().to_owned(),
-            rules: policy.rules().iter().map(ToString::to_string).collect::<Vec<_>>().join(" · "),
-            overrides: of_policies.get(policy.name()).copied().unwrap_or_default(),
+        let policies = registered.policies().iter().map(|policy| {
+            let shadow = (shared::shadow(policy, overrides) == Some(true)).then(|| "shadow".to_owned());
+            WatchedPolicy {
+                name: policy.name().to_owned(),
+                rules: policy.rules().iter().map(ToString::to_string).chain(shadow).collect::<Vec<_>>().join(" · "),
+                overrides: of_policies.get(policy.name()).copied().unwrap_or_default(),
+            }
         });
         self.policies = policies.collect();
     }

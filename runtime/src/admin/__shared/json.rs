@@ -142,5 +142,6 @@ pub(super) fn status(status: &RuleStatus, varying: &VaryingRules) -> Value {
         "remaining": listed.is_none().then(|| status.remaining()),
         "concurrent": used.filter(|_| status.rule().lease().is_some()),
         "reset_ms": varying.reset(status).map(ms),
+        "shadow": status.rule().is_shadow(),
     })
 }

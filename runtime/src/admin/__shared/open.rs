@@ -81,6 +81,7 @@ fn bottomless(rule: &Rule) -> Rule {
     let full = TokenBucket::new(bucket.per()).with_reset_after(Duration::from_micros(1));
     let full = bucket.capacity().into_iter().fold(full, TokenBucket::with_capacity);
     let open = Rule::from_bucket(1, full).varying();
+    let open = if rule.is_shadow() { open.shadow() } else { open };
     rule.name().map(str::to_owned).into_iter().fold(open, Rule::named)
 }
 

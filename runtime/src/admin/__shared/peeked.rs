@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{OpenPolicy, json, shadow};
 use crate::admin::Subjects;
+use crate::admin::template::KeyTemplate;
 use crate::decision::{DecidedBy, Decision, RuleStatus};
 use crate::error::{BackendError, Error};
 use crate::limiter::{Limiter, Override};
@@ -20,6 +21,7 @@ pub struct Peeked<'a> {
     pub decision: Decision,
     /// The overrides that are for these subjects.
     pub overrides: Vec<Override>,
+    cost: u64,
     /// The labels of the subjects that the rules count, in the order of their positions.
     labels: Vec<Option<String>>,
 }
@@ -50,7 +52,7 @@ impl<'a> Peeked<'a> {
             one.policy() == listed.described.name() && one.subject().is_none_or(|only| Some(only) == subject)
         };
         let overrides = limiter.overrides().await?.into_iter().filter(is_meant).collect();
-        Ok(Self { listed, subjects, missing, decision, overrides, labels })
+        Ok(Self { listed, subjects, missing, decision, overrides, cost, labels })
     }
 
     /// Returns whether a call would be admitted, as far as the counts of its rules are known; `None` where none is.
@@ -71,9 +73,30 @@ impl<'a> Peeked<'a> {
         self.labels.get(position).is_none_or(|label| !self.missing.contains(label))
     }
 
-    /// Returns where the rules stand whose subjects were given.
-    pub fn report(&self) -> impl Iterator<Item = &RuleStatus> {
+    /// Returns where the rules stand whose subjects were given, also those that are tried out in shadow.
+    #[must_use]
+    pub fn report(&self) -> Vec<&RuleStatus> {
+        let mut all: Vec<_> = self.decided().chain(self.tried()).collect();
+        all.sort_by_key(|status| status.position());
+        all
+    }
+
+    /// Returns the positions of the rules in shadow that would deny the call, if the others admit it.
+    #[must_use]
+    pub fn denied_in_shadow(&self) -> Vec<usize> {
+        let is_known = |status: &&RuleStatus| self.listed.varying.listed(status.rule()).is_none();
+        let denying = self.tried().filter(is_known).filter(|status| status.remaining() < self.cost);
+        if self.admitted() == Some(true) { denying.map(RuleStatus::position).collect() } else { Vec::new() }
+    }
+
+    /// Where the rules stand that decide the call, and whose subjects were given.
+    fn decided(&self) -> impl Iterator<Item = &RuleStatus> {
         self.decision.report().iter().filter(|status| self.is_given(status.position()))
+    }
+
+    /// Where the rules stand that are tried out beside them.
+    fn tried(&self) -> impl Iterator<Item = &RuleStatus> {
+        self.decision.shadow_report().iter().filter(|status| self.is_given(status.position()))
     }
 
     /// Returns all of it as JSON.
@@ -87,6 +110,7 @@ impl<'a> Peeked<'a> {
         let others = self.subjects.others().filter(|(label, _)| is_given(Some(label)));
         let others: Vec<_> =
             others.map(|(label, subject)| json!({ "label": label, "subject": subject.to_string() })).collect();
+        let rules = self.report().into_iter();
         json!({
             "policy": self.listed.described.name(),
             "subject": is_given(None).then(|| self.subjects.main().to_string()),
@@ -96,7 +120,7 @@ impl<'a> Peeked<'a> {
             "denied": denial.map(json::denial),
             "prefetch_ms": self.listed.described.prefetch().map(json::ms),
             "shadow": self.shadow(),
-            "rules": self.report().map(|status| json::status(status, &self.listed.varying)).collect::<Vec<_>>(),
+            "rules": rules.map(|status| json::status(status, &self.listed.varying)).collect::<Vec<_>>(),
             "overrides": self.overrides.iter().map(json::override_in_force).collect::<Vec<_>>(),
         })
     }
@@ -104,6 +128,12 @@ impl<'a> Peeked<'a> {
     /// Returns whether the policy is in shadow, if that is known: then no call is denied.
     #[must_use]
     pub fn shadow(&self) -> Option<bool> {
+        // Rules in shadow decide only where all are, as an override may say.
+        let are_all_tried = self.decision.report().iter().any(|status| status.rule().is_shadow());
+        if are_all_tried { Some(true) } else { self.listed_shadow() }
+    }
+
+    fn listed_shadow(&self) -> Option<bool> {
         shadow(self.listed.described, &self.overrides)
     }
 
@@ -120,6 +150,13 @@ impl<'a> Peeked<'a> {
         }
     }
 
+    /// Returns whether the subject of that label can be made of values: its key is known, and shows none by `Debug`.
+    #[must_use]
+    pub fn takes_values(&self, label: Option<&str>) -> bool {
+        let read = |key| KeyTemplate::read(self.listed.described.name(), key);
+        self.key(label).is_some_and(|key| read(key).is_ok_and(|template| template.debugged().is_none()))
+    }
+
     /// Returns the positions of the rules whose count each call gives, but for one that denies the call whatever its count
     /// is.
     #[must_use]
@@ -128,7 +165,7 @@ impl<'a> Peeked<'a> {
             Decision::Denied(denial) => denial.rule().map(|rule| rule.position()),
             Decision::Allowed(_) => None,
         };
-        let varying = self.report().filter(|status| self.listed.varying.listed(status.rule()).is_some());
+        let varying = self.decided().filter(|status| self.listed.varying.listed(status.rule()).is_some());
         varying.map(RuleStatus::position).filter(|&position| denying != Some(position)).collect()
     }
 }

@@ -49,16 +49,17 @@ impl Check<'_> {
     }
 
     async fn reset_subjects(&self, subjects: CheckSubjects) -> Result<(), BackendError> {
-        let adopted = self.adopt_overrides().await;
+        let mut reset = self.adopt_overrides().await;
         for attempt in Attempt::in_force_and_own(self, subjects)? {
+            // What fails of one leaves the others to reset: in an outage, this process has tallies of its own.
             for call in attempt.calls(subjects) {
-                self.reset_tallies(call, attempt.stored(call)).await?;
+                reset = self.reset_tallies(call, attempt.stored(call)).await.and(reset);
             }
             for call in attempt.trial_calls(subjects) {
-                self.reset_tallies(call, call).await?;
+                reset = self.reset_tallies(call, call).await.and(reset);
             }
         }
-        adopted
+        reset
     }
 
     /// Removes the tallies of a call, and those of the call as the store decides it.

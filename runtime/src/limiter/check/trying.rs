@@ -1,4 +1,5 @@
-//! Rules in shadow: a call that the enforced rules admit is decided by each of them, too, and goes on whatever that is.
+//! Rules in shadow: a call that the enforced rules admit is decided by each of them, too, and goes on whatever that is. A peek
+//! with a report shows where they stand.
 
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -8,7 +9,7 @@ use super::Check;
 use super::attempt::Attempt;
 use super::inputs::Inputs;
 use crate::call::CallOptions;
-use crate::decision::{Decision, Permit};
+use crate::decision::Decision;
 use crate::error::BackendError;
 
 type Decided = Result<Decision, BackendError>;
@@ -18,35 +19,43 @@ impl Check<'_> {
     #[inline]
     pub(super) fn may_try_rules(&self) -> bool {
         let is_overridden = || self.limiter().core.overrides.are_active() && !self.policy().is_trial();
-        !self.options.peek && (!self.policy().trials().is_empty() || is_overridden())
+        self.shows_trials() && (!self.policy().trials().is_empty() || is_overridden())
+    }
+
+    /// Whether anybody sees what is tried out: of a peek, only a report does.
+    #[inline]
+    fn shows_trials(&self) -> bool {
+        let CallOptions { peek, report, report_is_optional, .. } = self.options;
+        !peek || report && !report_is_optional
     }
 
     /// Tries rules out in this process.
     pub(super) fn try_rules_at_once(&self, decided: Decided) -> Decided {
         let tried = self.trials(&decided).into_iter().filter_map(|trial| match trial.decide_at_once() {
-            ControlFlow::Break(tried) => permit_of(tried),
+            ControlFlow::Break(tried) => tried.ok(),
             ControlFlow::Continue(_) => None,
         });
-        with_trials(decided, tried.collect())
+        self.with_trials(decided, tried.collect())
     }
 
     /// Tries rules out wherever they are decided.
     pub(super) async fn try_rules(&self, decided: Decided) -> Decided {
         let mut tried = Vec::new();
         for trial in self.trials(&decided) {
-            tried.extend(permit_of(trial.decide_boxed().await));
+            tried.extend(trial.decide_boxed().await);
         }
-        with_trials(decided, tried)
+        self.with_trials(decided, tried)
     }
 
-    /// The checks by each rule that is tried out, if the call was admitted.
+    /// The checks by each rule that is tried out: of a call if it was admitted, and of a peek in any case.
     fn trials(&self, decided: &Decided) -> Vec<Check<'static>> {
-        if !self.may_try_rules() || !matches!(decided, Ok(Decision::Allowed(_))) {
+        let CallOptions { cost, refundable, peek, .. } = self.options;
+        let is_tried = decided.as_ref().is_ok_and(|decision| peek || decision.is_allowed());
+        if !self.may_try_rules() || !is_tried {
             return Vec::new();
         }
         let Ok(attempt) = Attempt::new(self) else { return Vec::new() };
-        let CallOptions { cost, refundable, .. } = self.options;
-        let options = CallOptions { cost, refundable, shadow: true, ..CallOptions::PLAIN };
+        let options = CallOptions { cost, refundable, peek, report: peek, shadow: true, ..CallOptions::PLAIN };
         let limiter = self.limiter();
         let trials = attempt.trials().map(|(trial, subject)| Check {
             inputs: Inputs::of_trial(limiter.clone(), trial.policy.clone(), *subject),
@@ -54,26 +63,29 @@ impl Check<'_> {
         });
         trials.collect()
     }
+
+    /// Adds what was tried out, as far as it was decided: a denial was reported, and changes nothing.
+    fn with_trials(&self, decided: Decided, tried: Vec<Decision>) -> Decided {
+        if tried.is_empty() {
+            return decided;
+        }
+        if self.options.peek {
+            let statuses = tried.iter().flat_map(Decision::report).cloned().collect();
+            return decided.map(|decision| decision.with_tried(statuses));
+        }
+        match decided? {
+            Decision::Allowed(permit) => {
+                let permits = tried.into_iter().filter_map(|tried| tried.into_result().ok());
+                Ok(Decision::Allowed(permit.with_trials(permits.collect())))
+            }
+            denied @ Decision::Denied(_) => Ok(denied),
+        }
+    }
 }
 
 impl Check<'static> {
     // Boxed, as it is decided within the decision of a call.
     fn decide_boxed(self) -> Pin<Box<dyn Future<Output = Decided> + Send>> {
         Box::pin(async move { self.decide().await })
-    }
-}
-
-fn permit_of(tried: Decided) -> Option<Permit> {
-    match tried {
-        Ok(Decision::Allowed(permit)) => Some(permit),
-        // The denial was reported, and changes nothing.
-        Ok(Decision::Denied(_)) | Err(_) => None,
-    }
-}
-
-fn with_trials(decided: Decided, tried: Vec<Permit>) -> Decided {
-    match decided {
-        Ok(Decision::Allowed(permit)) if !tried.is_empty() => Ok(Decision::Allowed(permit.with_trials(tried))),
-        decided => decided,
     }
 }

@@ -48,6 +48,12 @@ async fn each_rule_in_shadow_is_reported_by_itself_and_denies_nothing(limiter: L
     }
     let report = limiter.peek(&policy, &subject()).await.unwrap();
     assert_eq!(report.report().len(), 1, "a report is about rules that are enforced");
+    let status = |status: &RuleStatus| (status.position(), status.remaining(), status.rule().is_shadow());
+    assert_eq!(report.shadow_report().iter().map(status).collect::<Vec<_>>(), [(1, 0, true), (2, 0, true)]);
+    let other = limiter.peek(&policy, &Subject::of("other")).await.unwrap();
+    assert_eq!(other.shadow_report().iter().map(status).collect::<Vec<_>>(), [(1, 1, true), (2, 2, true)]);
+    let unasked = limiter.check(&policy, &Subject::of("other")).peek().await.unwrap();
+    assert!(unasked.report().is_empty() && unasked.shadow_report().is_empty());
 }
 
 async fn rules_in_shadow_count_only_what_the_others_admit(limiter: Limiter) {

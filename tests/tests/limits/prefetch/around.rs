@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use tallygate::{DecidedBy, Limiter, OnOutage, Policy, Rejection, Rule, rate_limit};
+use tallygate_harness::log::Log;
 use tallygate_harness::server::{Server, connected, free_port, patient};
 use tallygate_harness::until::until_found;
 use tokio::runtime;
@@ -134,4 +135,41 @@ async fn in_shadow_every_call_runs_and_no_more_are_counted_than_the_limit() {
         !shadowed_limit(&limiter).peek().await.unwrap().is_allowed()
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_rule_in_shadow_counts_calls_that_are_taken_ahead_one_by_one_and_is_refunded_with_them() {
+    let rules = [Rule::sliding_window(COUNT, PER), Rule::fixed_window(COUNT / 2, PER).shadow()];
+    let busy = Busy::with(Policy::builder("tenant").rules(rules).prefetch(AHEAD).build().unwrap()).await;
+    let subject = tenant();
+    let left = async || {
+        let peeked = busy.limiter.peek(&busy.policy, &subject).await.unwrap();
+        [peeked.report(), peeked.shadow_report()].map(|report| report[0].remaining())
+    };
+    let used = busy.used.load(Ordering::Relaxed);
+    assert_eq!(left().await[1], COUNT / 2 - used);
+    let call = async |cost: u64| {
+        until_found("a call is decided ahead", async || busy.is_decided_ahead().await).await;
+        let before = left().await;
+        let permit = busy.check(&subject).cost(cost).refundable().await.unwrap().into_result().unwrap();
+        assert_eq!(busy.counted("tallygate_prefetch_decisions_total", "tenant"), 1, "it is decided ahead");
+        assert_eq!(left().await, before.map(|left| left - cost));
+        (permit, before)
+    };
+    let (refunded, before) = call(1).await;
+    assert!(refunded.refund().await.unwrap());
+    assert_eq!(left().await, before);
+    let (settled, before) = call(3).await;
+    assert!(settled.settle(1).await.unwrap());
+    assert_eq!(left().await, before.map(|left| left - 1));
+}
+
+#[tokio::test]
+async fn a_rule_in_shadow_reports_calls_that_were_admitted_from_what_was_taken_ahead() {
+    let rules = [Rule::sliding_window(COUNT, PER), Rule::fixed_window(1, PER).shadow()];
+    let busy = Busy::with(Policy::builder("tenant").rules(rules).prefetch(AHEAD).build().unwrap()).await;
+    let (log, _listening) = Log::listen();
+    until_found("a call is decided ahead", async || busy.is_decided_ahead().await).await;
+    let is_tried = |line: &String| line.contains("denied in shadow") && line.contains("rule=1");
+    assert!(log.lines().iter().any(is_tried), "{:?}", log.lines());
 }

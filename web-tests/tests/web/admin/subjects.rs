@@ -73,6 +73,25 @@ async fn a_peek_shows_where_each_rule_stands_and_counts_nothing() {
 }
 
 #[tokio::test]
+async fn a_peek_shows_rules_in_shadow_among_the_others() {
+    let rules = super::codes_builder("admin.tried").rule(Rule::fixed_window(1, HOUR).shadow());
+    let policy = rules.rule_on("network", Rule::fixed_window(9, HOUR).shadow()).build().unwrap();
+    for service in Service::all().await {
+        service.calls(&policy, "138", 2).await;
+        let path = path_of(&policy, "/subject?phone=138&@ip=192.0.2.1");
+        let peeked = service.get(&path).await;
+        assert_eq!((remaining(&peeked), &peeked["denied"]["rule"]), (vec![0, 98, 0, 7], &json!(0)));
+        let shadows: Vec<_> = peeked["rules"].as_array().unwrap().iter().map(|rule| &rule["shadow"]).collect();
+        assert_eq!(shadows, [&json!(false), &json!(false), &json!(true), &json!(true)]);
+        let new = service.get(&path_of(&policy, "/subject?phone=139")).await;
+        assert_eq!((remaining(&new), &new["missing"][0]["label"]), (vec![2, 1], &json!("network")));
+        service.done(Method::DELETE, &path_of(&policy, "/subject?phone=138"), "").await;
+        assert_eq!(remaining(&service.get(&path).await), [2, 98, 1, 7]);
+        assert_eq!(service.get(&path_of(&policy, "/bans")).await["bans"], json!([]));
+    }
+}
+
+#[tokio::test]
 async fn a_peek_leaves_out_the_rules_of_subjects_that_are_not_named() {
     let policy = codes("admin.partly");
     for service in Service::all().await {

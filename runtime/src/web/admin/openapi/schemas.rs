@@ -148,6 +148,7 @@ fn state() -> Schemas {
                 ("remaining", of(NUMBER_OR_NULL, "How much is left.")),
                 ("concurrent", of(NUMBER_OR_NULL, "How many concurrent calls there are, if the rule limits these.")),
                 ("reset_ms", of(NUMBER_OR_NULL, "When nothing of it is used any more.")),
+                ("shadow", of(FLAG, "Whether the rule is tried out, and denies nothing.")),
             ]),
         ),
     ]

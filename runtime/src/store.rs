@@ -97,8 +97,10 @@ impl Store {
     /// Decides a plain call; `None` if it takes awaiting, or a call as [`decide_at_once`](Self::decide_at_once) decides it.
     #[inline]
     pub(crate) fn outcome_at_once(&self, call: PlainCall<'_>) -> Option<Outcome> {
+        // One by one: they go in registers.
+        let PlainCall { policy, subject, cost } = call;
         match self {
-            Self::Memory(memory) => memory.outcome(call),
+            Self::Memory(memory) => memory.outcome(policy, subject, cost),
             Self::Redis(_) => None,
         }
     }

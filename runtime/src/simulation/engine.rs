@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use super::time;
 use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
-use crate::call::{Call, CallOptions, PlainCall};
+use crate::call::{Call, CallOptions};
 use crate::clock::Clock;
 use crate::clock::manual::{ManualClock, RANGE_US};
 use crate::decision::{DecidedBy, Decision, Denial};
@@ -90,7 +90,7 @@ impl Engine {
         let subjects = ready.subjects.complete(&self.policy)?;
         let subjects = subjects.get(..self.policy.groups().len()).unwrap_or(subjects);
         if let [subject] = subjects
-            && let Some(outcome) = self.memory.outcome(PlainCall { policy: &self.policy, subject, cost: ready.cost })
+            && let Some(outcome) = self.memory.outcome(&self.policy, subject, ready.cost)
         {
             return Ok(outcome);
         }

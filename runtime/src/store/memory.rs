@@ -20,7 +20,7 @@ use self::outcome_builder::OutcomeBuilder;
 pub(crate) use self::scan::ShardScan;
 use self::shard::Shard;
 use self::tally::Tally;
-use crate::call::{Call, PlainCall, TallyId};
+use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
 use crate::decision::{AdmittedAt, CostChange, Report};
 use crate::error::BackendError;
@@ -62,8 +62,7 @@ impl Memory {
 
     /// Decides a plain call; `None` if the policy counts several subjects or concurrent calls, or if there is no room for a new
     /// one.
-    pub(crate) fn outcome(&self, call: PlainCall<'_>) -> Option<Outcome> {
-        let PlainCall { policy, subject, cost } = call;
+    pub(crate) fn outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
         self.outcome_at(policy, subject, cost, |_| {})
     }
 

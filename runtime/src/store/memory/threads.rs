@@ -35,8 +35,7 @@ type Deciding = fn(&Memory, Call<'_>) -> bool;
 
 /// As those that count nothing else.
 fn decide_plain(memory: &Memory, call: Call<'_>) -> bool {
-    let call = PlainCall { policy: call.policy, subject: &call.subjects[0], cost: call.options.cost };
-    memory.outcome(call) == Some(Outcome::Admitted)
+    memory.outcome(call.policy, &call.subjects[0], call.options.cost) == Some(Outcome::Admitted)
 }
 
 /// The mistake that is planted: between the two locks, other threads charge what this one has seen.

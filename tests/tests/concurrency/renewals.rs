@@ -162,10 +162,10 @@ fn a_lease_whose_answer_was_on_its_way_when_the_runtime_of_its_call_ended_is_giv
         let taken_us = two.full_lease_us();
         let taken = async || two.ends_us() == [taken_us];
         if is_executed_before {
-            proxy.hold_replies()
+            proxy.hold_replies();
         } else {
-            proxy.hold_script()
-        };
+            proxy.hold_script();
+        }
         let policy = two.policy.clone();
         ended.spawn(async move { drop(limiter.check(&policy, &Subject::of("alice")).await) });
         if is_executed_before {

@@ -87,8 +87,8 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a lease that is renewed too late",
         file: "runtime/src/limiter/leases.rs",
-        old: "self.since_us.saturating_add(shortest_us / 2)",
-        new: "self.since_us.saturating_add(2 * shortest_us)",
+        old: "since_us.saturating_add(shortest_us(leases) / 2)",
+        new: "since_us.saturating_add(2 * shortest_us(leases))",
     },
     Planted {
         name: "attempts to connect without a budget",

@@ -149,7 +149,8 @@ fn build<'a, T>(
     let built = make(rendering.clone());
     if fleet.connection.no_secret {
         // Without it, this is another subject, which no call has.
-        if built.is_err() && described.has_secret() == Some(true) {
+        let is_all = || make(rendering.clone().without_secret()).is_ok();
+        if built.is_err() && described.has_secret() == Some(true) && is_all() {
             return Err(Failure::usage(format!(
                 "the programs have a secret for the digests of `{}`; name its file by `--secret-file` in place of `--no-secret`",
                 described.name()

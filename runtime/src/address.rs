@@ -18,6 +18,9 @@ const LOCAL_NAT64: u128 = 0x0064_ff9b_0001;
 const SIX_TO_FOUR: u128 = 0x2002;
 const TEREDO: u128 = 0x2001_0000;
 
+/// The last 24 bits of an address.
+const LAST_24: u128 = 0x00ff_ffff;
+
 /// The bits before an IPv4 address within IPv6.
 const IPV6_WRAPPING: u8 = 96;
 
@@ -112,7 +115,7 @@ impl Network {
     }
 
     /// Returns the IPv4 address behind an address of a tunnel or of a local translator. By 6to4, one has 65,536 networks of 64 bits;
-    /// by Teredo, and by a translator whose prefix has 96 bits, all share one.
+    /// by Teredo, and by a translator whose prefix has 96 bits, all share one. Behind a shorter prefix, the last 24 bits are zero.
     fn carried_ipv4(self) -> Option<Ipv4Addr> {
         let IpAddr::V6(address) = self.address else { return None };
         let address = address.to_bits();
@@ -120,7 +123,7 @@ impl Network {
             address >> 80
         } else if address >> 96 == TEREDO && self.bits == 128 {
             !address
-        } else if address >> 80 == LOCAL_NAT64 && self.bits == 128 {
+        } else if address >> 80 == LOCAL_NAT64 && self.bits == 128 && address & LAST_24 != 0 {
             address
         } else {
             return None;
@@ -135,8 +138,22 @@ impl Network {
     pub(crate) fn is_of_client(self, filter: Option<SubnetBits>) -> bool {
         match self.address {
             IpAddr::V4(_) => self.bits == most_bits(self.address) || filter.is_some_and(|bits| self.bits == bits.ipv4),
-            IpAddr::V6(_) => (1..most_bits(self.address)).contains(&self.bits),
+            IpAddr::V6(_) => (1..most_bits(self.address)).contains(&self.bits) && !self.is_within_tunnel(),
         }
+    }
+
+    /// Returns whether this is a whole IPv6 address, as it is counted where networks have 128 bits.
+    #[cfg(feature = "admin")]
+    pub(crate) fn is_whole_ipv6(self) -> bool {
+        self.address.is_ipv6() && self.bits == most_bits(self.address) && self.carried_ipv4().is_none()
+    }
+
+    /// Returns whether all addresses of this network count as the IPv4 addresses that they carry.
+    #[cfg(feature = "admin")]
+    fn is_within_tunnel(self) -> bool {
+        let IpAddr::V6(address) = self.address else { return false };
+        let address = address.to_bits();
+        address >> 112 == SIX_TO_FOUR && self.bits >= 16 || address >> 96 == TEREDO && self.bits >= 32
     }
 }
 
@@ -239,6 +256,8 @@ mod tests {
             ("2001:1::1", "2001:1::/64"),
             ("64:ff9b:1::c000:201", "192.0.2.1"),
             ("64:ff9b:1:7::192.0.2.1", "192.0.2.1"),
+            // By a prefix of 48 bits, 192.0.2.1 stands before the last bits.
+            ("64:ff9b:1:c000:2:100::", "64:ff9b:1:c000::/64"),
             ("64:ff9b:2::c000:201", "64:ff9b:2::/64"),
             ("::192.0.2.1", "::/64"),
             ("fe80::1%eth0", "fe80::/64"),

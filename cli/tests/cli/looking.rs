@@ -217,6 +217,12 @@ async fn an_address_of_which_the_network_is_counted_is_refused() {
     console.run("peek by.ip 2001:db8:1:2::/64").expect(1);
     console.run("peek by.ip 192.0.2.1").expect(0);
     console.run("peek by.ip --subject 2001%3Adb8%3A1%3A2%3A%3A%2F64").expect(1);
+    // Programs that count whole addresses write this one.
+    console.run("peek by.ip --subject 2001%3Adb8%3A%3A7").expect(0);
+    for no_subject in ["2002%3Ac000%3A201%3A%3A%2F64", "2002%3Ac000%3A201%3A%3A1", "2001%3ADB8%3A%3A7"] {
+        let printed = console.run(&format!("peek by.ip --subject {no_subject}")).expect(2);
+        assert!(printed.errors.contains("write the network as `tallygate top` prints it"), "{printed:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

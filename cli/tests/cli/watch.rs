@@ -105,20 +105,22 @@ async fn the_screen_says_denied_of_no_policy_and_no_rule_in_shadow() {
     for _ in 0..2 {
         assert!(fleet.check(&tried, &Subject::of("bob")).await.unwrap().is_allowed());
     }
-    listed(&fleet, 3).await;
-    console.run("override sms.send --shadow --yes").expect(0);
+    let hourly = Policy::builder("reports").key("{user}").rule(Rule::sliding_window(1, HOUR)).build().unwrap();
+    assert!(fleet.check(&hourly, &Subject::of("carol")).await.unwrap().is_allowed());
+    listed(&fleet, 4).await;
+    console.run("override reports --shadow --yes").expect(0);
     let mut screen = Screen::open(&console, "watch --every 50ms --timeout 5s");
-    screen.until(&["sms.send", "10 per 1d as daily · shadow"]).await;
-    screen.until(&[&format!("sms:{CALLER}"), "1 of 1 per 1m", "would be denied for"]).await;
+    screen.until(&["reports", "1 per 1h · shadow"]).await;
+    screen.until(&["carol", "1 of 1 per 1h", "would be denied for"]).await;
     screen.until(&["bob", "40 %", "2 of 5 per 1h · 1 of 1 per 1h shadow"]).await;
     let text = screen.text();
     let denied = |policy: &str| row(&text, policy).into_iter().find(|cell| cell == "0");
-    assert_eq!([denied("sms.send"), denied("search")], [Some("0".to_owned()), Some("0".to_owned())], "{text}");
+    assert_eq!([denied("reports"), denied("search")], [Some("0".to_owned()), Some("0".to_owned())], "{text}");
     let subject = text.lines().find(|line| line.contains("bob")).unwrap();
     assert!(!subject.contains("denied"), "{text}");
-    console.run("override sms.send --enforced --yes").expect(0);
+    console.run("override reports --enforced --yes").expect(0);
     until_found("its subject is denied", async || {
-        row(&screen.text(), "sms.send").get(1).is_some_and(|denied| denied == "1")
+        row(&screen.text(), "reports").get(1).is_some_and(|denied| denied == "1")
     })
     .await;
     screen.press("q");

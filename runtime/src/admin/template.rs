@@ -268,6 +268,12 @@ pub(super) fn may_be_client_address(shown: &FilteredValue, text: &str) -> bool {
     }
 }
 
+/// Returns whether a value is a whole IPv6 address, as the programs may write it that set its network to 128 bits.
+pub(super) fn is_whole_client_address(shown: &FilteredValue, text: &str) -> bool {
+    let is_whole = |network: Network| network.is_whole_ipv6() && network.to_string() == text;
+    shown.name == CLIENT_ADDRESS && Network::parse(text).is_some_and(is_whole)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,6 +330,9 @@ mod tests {
             "2001:db8::/+64",
             "::/0",
             "::1/128",
+            "2002:c000:201::/64",
+            "2002:c000:201::/48",
+            "2001:0:cb00:7101::/64",
         ] {
             assert!(!may_be("{@ip}", address), "{address}");
         }

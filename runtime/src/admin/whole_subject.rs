@@ -28,7 +28,10 @@ impl Rendering<'_> {
         let hashed: Vec<_> = values.iter().filter(to_hash).map(|(shown, _)| *shown).collect();
         self.check_text(hashed.iter().copied().find(|shown| is_debugged(shown)).map(|shown| &*shown.name))?;
         self.check_secret(hashed.iter().map(|shown| Placeholder::hashed(&shown.name)).collect::<Vec<_>>().iter())?;
-        if !values.iter().all(|(shown, value)| template::may_be_client_address(shown, value)) {
+        let is_sound = |(shown, value): &ShownValue<'_>| {
+            template::may_be_client_address(shown, value) || template::is_whole_client_address(shown, value)
+        };
+        if !values.iter().all(is_sound) {
             return Err(self.wrong_address());
         }
         Ok(template.filtered(self.limiter().subject(), values))

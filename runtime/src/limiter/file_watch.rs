@@ -53,7 +53,7 @@ impl Limiter {
     /// The first reading, checks included, is done by the thread that calls this: for the longest file, that takes some tenths of a
     /// second. Call it at start-up, or in `tokio::task::spawn_blocking`. Later readings keep no task waiting.
     ///
-    /// It is watched as long as the limiter or a clone of it lives, and the runtime in which this is called.
+    /// It is watched as long as the limiter or a clone of it lives, also after the end of the runtime in which this is called.
     ///
     /// # Errors
     ///

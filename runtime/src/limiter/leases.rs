@@ -318,6 +318,7 @@ impl LeaseKeeper {
             }
             let now_us = clock.now_us();
             let again_us = now_us.saturating_add(shortest_us / ATTEMPTS);
+            let open_until_us = self.open_until_us;
             // What is not answered may be executed all the same, also if the runtime ends meanwhile.
             self.open_until_us = now_us.saturating_add(patience_us(core, leases));
             self.ends_us = now_us.saturating_add(longest_us);
@@ -326,7 +327,8 @@ impl LeaseKeeper {
             self.renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
             self.ends_us = clock.now_us().saturating_add(longest_us);
             match renewed {
-                Ok(()) => self.open_until_us = now_us,
+                // An earlier renewal without an answer may still arrive.
+                Ok(()) => self.open_until_us = open_until_us.max(now_us),
                 Err(error) => {
                     self.open_until_us = clock.now_us().saturating_add(patience_us(core, leases));
                     log::lease_not_renewed(leases.policy.name(), &error);

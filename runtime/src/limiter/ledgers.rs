@@ -197,7 +197,10 @@ impl LedgerShard {
             return true;
         }
         let most = self.population.most(policy);
-        let is_of_most = |ledger: &Ledger| most != policy && ledger.inhabitant() == most;
+        if most == policy {
+            return false;
+        }
+        let is_of_most = |ledger: &Ledger| ledger.inhabitant() == most;
         self.sweep(usize::MAX, |ledger| is_of_most(ledger) && ledger.parts().is_empty())
             || self.sweep(usize::MAX, is_of_most)
     }

@@ -12,6 +12,9 @@ use tokio::runtime::{Builder, Runtime};
 const KEY: &str = "tallygate:export/leases:alice";
 const LEASE: Duration = Duration::from_secs(600);
 
+/// Longer than a renewal may arrive after it was sent: two deadlines.
+const LATEST: Duration = Duration::from_secs(61);
+
 /// A server with a limiter that reaches it by a proxy, and one that reaches it directly: two processes.
 struct Two {
     clocked: Clocked,
@@ -87,7 +90,8 @@ async fn a_renewal_that_arrives_after_the_lease_was_given_back_leaves_none_behin
     two.proxy.deliver();
     until_found("the renewal arrives", async || two.ends_us() == [held_end_us]).await;
     assert!(!two.is_allowed().await);
-    two.until_given_back(Duration::from_secs(1)).await;
+    two.clocked.advance(LATEST);
+    two.until_given_back(Duration::from_millis(100)).await;
     assert!(two.clocked.now_us() < held_end_us, "it did not just end");
     assert!(two.is_allowed().await);
 }
@@ -175,7 +179,8 @@ fn a_lease_whose_answer_was_on_its_way_when_the_runtime_of_its_call_ended_is_giv
         drop(ended);
         proxy.deliver();
         living.block_on(until_found("the lease is taken", taken));
-        living.block_on(two.until_given_back(Duration::from_secs(1)));
+        two.clocked.advance(LATEST);
+        living.block_on(two.until_given_back(Duration::from_millis(100)));
         assert!(two.clocked.now_us() < taken_us, "it did not just end");
         drop(decided);
     }

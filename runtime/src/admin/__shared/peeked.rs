@@ -62,7 +62,9 @@ impl<'a> Peeked<'a> {
             Decision::Denied(denial) if denial.rule().is_none_or(|rule| self.is_given(rule.position())) => Some(false),
             Decision::Denied(_) => None,
             Decision::Allowed(_) => {
-                let is_known = self.missing.is_empty() && self.left_out().len() < self.decision.report().len();
+                let decided = self.decision.report();
+                let is_known = decided.iter().all(|status| self.is_given(status.position()))
+                    && self.left_out().len() < decided.len();
                 is_known.then_some(true)
             }
         }

@@ -87,18 +87,19 @@ impl Check<'_> {
     }
 
     async fn set_ban(&self, duration: Duration) -> Result<(), BackendError> {
-        let adopted = self.adopt_overrides().await;
+        let mut banned = self.adopt_overrides().await;
         let core = &self.limiter().core;
         for attempt in Attempt::in_force_and_own(self, CheckSubjects::Main)? {
-            core.outage.ban(attempt.call(), duration)?;
+            // As with a reset, the tallies of this process are changed although the store is away.
+            let banned_here = core.outage.ban(attempt.call(), duration);
             let stored = attempt.stored(attempt.call());
             core.ledgers.end(stored.part(0));
-            core.store.ban(stored, duration).await?;
+            banned = banned_here.and(core.store.ban(stored, duration).await).and(banned);
             core.ledgers.end(stored.part(0));
             // The new ban may end earlier than the one before.
             core.wake(stored.part(0));
         }
-        adopted
+        banned
     }
 
     /// Ends the ban of the call's main subject, if there is one. Its denials are counted anew.

@@ -103,11 +103,14 @@ impl Check<'_> {
         decided.await
     }
 
-    /// Decides a call that the store did not decide, if its policy says so.
+    /// Decides a call that the store did not decide, if its policy says so. A store in memory is never away.
     #[cold]
     pub(super) fn attempt_without_store(&self, reason: BackendError) -> Result<Decision, BackendError> {
-        let attempt = Attempt::new(self)?;
         let core = &self.limiter().core;
+        if core.store.decides_at_once() {
+            return Err(reason);
+        }
+        let attempt = Attempt::new(self)?;
         let substitute = core.outage.substitute(&attempt.policy, reason.kind(), &core.store);
         let Some(substitute) = substitute else { return Err(reason) };
         log::decided_without_redis(self.policy().name(), substitute.as_str(), &reason);

@@ -187,8 +187,10 @@ impl Core {
     /// Starts a refresh of the overrides if it is due. Returns what changes when it ends, if the known ones are too old
     /// to be used.
     pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
-        // Without Redis, the known overrides are all.
-        self.store.overrides()?;
+        // The overrides in memory are all known.
+        if self.store.decides_at_once() {
+            return None;
+        }
         let side = self.runtimes.side();
         let timer = self.overrides.timer(side);
         if !timer.is_due() {

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::error::BackendError;
 use crate::store::redis::connection::attempt::{ConnectTarget, ServerLocation, longest_attempt};
 use crate::store::redis::connection::connect::Connector;
-use crate::store::redis::connection::fault::names_several_slots;
+use crate::store::redis::connection::fault::{is_cross_slot, names_several_slots};
 use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, only, run_each};
 use crate::store::redis::script::wire::{self, Reply};
@@ -81,7 +81,7 @@ impl Server {
             match self.ask(requests, until, NodeRole::Owner).await {
                 Ok(replies) => return replies.into_iter().map(Ok).collect(),
                 // Nothing was executed.
-                Err(_) if self.is_asked_by_slot() => {}
+                Err(error) if is_cross_slot(&error) => {}
                 Err(error) => return vec![Err(error); requests.len()],
             }
         }

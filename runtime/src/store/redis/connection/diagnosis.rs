@@ -61,8 +61,11 @@ pub(crate) async fn diagnose(address: &Address) -> Option<Diagnosis> {
             [] => {
                 let mut stream = connect(address).await?;
                 let pong = ask(&mut stream, PING).await?;
+                if !is_pong(&pong) {
+                    return read_refusal(&pong);
+                }
                 let hello = ask(&mut stream, HELLO).await?;
-                (!pong.is_empty() && hello.is_empty()).then_some(Diagnosis::HangsUpOnHello)
+                hello.is_empty().then_some(Diagnosis::HangsUpOnHello)
             }
             answer => understand(answer),
         }
@@ -99,6 +102,11 @@ fn read_refusal(bytes: &[u8]) -> Option<Diagnosis> {
     }
 }
 
+/// Whether a server answers `PING` as one that takes commands, of a user who has logged in or not.
+fn is_pong(answer: &[u8]) -> bool {
+    answer.starts_with(b"+PONG") || answer.starts_with(b"-NOAUTH")
+}
+
 fn understand(answer: &[u8]) -> Option<Diagnosis> {
     match answer {
         // An alert or a handshake, whatever the version.
@@ -124,5 +132,7 @@ mod tests {
         assert_eq!((understand(b""), understand(b"220 mail")), (None, None));
         assert!(matches!(read_refusal(b"-ERR max number of clients reached\r\n"), Some(Diagnosis::Refusal(_))));
         assert_eq!((read_refusal(b""), read_refusal(b"220 mail\r\n")), (None, None));
+        assert!(is_pong(b"+PONG\r\n") && is_pong(b"-NOAUTH Authentication required.\r\n"));
+        assert!(!is_pong(b"") && !is_pong(b"-ERR max number of clients reached\r\n") && !is_pong(b"220 mail\r\n"));
     }
 }

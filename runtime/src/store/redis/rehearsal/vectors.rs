@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::redis::{Cmd, Value, cmd};
 use tallygate_rules::{Ban, Rule};
 
-use super::{COUNT, WINDOW, policy};
+use super::{COUNT, policy};
 use crate::call::{Call, CallOptions, LeaseName, TallyKey};
 use crate::decision::{AdmittedAt, RuleStatus};
 use crate::micros;
@@ -21,6 +21,9 @@ use crate::store::redis::stored::ping_key_in;
 use crate::subject::{Subject, SubjectKey};
 use crate::system::{Instant, random_number};
 
+/// Long, so that a slow server is not taken for a wrong one.
+const WINDOW: Duration = Duration::from_secs(60);
+
 /// The step that takes leases, for which few users need the permissions.
 pub(crate) const CONCURRENT_CALLS: &str = "concurrent calls";
 
@@ -31,7 +34,7 @@ pub(crate) const SEVERAL_KEYS: &str = "several keys at once";
 const KEYS: u32 = 8;
 
 static VECTORS: [Vector; 6] = [
-    Vector { name: "windows", suffix: "/windows", known: Known::Counts, policy: &WINDOWS },
+    Vector { name: "windows", suffix: "/windows", known: Known::Windows, policy: &WINDOWS },
     Vector { name: "all algorithms", suffix: "/all", known: Known::Counts, policy: &ALL },
     Vector { name: "duplicates", suffix: "/duplicates", known: Known::Duplicates, policy: &DUPLICATES },
     Vector { name: "refunds", suffix: "/refunds", known: Known::Refunds, policy: &BOTH },
@@ -64,6 +67,7 @@ struct Vector {
 /// What is known of the answers.
 #[derive(Clone, Copy)]
 enum Known {
+    Windows,
     Counts,
     Duplicates,
     Refunds,
@@ -127,6 +131,7 @@ impl Server {
         let subject = [Subject::everyone().key()];
         let on_key = Player { server: self, key, policy, subject, deadline };
         let played = match vector.known {
+            Known::Windows => on_key.play_windows().await,
             Known::Counts => on_key.play_counts().await,
             Known::Duplicates => on_key.play_duplicates().await,
             Known::Refunds => on_key.play_refunds().await,
@@ -140,16 +145,30 @@ impl Server {
 }
 
 impl Player<'_> {
+    /// Without reports, windows have a script of their own.
+    async fn play_windows(&self) -> Played {
+        for _ in 0..COUNT {
+            self.expect("a call with room", CallOptions::PLAIN, Expected::Admitted).await?;
+        }
+        self.expect("a call without room", CallOptions::PLAIN, Expected::Denied).await?;
+        let peek = CallOptions { peek: true, report: true, ..CallOptions::PLAIN };
+        self.check_left(&self.expect("a peek without room", peek, Expected::Denied).await?, 0)
+    }
+
     async fn play_counts(&self) -> Played {
         let options = CallOptions { report: true, ..CallOptions::PLAIN };
         for left in (0..COUNT).rev() {
-            let answer = self.expect("a call with room", options, Expected::Admitted).await?;
-            let remaining: Vec<_> = answer.report.rules().iter().map(RuleStatus::remaining).collect();
-            if remaining.len() != self.policy.rules().len() || remaining.iter().any(|&remaining| remaining != left) {
-                return Err(format!("each rule has {left} of {COUNT} left, and {remaining:?} is reported"));
-            }
+            self.check_left(&self.expect("a call with room", options, Expected::Admitted).await?, left)?;
         }
         self.expect("a call without room", options, Expected::Denied).await.map(drop)
+    }
+
+    fn check_left(&self, answer: &Answer, left: u64) -> Played {
+        let remaining: Vec<_> = answer.report.rules().iter().map(RuleStatus::remaining).collect();
+        if remaining.len() == self.policy.rules().len() && remaining.iter().all(|&remaining| remaining == left) {
+            return Ok(());
+        }
+        Err(format!("each rule has {left} of {COUNT} left, and {remaining:?} is reported"))
     }
 
     async fn play_duplicates(&self) -> Played {

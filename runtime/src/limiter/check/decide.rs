@@ -112,13 +112,15 @@ impl Check<'_> {
     #[inline]
     pub(super) fn is_shadow(&self) -> bool {
         let is_said = self.limiter().shadow_of(self.policy()).unwrap_or(self.options.shadow);
-        is_said || self.policy().is_all_shadow() || self.has_all_rules_in_shadow()
+        is_said || self.has_all_rules_in_shadow()
     }
 
-    /// Whether an override or a file has put all rules in shadow.
+    /// Whether all rules in force are in shadow. An override or a file may have put them there, or others in their place.
+    #[inline]
     fn has_all_rules_in_shadow(&self) -> bool {
-        let is_possible = self.limiter().core.overrides.set_shadow();
-        is_possible && Attempt::new(self).is_ok_and(|attempt| attempt.policy.is_all_shadow())
+        let (overrides, own) = (&self.limiter().core.overrides, self.policy().is_all_shadow());
+        let may_differ = if own { overrides.are_active() } else { overrides.set_shadow() };
+        if may_differ { Attempt::new(self).map_or(own, |attempt| attempt.policy.is_all_shadow()) } else { own }
     }
 
     /// Reports what was decided, and counts a denied subject. Returns the answer: in shadow, no call is denied.

@@ -142,6 +142,10 @@ async fn a_policy_of_rules_in_shadow_alone_is_in_shadow(limiter: Limiter) {
     let enforced = super::policy(1);
     limiter.override_policy("over.ride").text("1 per 1h shadow").set().await.unwrap();
     assert_eq!(tried(&limiter, &enforced).await, (true, vec![0]));
+    limiter.override_policy("over.ride").text("1 per 1h").set().await.unwrap();
+    // The rules of an override are in force, and none of them is in shadow.
+    let _ = tried(&limiter, &policy).await;
+    assert_eq!(tried(&limiter, &policy).await, (false, vec![]));
     limiter.override_policy("over.ride").clear().await.unwrap();
     assert!(!tried(&limiter, &enforced).await.0);
 }

@@ -57,6 +57,12 @@ pub(crate) fn without_ipv6_wrapping(address: IpAddr) -> IpAddr {
     }
 }
 
+/// Returns how an address or a network counts where it is not widened, and any other text as it is.
+pub(crate) fn counted(text: String) -> String {
+    let as_it_is = SubnetBits { ipv4: 32, ipv6: 128 };
+    Network::parse(&text).map_or(text, |network| network.widened(as_it_is).to_string())
+}
+
 /// Reads an address without its zone.
 fn ipv6(text: &str) -> Option<Ipv6Addr> {
     let address = match text.split_once('%') {

@@ -226,10 +226,16 @@ impl Limiter {
         &self.core.prefix
     }
 
+    /// Whether any override or file puts a policy or its rules in shadow, or takes them out.
+    #[inline]
+    pub(crate) fn sets_shadow(&self) -> bool {
+        self.core.overrides.set_shadow()
+    }
+
     /// Returns whether the policy is in shadow: as an override says, or else a file, or else the policy.
     #[inline]
     pub(crate) fn shadow_of(&self, policy: &Policy) -> Option<bool> {
-        if !self.core.overrides.set_shadow() {
+        if !self.sets_shadow() {
             return policy.shadow();
         }
         self.core.remove_expired_overrides();

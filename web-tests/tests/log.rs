@@ -48,12 +48,12 @@ async fn a_limit_around_a_request_twice_is_reported_once() {
     let router = Router::new().route("/", get(|| async { "well" })).layer(limit.clone());
     let once = Client::new(serve(router.clone()).await);
     assert_eq!(once.get("/").await.status, 200);
-    assert_eq!(lines(&log, "ERROR", "stands around a request twice"), 0);
+    assert_eq!(lines(&log, "ERROR", "by the same rules and subject twice"), 0);
     let twice = Client::new(serve(router.layer(limit)).await);
     for _ in 0..2 {
         assert_eq!(twice.get("/").await.status, 200);
     }
-    assert_eq!(lines(&log, "ERROR", "stands around a request twice"), 1);
+    assert_eq!(lines(&log, "ERROR", "by the same rules and subject twice"), 1);
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ async fn a_peek_shows_rules_in_shadow_beside_those_that_are_enforced() {
     assert!(lines[4].starts_with("2   2 per 1h shadow as tried   0 left   resets in "), "{printed:?}");
     // A subject that only rules in shadow count is not needed for a verdict.
     let printed = console.run("peek search alice").expect(0);
-    assert!(printed.out.starts_with("admitted\nin shadow, rule 2 would deny it\n0 "), "{printed:?}");
+    assert!(printed.out.starts_with("admitted\nin shadow, rule 2 would deny it\nnot given: network"), "{printed:?}");
     // What is not given is left out.
     let printed = console.run("peek search --on network=192.0.2.1").expect(1);
     assert!(

@@ -49,23 +49,29 @@ impl AsyncBlock {
         let (TokenTree::Group(group), before) = without_adapter(trees).split_last()? else { return None };
         let at = before.len();
         match group.delimiter() {
-            Delimiter::Brace => {
-                let moved = strip_word(before, "move");
-                let start = strip_word(moved.unwrap_or(before), "async")?.len();
-                Some(Self { path: vec![at], start, moves: moved.is_some() })
-            }
+            Delimiter::Brace => Self::opened_by(before, vec![at]),
             Delimiter::Parenthesis => {
                 let start = strip_path(strip_word(before, "pin")?)?.len();
                 let inner = Self::argument(group)?;
                 Some(Self { path: [vec![at], inner.path].concat(), start, ..inner })
             }
-            // A macro wraps what it takes as `$future:expr` in such a group.
+            // A macro wraps what it takes as `$body:block` or as `$future:expr` in such a group.
+            Delimiter::None if matches!(trees_of(&group.stream())[..], [ref block] if is_group(block, Delimiter::Brace)) => {
+                Self::opened_by(before, vec![at, 0])
+            }
             Delimiter::None => {
                 let inner = Self::argument(group)?;
                 Some(Self { path: [vec![at], inner.path].concat(), start: at, ..inner })
             }
             Delimiter::Bracket => None,
         }
+    }
+
+    /// The block at that path, if `async` or `async move` stands before it.
+    fn opened_by(before: &[TokenTree], path: Vec<usize>) -> Option<Self> {
+        let moved = strip_word(before, "move");
+        let start = strip_word(moved.unwrap_or(before), "async")?.len();
+        Some(Self { path, start, moves: moved.is_some() })
     }
 
     /// Finds the only argument of a call.
@@ -81,6 +87,8 @@ fn ends_statement(trees: &[TokenTree]) -> bool {
     match trees {
         [] => true,
         [.., bang, attribute] if is_punct(bang, '!') && is_group(attribute, Delimiter::Bracket) => true,
+        // So ends also an item or a statement that a macro has taken as one fragment.
+        [.., last] if is_group(last, Delimiter::None) => ends_statement(&contents(last)),
         [.., last] => is_punct(last, ';') || is_group(last, Delimiter::Brace),
     }
 }

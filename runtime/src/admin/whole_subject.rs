@@ -1,7 +1,5 @@
 //! A whole subject as an operator writes it: its values pass the filters of its key, as those of calls do.
 
-use std::collections::BTreeSet;
-
 use tallygate_rules::{Filter, FilteredValue, TemplatePart, is_plain};
 
 use super::rendering::Rendering;
@@ -41,7 +39,8 @@ impl Rendering<'_> {
 impl KeyTemplate {
     /// Returns the values of a subject of this template, in their order; `None` if it has another form, or is shortened.
     fn values_in(&self, subject: &str) -> Option<Vec<ShownValue<'_>>> {
-        let mut found = ValueSearch { parts: self.parts(), subject, dead_ends: BTreeSet::new() }.values(0, 0)?;
+        let dead_ends = vec![false; (self.parts().len() + 1) * (subject.len() + 1)];
+        let mut found = ValueSearch { parts: self.parts(), subject, dead_ends }.values(0, 0)?;
         found.reverse();
         found.into_iter().map(|(shown, text)| Some((shown, percent_decode(text)?))).collect()
     }
@@ -70,19 +69,20 @@ impl KeyTemplate {
 struct ValueSearch<'t, 's> {
     parts: &'t [TemplatePart],
     subject: &'s str,
-    /// From which part at which place on nothing fits. So the work is bounded by the product of both lengths.
-    dead_ends: BTreeSet<(usize, usize)>,
+    /// From which part at which place on nothing fits. So each place is searched once for each part.
+    dead_ends: Vec<bool>,
 }
 
 impl<'t, 's> ValueSearch<'t, 's> {
     /// Returns the values from this part and this place on, the last one first.
     fn values(&mut self, part: usize, at: usize) -> Option<Vec<(&'t FilteredValue, &'s str)>> {
-        if self.dead_ends.contains(&(part, at)) {
+        let place = part * (self.subject.len() + 1) + at;
+        if self.dead_ends.get(place).is_none_or(|is_dead| *is_dead) {
             return None;
         }
         let found = self.search(part, at);
-        if found.is_none() {
-            self.dead_ends.insert((part, at));
+        if let (None, Some(is_dead)) = (&found, self.dead_ends.get_mut(place)) {
+            *is_dead = true;
         }
         found
     }

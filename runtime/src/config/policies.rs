@@ -274,7 +274,7 @@ fn check_reached(limits: &[RequestLimit], lines: &mut Lines<'_>) {
         lines.report(limit.requests.place, message);
         return;
     }
-    let enforced: Vec<_> = limits.iter().filter(|limit| !limit.is_shadow).collect();
+    let enforced: Vec<_> = limits.iter().filter(|limit| !limit.is_shadow && !limit.policy.is_shadow()).collect();
     for (position, limit) in enforced.iter().enumerate() {
         let earlier = enforced.iter().take(position).find(|earlier| earlier.requests.cover(&limit.requests));
         if let Some(earlier) = earlier {

@@ -117,7 +117,6 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let builder = settings.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
     let policy = prefetch.into_iter().fold(builder, |builder, ahead| builder.prefetch(ahead.value)).build();
     let policy = effects.plan(lines.ok_or_report(name.place, policy)?);
-    let is_shadow = is_shadow || policy.is_shadow();
     Some(RequestLimit { policy, key, subjects, is_shadow, effects, shown, requests })
 }
 

@@ -12,6 +12,7 @@ use tallygate_rules::did_you_mean;
 
 #[cfg(feature = "web")]
 use super::decisions::Decisions;
+use crate::address;
 #[cfg(feature = "web")]
 use crate::decision::Rejection;
 use crate::observe::opaque_debug;
@@ -84,12 +85,14 @@ impl Context {
         Self::new().with("ip", format_args!("198.18.{high}.{low}"))
     }
 
-    /// Adds a value, or replaces the value of that name. `{@name}` shows names of letters, digits and `_`.
+    /// Adds a value, or replaces the value of that name. `{@name}` shows names of letters, digits and `_`. An address as `ip` is
+    /// read as [everywhere](crate::guide::keys#addresses): without its port and its zone.
     ///
     /// In a message, `retry_after`, `count`, `per` and `rule` are values of the rejection, not of the context.
     #[must_use]
     pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
-        let (name, value) = (name.into(), value.to_string().into_boxed_str());
+        let (name, value) = (name.into(), value.to_string());
+        let value = if name == "ip" { address::counted(value) } else { value }.into_boxed_str();
         let values = &mut Arc::make_mut(&mut self.inner).values;
         match values.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = value,

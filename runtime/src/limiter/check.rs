@@ -12,6 +12,8 @@ mod trying;
 mod waiting;
 
 use std::fmt;
+#[cfg(feature = "web")]
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::deciding::Deciding;
@@ -139,11 +141,16 @@ impl<'a> Check<'a> {
         self.policy().name()
     }
 
-    /// Returns whether both count the same subjects of the same policy.
+    /// Returns whether both count the same subjects by the same rules, as often, in the same limiter.
     #[cfg(feature = "web")]
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        let (policy, others) = (self.policy(), other.policy());
         let subjects = (self.inputs.subjects(), other.inputs.subjects());
-        self.policy_name() == other.policy_name() && matches!(subjects, (Ok(own), Ok(others)) if own == others)
+        Arc::ptr_eq(&self.limiter().core, &other.limiter().core)
+            && policy.name() == others.name()
+            && policy.rules() == others.rules()
+            && self.options.cost == other.options.cost
+            && matches!(subjects, (Ok(own), Ok(others)) if own == others)
     }
 
     /// Adds another subject of the call, by the label that [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave

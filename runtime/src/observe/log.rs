@@ -174,7 +174,8 @@ pub(crate) fn limited_twice(policy: &str) {
     error!(
         target: TARGET,
         policy,
-        "the same `web::limit` or `web::limits` stands around a request twice, so the inner one does nothing; remove one of them"
+        "a request is limited by the same rules and subject twice, and counted once: the inner `web::limit` or `web::limits` does \
+         nothing; remove one of them"
     );
 }
 

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::subject::percent_decode;
+#[cfg(feature = "redis")]
+use crate::subject::percent_encode;
 use crate::system::home::Driver;
+#[cfg(feature = "redis")]
+use crate::system::random_number;
 
 /// The settings that all servers of a limiter share.
 #[derive(Clone, Debug)]
@@ -20,8 +24,12 @@ pub(crate) struct Setup {
     pub(crate) driver: Driver,
 }
 
-/// The longest name of an operator that is read back.
+/// The longest name of an operator that is stored, in bytes.
 const LONGEST_OPERATOR: usize = 200;
+
+/// The longest version of the overrides: a number, and a name in which each byte is escaped.
+#[cfg(feature = "redis")]
+pub(crate) const LONGEST_VERSION: usize = 17 + 3 * LONGEST_OPERATOR;
 
 /// An override or a policy as it is stored, in a field of a hash.
 #[derive(Clone, Debug)]
@@ -73,8 +81,35 @@ impl Progress {
     }
 }
 
+/// Returns a new version of the overrides, by the operator who changes them, if one is known.
+#[cfg(feature = "redis")]
+pub(crate) fn new_version(operator: Option<&str>) -> String {
+    let number = random_number(..);
+    let Some(operator) = operator else { return format!("{number:016x}") };
+    let kept = operator.char_indices().take_while(|(at, character)| at + character.len_utf8() <= LONGEST_OPERATOR);
+    let operator: String = kept.map(|(_, character)| character).collect();
+    format!("{number:016x} {}", percent_encode(&operator))
+}
+
 /// Returns the operator who made the change with this version, if the version names one.
 pub(crate) fn stored_operator(version: &str) -> Option<String> {
     let (_, operator) = version.split_once(' ')?;
     percent_decode(operator).filter(|operator| operator.len() <= LONGEST_OPERATOR)
+}
+
+#[cfg(all(test, feature = "redis"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_names_its_operator_whose_name_is_cut_where_it_is_long() {
+        let read = |operator: &str| stored_operator(&new_version(Some(operator)));
+        for operator in ["zoe b.", "Анна Каренина", "service-account:deploy@project-1234.iam.gserviceaccount.com"]
+        {
+            assert_eq!(read(operator).as_deref(), Some(operator));
+        }
+        assert_eq!(read(&"日".repeat(100)), Some("日".repeat(66)));
+        assert!(new_version(Some(&"日".repeat(100))).len() <= LONGEST_VERSION);
+        assert_eq!(stored_operator(&new_version(None)), None);
+    }
 }

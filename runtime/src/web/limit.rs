@@ -183,7 +183,8 @@ impl Limit {
         Ok(self.set(|settings| settings.exemptions.networks.extend(networks)))
     }
 
-    /// Exempts requests for which this function returns true.
+    /// Exempts requests for which this function returns true. Exempt paths by [`exempt_paths`](Self::exempt_paths): a router may
+    /// hand a request to another handler than its [`path`](Parts::path) shows.
     pub fn exempt_if(self, exempts: impl Fn(&Parts<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.set(|settings| settings.exemptions.conditions.push(Arc::new(exempts)))
     }

@@ -132,15 +132,17 @@ impl LimitsSettings {
             // A policy in shadow is tried out beside the one that is enforced, whichever stands first.
             let mut is_enforced = false;
             let matching = limits.iter().enumerate().filter(|(_, limit)| limit.is_for(method, path));
-            deciding
-                .extend(matching.filter(|(_, limit)| self.is_shadow(limit) || !mem::replace(&mut is_enforced, true)));
+            deciding.extend(
+                matching.filter(|(_, limit)| self.is_shadow(limit, parts) || !mem::replace(&mut is_enforced, true)),
+            );
         }
         deciding.into_values().collect()
     }
 
-    /// Whether a policy is in shadow now: an override may have changed that.
-    fn is_shadow(&self, limit: &RequestLimit) -> bool {
-        self.limiter.shadow_of(&limit.policy).unwrap_or(limit.is_shadow) || limit.policy.is_shadow()
+    /// Whether a policy denies this request nothing now: an override may have changed that, or the rules of its subject.
+    fn is_shadow(&self, limit: &RequestLimit, parts: &Parts<'_>) -> bool {
+        let may_be = limit.is_shadow || limit.policy.is_shadow() || self.limiter.sets_shadow();
+        may_be && self.decided(limit, parts).0.is_shadow()
     }
 
     /// Returns the request as a policy decides it.

@@ -12,7 +12,7 @@ use crate::request_pattern::PathReading;
 use crate::request_pattern::{RequestMethod, RequestPath};
 
 /// The fields of requests that came through a proxy.
-const PROXY_FIELDS: [&str; 9] = [
+const PROXY_FIELDS: [&str; 14] = [
     "forwarded",
     "via",
     "x-forwarded-for",
@@ -22,6 +22,11 @@ const PROXY_FIELDS: [&str; 9] = [
     "x-client-ip",
     "cf-connecting-ip",
     "true-client-ip",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "x-azure-clientip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
 ];
 
 /// A request without its body. The functions that find [values](super::Layer::value) for a context read it.

@@ -237,6 +237,28 @@ around_a_block!(
     }
 );
 
+macro_rules! around_an_async_block {
+    ($name:ident, $runs:ident, $before:item, $body:block) => {
+        #[rate_limit(rule(count = 1, per = "1h"))]
+        fn $name($runs: &Runs) -> impl Future<Output = Result<u8, Failure>> {
+            $before
+            async move $body
+        }
+    };
+}
+
+around_an_async_block!(
+    async_block_of_a_macro,
+    runs,
+    fn one() -> u8 {
+        1
+    },
+    {
+        runs.add();
+        Ok(one())
+    }
+);
+
 macro_rules! around_a_future {
     ($name:ident, $runs:ident, $result:ty, $future:expr) => {
         #[rate_limit(rule(count = 1, per = "1h"))]
@@ -298,6 +320,7 @@ shapes! {
     a_function_made_by_a_macro => async |runs: &Runs| made_by_a_macro(runs, 1).await;
     a_function_whose_body_is_a_block_of_a_macro => body_of_a_macro;
     a_function_whose_future_is_an_expression_of_a_macro => future_of_a_macro;
+    a_function_whose_async_block_is_a_fragment_of_a_macro => async_block_of_a_macro;
     a_function_that_is_an_item_of_a_macro => item_of_a_macro;
 }
 

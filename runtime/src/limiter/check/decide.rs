@@ -110,7 +110,7 @@ impl Check<'_> {
 
     /// Whether the call runs whatever is decided: as an override says, a file, the policy, or the call.
     #[inline]
-    pub(super) fn is_shadow(&self) -> bool {
+    pub(crate) fn is_shadow(&self) -> bool {
         let is_said = self.limiter().shadow_of(self.policy()).unwrap_or(self.options.shadow);
         is_said || self.has_all_rules_in_shadow()
     }

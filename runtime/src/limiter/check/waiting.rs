@@ -122,6 +122,9 @@ impl Check<'_> {
             if !looks {
                 turn.ask();
             }
+            if wake == Wake::Room {
+                self.forget_denials()?;
+            }
             if wake == Wake::Rules {
                 // The rules in force now may count in other tallies.
                 sleeper = core.sleepers.join(self.limit_keys()?);
@@ -201,10 +204,16 @@ impl Check<'_> {
         let decision = self.with_options(options).attempt().await?;
         let retry = self.retry(&decision, asked_us, deadline_us).await?;
         if retry.is_none() {
-            let attempt = Attempt::new(self)?;
-            self.limiter().core.cached_denials.forget(attempt.stored(attempt.call()));
+            self.forget_denials()?;
         }
         Ok(retry)
+    }
+
+    /// Lets the next question reach the store, because there may be room again.
+    fn forget_denials(&self) -> Result<(), BackendError> {
+        let attempt = Attempt::new(self)?;
+        self.limiter().core.cached_denials.forget(attempt.stored(attempt.call()));
+        Ok(())
     }
 
     /// The tallies whose limits decide this call: by its own rules, by those in force, and as the store has them.

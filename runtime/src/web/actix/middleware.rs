@@ -136,7 +136,7 @@ where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
 {
     let parts = Parts::of_actix(&request).with_known_client();
-    let (limited, counted) = Counted::count(gate, gate.limited(&parts), &parts);
+    let (limited, counted) = Counted::count(gate.limited(&parts), &parts);
     let (admitted, rejection) = limited.admit().await;
     if let Some((rejection, effects)) = rejection {
         let own = effects.rejected(&rejection, &parts);

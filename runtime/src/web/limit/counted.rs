@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::effects::Limited;
-use super::gate::Gate;
 use crate::limiter::Check;
 use crate::observe::{ReportedOnce, log};
 use crate::web::parts::Parts;
@@ -14,21 +13,16 @@ pub(in crate::web) struct Counted(Arc<Vec<CountedCheck>>);
 
 #[derive(Clone)]
 struct CountedCheck {
-    /// The address of its settings, which the clones of a limit share.
-    gate: usize,
     path: String,
     check: Check<'static>,
 }
 
 impl Counted {
     /// Leaves out what the same limit has decided before about this request. Returns the rest, and what to store in the request.
-    pub(in crate::web) fn count(gate: &Arc<dyn Gate>, limited: Limited, parts: &Parts<'_>) -> (Limited, Self) {
+    pub(in crate::web) fn count(limited: Limited, parts: &Parts<'_>) -> (Limited, Self) {
         let Self(before) = parts.extension(Self::clone).unwrap_or_default();
-        let gate = Arc::as_ptr(gate).addr();
         let is_counted = |check: &Check<'static>| {
-            before
-                .iter()
-                .any(|before| before.gate == gate && before.is_about(parts.path()) && before.check.is_alike(check))
+            before.iter().any(|before| before.is_about(parts.path()) && before.check.is_alike(check))
         };
         let (twice, left): (Vec<_>, Vec<_>) = limited.0.into_iter().partition(|(check, _)| is_counted(check));
         if let Some((check, _)) = twice.first() {
@@ -38,7 +32,7 @@ impl Counted {
             }
         }
         let path = parts.path();
-        let counted = left.iter().map(|(check, _)| CountedCheck { gate, path: path.to_owned(), check: check.clone() });
+        let counted = left.iter().map(|(check, _)| CountedCheck { path: path.to_owned(), check: check.clone() });
         let all = before.iter().cloned().chain(counted).collect();
         (Limited(left), Self(Arc::new(all)))
     }

@@ -72,7 +72,7 @@ opaque_debug!([S] LimitService<S>);
 
 impl<S> LimitService<S> {
     fn limited(&self, parts: &Parts<'_>) -> (Limited, Counted) {
-        Counted::count(&self.gate, self.gate.limited(parts), parts)
+        Counted::count(self.gate.limited(parts), parts)
     }
 
     async fn answer<Q, B>(mut self, mut request: Request<Q>) -> Result<Response<LimitBody<B>>, S::Error>

@@ -103,6 +103,31 @@ async fn policies_in_shadow_are_decided_beside_the_one_that_is_enforced_wherever
 }
 
 #[tokio::test]
+async fn rules_that_an_override_puts_in_shadow_leave_the_limit_behind_them_in_force() {
+    let file = "[policy.first]\nmatch = { path = '/api/*' }\nkey = '{@ip}'\nrules = ['1 per 1m']\n\
+         [policy.behind]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['2 per 1m']";
+    for is_of_one_subject in [false, true] {
+        let limiter = self::limiter(file);
+        let overriding = limiter.override_policy("first");
+        let overriding = if is_of_one_subject { overriding.subject(&Subject::of("127.0.0.1")) } else { overriding };
+        overriding.text("9 per 1m shadow").set().await.unwrap();
+        let client = client(&limiter).await;
+        let mut statuses = Vec::new();
+        for _ in 0..3 {
+            statuses.push(status(&client, Method::GET, "/api/a").await);
+        }
+        assert_eq!(statuses, [200, 200, 429], "{is_of_one_subject}");
+    }
+    // Rules of an override that are enforced decide alone.
+    let limiter = self::limiter(&file.replace("'1 per 1m'", "'1 per 1m shadow'"));
+    limiter.override_policy("first").text("3 per 1m").set().await.unwrap();
+    let client = client(&limiter).await;
+    for expected in [200, 200, 200, 429] {
+        assert_eq!(status(&client, Method::GET, "/api/a").await, expected);
+    }
+}
+
+#[tokio::test]
 async fn a_path_that_a_policy_in_shadow_exempts_is_limited_by_the_one_that_is_enforced() {
     let limiter = limiter(
         "[policy.tries]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 1m']\nshadow = true\nexempt_paths = ['/a']\n\

@@ -9,15 +9,10 @@ use super::overrides_key;
 use crate::bounds::ALL_OVERRIDES_BYTES;
 use crate::error::BackendError;
 use crate::store::redis::Redis;
-use crate::store::redis_types::StoredText;
-use crate::subject::percent_encode;
-use crate::system::random_number;
+use crate::store::redis_types::{LONGEST_VERSION, StoredText, new_version};
 
 /// The field of the version. No policy's name begins like it in a field, so no override is mistaken for it.
 const VERSION: &str = "!version";
-
-/// The longest version, in characters.
-const MOST_VERSION: usize = 64;
 
 /// How many overrides are read at once, if they are read in parts.
 const PART: usize = 1_000;
@@ -40,7 +35,7 @@ impl StoredOverrides<'_> {
     pub(crate) async fn version(&self) -> Result<Option<String>, BackendError> {
         let version: Option<Vec<u8>> = self.query(cmd("HGET").arg(&self.key).arg(VERSION)).await?;
         // No process writes a longer version.
-        let text = |version: Vec<u8>| String::from_utf8_lossy(&version).chars().take(MOST_VERSION).collect();
+        let text = |version: Vec<u8>| String::from_utf8_lossy(&version).chars().take(LONGEST_VERSION).collect();
         Ok(version.map(text))
     }
 
@@ -81,11 +76,9 @@ impl StoredOverrides<'_> {
         most: usize,
         expired: impl IntoIterator<Item = StoredText>,
     ) -> Result<Option<bool>, BackendError> {
-        let operator = operator.map(|operator| format!(" {}", percent_encode(operator))).unwrap_or_default();
-        let version = format!("{:016x}{operator}", random_number(..));
         let mut command = cmd("EVAL");
         command.arg(lua::OVERRIDE).arg(1).arg(&self.key);
-        command.arg(version).arg(most).arg(field).arg(text.unwrap_or_default());
+        command.arg(new_version(operator)).arg(most).arg(field).arg(text.unwrap_or_default());
         for StoredText { field, text } in expired {
             command.arg(field).arg(text);
         }

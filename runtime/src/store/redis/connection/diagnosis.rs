@@ -73,7 +73,7 @@ pub(crate) async fn diagnose(address: &Address) -> Option<Diagnosis> {
     real_time::wait_until(Instant::now() + LONGEST_DIAGNOSIS, looked).await?
 }
 
-async fn connect(address: &Address) -> Option<TcpStream> {
+async fn connect(address: &Address) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
     let host = address.host()?;
     AttemptBudget::shared(&address.to_string()).try_spend(Instant::now()).ok()?;
     TcpStream::connect(host).await.ok()

@@ -55,7 +55,7 @@ impl Core {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tallygate_world)))]
 #[cfg(feature = "redis")]
 mod tests {
     use tallygate_rules::Rule;

@@ -150,7 +150,8 @@ impl Drop for HomeTask {
     }
 }
 
-#[cfg(test)]
+// In a simulated world, no process has a thread of its own.
+#[cfg(all(test, not(tallygate_world)))]
 impl Runtimes {
     /// Returns the runtimes as a process that was forked off has them.
     pub(crate) fn fork(&self) {

@@ -55,7 +55,8 @@ impl Core {
     }
 }
 
-#[cfg(all(test, not(tallygate_world)))]
+#[cfg(test)]
+#[cfg(not(tallygate_world))]
 #[cfg(feature = "redis")]
 mod tests {
     use tallygate_rules::Rule;

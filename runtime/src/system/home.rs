@@ -151,7 +151,8 @@ impl Drop for HomeTask {
 }
 
 // In a simulated world, no process has a thread of its own.
-#[cfg(all(test, not(tallygate_world)))]
+#[cfg(test)]
+#[cfg(not(tallygate_world))]
 impl Runtimes {
     /// Returns the runtimes as a process that was forked off has them.
     pub(crate) fn fork(&self) {

@@ -160,7 +160,7 @@ pub(super) enum NameForm {
 pub(super) struct Name<'t> {
     /// The name with its fields and methods: `user.id()`.
     pub(super) path: &'t str,
-    /// The same with the signs around it, but without braces.
+    /// The path with the signs around it, but without braces.
     pub(super) written: &'t str,
     pub(super) form: NameForm,
 }

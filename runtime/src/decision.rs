@@ -109,7 +109,7 @@ impl Decision {
         }
     }
 
-    /// The same with where the rules stand that are tried out.
+    /// Adds where the rules in shadow stand.
     pub(crate) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
         match self {
             Self::Allowed(permit) => Self::Allowed(permit.with_tried(tried)),

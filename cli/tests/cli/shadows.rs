@@ -33,7 +33,7 @@ async fn a_peek_shows_rules_in_shadow_beside_those_that_are_enforced() {
     // A subject that only rules in shadow count is not needed for a verdict.
     let printed = console.run("peek search alice").expect(0);
     assert!(printed.out.starts_with("admitted\nin shadow, rule 2 would deny it\nnot given: network"), "{printed:?}");
-    // What is not given is left out.
+    // A rule whose subject is not given is left out.
     let printed = console.run("peek search --on network=192.0.2.1").expect(1);
     assert!(
         printed.out.contains("1   1 per fixed 1h shadow   0 left") && !printed.out.contains("tried"),

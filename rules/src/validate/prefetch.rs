@@ -23,7 +23,7 @@ pub fn validate_prefetch(
     rules: &[(CountedSubject<'_>, Rule)],
     cost: u64,
 ) -> Result<(), Vec<RuleError>> {
-    // Those that are tried out beside them ask about each call.
+    // Rules in shadow ask about each call.
     let rules = deciding(rules.iter().collect(), |(_, rule)| rule);
     let asked_at_once = |subject| {
         let own = rules.iter().filter(move |(of, _)| of == subject);

@@ -48,7 +48,7 @@ pub fn finish<const N: usize>(
     }
 }
 
-/// The same for a call that is running until the body of its response is over. Returns what keeps it running.
+/// Corrects a call that is running until the body of its response is over. Returns what keeps it running.
 pub async fn finish_holding<const N: usize>(
     permit: Option<Permit>,
     corrections: [Option<Correction>; N],

@@ -165,7 +165,7 @@ impl Rendering<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build) that concern what was given. It is an error if no subject can be made.
+    /// What was given is wrong, as by [`build`](Self::build), or no subject can be made of it.
     pub fn build_partly(self) -> Result<(Subjects, Vec<Option<String>>), Error> {
         let (subjects, missing) = self.build_given()?;
         let all = usize::from(self.policy.has_main_subject()) + self.policy.subjects().count();

@@ -48,12 +48,12 @@ impl Denial {
         Self { report, ..self }
     }
 
-    /// Where the rules stand that are tried out beside those that deny the call.
+    /// Where the rules in shadow stand.
     pub(super) fn tried(&self) -> &[RuleStatus] {
         self.report.tried()
     }
 
-    /// The same with where the rules stand that are tried out.
+    /// Adds where the rules in shadow stand.
     pub(super) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
         Self { report: self.report.with_tried(tried), ..self }
     }

@@ -67,12 +67,12 @@ impl Permit {
         self.extras.as_ref().map_or(&[], |extras| extras.report.rules())
     }
 
-    /// Where the rules stand that are tried out beside those that admit the call.
+    /// Where the rules in shadow stand.
     pub(super) fn tried(&self) -> &[RuleStatus] {
         self.extras.as_ref().map_or(&[], |extras| extras.report.tried())
     }
 
-    /// The same with where the rules stand that are tried out.
+    /// Adds where the rules in shadow stand.
     pub(super) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
         let decided_by = self.decided_by;
         let Some(extras) = self.extras.and_then(Arc::into_inner) else {

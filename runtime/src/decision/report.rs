@@ -16,9 +16,9 @@ pub(crate) struct Report(Option<Arc<Statuses>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Statuses {
-    /// Those of the rules that decide the call.
+    /// Where the rules stand that decide the call.
     rules: Vec<RuleStatus>,
-    /// Those of the rules that are tried out beside them.
+    /// Where the rules in shadow stand.
     tried: Vec<RuleStatus>,
 }
 
@@ -35,7 +35,7 @@ impl Report {
         self.0.as_ref().map_or(&[], |statuses| &statuses.tried)
     }
 
-    /// The same with where the rules stand that are tried out.
+    /// Adds where the rules in shadow stand.
     pub(crate) fn with_tried(&self, tried: Vec<RuleStatus>) -> Self {
         Self::of(self.rules().to_vec(), tried)
     }

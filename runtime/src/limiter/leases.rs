@@ -6,17 +6,19 @@
 //! dropped outside of the task's runtime, that thread gives its leases back, because the runtime may stand still or be gone. The
 //! leases of a process that dies end by themselves.
 
+mod late_return;
+
 use std::future::{Future, poll_fn};
 use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Id;
 use tokio::sync::oneshot;
 
+use self::late_return::{LateReturn, longest_us, patience_us};
 use super::core::Core;
 use super::lease_returns::ReturnUnderWay;
 use crate::call::{Call, OwnedCall, ReturnedLeases};
@@ -26,9 +28,6 @@ use crate::micros;
 use crate::observe::log;
 use crate::store::{Answer, Outcome};
 use crate::system::Handle;
-
-/// How many calls at most are given back at a time whose answers did not come.
-const MOST_LATE: usize = 1_000;
 
 /// How long after a failure leases are given back again: as long at first, and then longer.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -250,36 +249,6 @@ impl Drop for LeaseTask {
     }
 }
 
-/// The leases of a call whose answer did not come. They are given back once it is not executed any more; without a place, they
-/// end by themselves.
-struct LateReturn<'a> {
-    leases: Call<'a>,
-    since_us: u64,
-    place: LatePlace<'a>,
-    _under_way: Option<ReturnUnderWay>,
-}
-
-impl<'a> LateReturn<'a> {
-    /// Returns `None` if there is no place, or no lease.
-    fn begin(core: &'a Core, call: &'a OwnedCall, since_us: u64) -> Option<Self> {
-        let leases = call.as_call().leases()?;
-        let place = LatePlace::take(core)?;
-        Some(Self { leases, since_us, place, _under_way: ReturnUnderWay::begin(leases, &core.prefix) })
-    }
-
-    async fn run(self) {
-        let LatePlace(core) = self.place;
-        let over_us = self.since_us.saturating_add(patience_us(core, self.leases));
-        core.clock.sleep_until(over_us).await;
-        core.give_back_leases(self.leases, over_us.saturating_add(longest_us(self.leases))).await;
-    }
-}
-
-/// How long a call may be executed after it was asked: in a cluster, what was charged is taken back within as long again.
-fn patience_us(core: &Core, call: Call<'_>) -> u64 {
-    core.patience(call.policy).map_or(0, micros::from_duration)
-}
-
 impl LeaseKeeper {
     /// Keeps the leases of a call that was asked then.
     fn new(core: &Arc<Core>, leases: Call<'_>, since_us: u64, dropped: oneshot::Receiver<Option<LeaseReturn>>) -> Self {
@@ -410,62 +379,4 @@ fn silent() -> BackendError {
 /// How long the shortest of the leases lasts.
 fn shortest_us(leases: Call<'_>) -> u64 {
     leases.groups().iter().filter_map(|group| group.lease_us).min().unwrap_or_default()
-}
-
-/// How long the longest of the leases lasts.
-fn longest_us(leases: Call<'_>) -> u64 {
-    leases.groups().iter().filter_map(|group| group.lease_us).max().unwrap_or_default()
-}
-
-/// A place among the calls whose answers did not come. It is free again also if the runtime ends before.
-struct LatePlace<'a>(&'a Core);
-
-impl<'a> LatePlace<'a> {
-    /// Takes a place, if there is one.
-    fn take(core: &'a Core) -> Option<Self> {
-        let place = Self(core);
-        (core.late.fetch_add(1, Ordering::Relaxed) < MOST_LATE).then_some(place)
-    }
-}
-
-impl Drop for LatePlace<'_> {
-    fn drop(&mut self) {
-        self.0.late.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tallygate_rules::Rule;
-    use tokio::runtime::Builder;
-
-    use super::*;
-    use crate::call::{CallOptions, LeaseName};
-    use crate::limiter::Limiter;
-    use crate::policy::Policy;
-    use crate::subject::Subject;
-
-    #[test]
-    fn a_runtime_that_ends_takes_no_place_of_lost_answers_along() {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        // Nobody asks the server.
-        let limiter = Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap();
-        let policy = Policy::builder("p").rule(Rule::concurrency(1, Duration::from_secs(60))).build().unwrap();
-        let options = CallOptions { lease: Some(LeaseName::next()), ..CallOptions::PLAIN };
-        let call = OwnedCall::new(Call::new(&policy, &[Subject::of("s").key()], options));
-        let core = Arc::clone(&limiter.core);
-        let late = || limiter.core.late.load(Ordering::Relaxed);
-        runtime.block_on(async {
-            tokio::spawn(async move {
-                let late = LateReturn::begin(&core, &call, core.clock.now_us()).unwrap();
-                late.run().await;
-            });
-            tokio::task::yield_now().await;
-        });
-        assert_eq!(late(), 1);
-        drop(runtime);
-        assert_eq!(late(), 0);
-    }
 }

@@ -12,14 +12,14 @@ pub(super) fn tell<T>(event: impl FnOnce() -> T) -> Option<T> {
     if IS_TOLD.try_with(|is_told| is_told.replace(true)) != Ok(false) {
         return None;
     }
-    let _end = End;
+    let _end = TellEnd;
     Some(event())
 }
 
 /// Ends what the recorder is told, also where it panics.
-struct End;
+struct TellEnd;
 
-impl Drop for End {
+impl Drop for TellEnd {
     fn drop(&mut self) {
         _ = IS_TOLD.try_with(|is_told| is_told.set(false));
     }

@@ -45,7 +45,7 @@ pub(super) fn speak<T>(event: impl FnOnce() -> T) -> Option<T> {
         return None;
     }
     let said = {
-        let _end = End;
+        let _end = EventEnd;
         event()
     };
     say_kept();
@@ -70,14 +70,14 @@ fn say_kept() {
 }
 
 fn speak_one(event: Event) {
-    let _end = End;
+    let _end = EventEnd;
     event();
 }
 
 /// Ends an event, also where its subscriber panics.
-struct End;
+struct EventEnd;
 
-impl Drop for End {
+impl Drop for EventEnd {
     fn drop(&mut self) {
         with(|voice| voice.is_speaking.set(false));
     }

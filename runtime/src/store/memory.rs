@@ -66,7 +66,7 @@ impl Memory {
         self.outcome_at(policy, subject, cost, |_| {})
     }
 
-    /// The same, and tells the time by which it decides.
+    /// Decides a plain call as [`outcome`](Self::outcome) does, and tells the time by which it decides.
     #[inline]
     pub(crate) fn outcome_at(
         &self,

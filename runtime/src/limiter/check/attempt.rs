@@ -34,7 +34,7 @@ impl<'a> Attempt<'a> {
         Ok(Self::in_force(check, check.inputs.subjects()?))
     }
 
-    /// The same for some of the subjects and, as an override may use other tallies, by the policy's own rules behind it.
+    /// Attempts for some of the subjects: by the rules in force and, as an override may use other tallies, by the policy's own.
     ///
     /// # Errors
     ///

@@ -124,7 +124,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The same, with the main subject in the places of those that the call left out.
+    /// Returns the subjects, with the main one in the places of those that the call left out.
     ///
     /// # Errors
     ///

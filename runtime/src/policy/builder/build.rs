@@ -34,8 +34,8 @@ impl PolicyBuilder {
         self.build_known(Shared::leaked, Vec::new(), prefetch)
     }
 
-    /// The same for a policy that is not made known: one that another process has registered, or one of a rehearsal. Of the
-    /// former, that process may have accepted the texts, and a file or an override may have given it rules of which it takes
+    /// Builds a policy that is not made known: one that another process has registered, or one of a rehearsal. The process of a
+    /// registered policy may have accepted its texts, and a file or an override may have given it rules of which it takes
     /// nothing ahead.
     #[cfg(feature = "redis")]
     pub(crate) fn build_unlisted(self) -> Result<Policy, Error> {

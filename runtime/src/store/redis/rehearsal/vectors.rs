@@ -34,12 +34,12 @@ pub(crate) const SEVERAL_KEYS: &str = "several keys at once";
 const KEYS: u32 = 8;
 
 static VECTORS: [Vector; 6] = [
-    Vector { name: "windows", suffix: "/windows", known: Known::Windows, policy: &WINDOWS },
-    Vector { name: "all algorithms", suffix: "/all", known: Known::Counts, policy: &ALL },
-    Vector { name: "duplicates", suffix: "/duplicates", known: Known::Duplicates, policy: &DUPLICATES },
-    Vector { name: "refunds", suffix: "/refunds", known: Known::Refunds, policy: &BOTH },
-    Vector { name: "bans", suffix: "/bans", known: Known::Bans, policy: &BANNING },
-    Vector { name: CONCURRENT_CALLS, suffix: "/leases", known: Known::Leases, policy: &CONCURRENT },
+    Vector { name: "windows", suffix: "/windows", course: Course::Windows, policy: &WINDOWS },
+    Vector { name: "all algorithms", suffix: "/all", course: Course::Counts, policy: &ALL },
+    Vector { name: "duplicates", suffix: "/duplicates", course: Course::Duplicates, policy: &DUPLICATES },
+    Vector { name: "refunds", suffix: "/refunds", course: Course::Refunds, policy: &BOTH },
+    Vector { name: "bans", suffix: "/bans", course: Course::Bans, policy: &BANNING },
+    Vector { name: CONCURRENT_CALLS, suffix: "/leases", course: Course::Leases, policy: &CONCURRENT },
 ];
 
 static WINDOWS: LazyLock<Option<Policy>> = LazyLock::new(|| policy(vec![Rule::sliding_window(COUNT, WINDOW)]));
@@ -60,13 +60,13 @@ static CONCURRENT: LazyLock<Option<Policy>> = LazyLock::new(|| policy(vec![Rule:
 struct Vector {
     name: &'static str,
     suffix: &'static str,
-    known: Known,
+    course: Course,
     policy: &'static LazyLock<Option<Policy>>,
 }
 
-/// What is known of the answers.
+/// How the calls of a vector go.
 #[derive(Clone, Copy)]
-enum Known {
+enum Course {
     Windows,
     Counts,
     Duplicates,
@@ -130,13 +130,13 @@ impl Server {
         let key = TallyKey::reserved(&format!("{key}{}", vector.suffix)).ok_or("its key is too long")?;
         let subject = [Subject::everyone().key()];
         let on_key = Player { server: self, key, policy, subject, deadline };
-        let played = match vector.known {
-            Known::Windows => on_key.play_windows().await,
-            Known::Counts => on_key.play_counts().await,
-            Known::Duplicates => on_key.play_duplicates().await,
-            Known::Refunds => on_key.play_refunds().await,
-            Known::Bans => on_key.play_bans().await,
-            Known::Leases => on_key.play_leases().await,
+        let played = match vector.course {
+            Course::Windows => on_key.play_windows().await,
+            Course::Counts => on_key.play_counts().await,
+            Course::Duplicates => on_key.play_duplicates().await,
+            Course::Refunds => on_key.play_refunds().await,
+            Course::Bans => on_key.play_bans().await,
+            Course::Leases => on_key.play_leases().await,
         };
         // Keys that are left expire.
         _ = self.ask_within(cmd("UNLINK").arg(key.as_str()), deadline).await;

@@ -39,7 +39,7 @@ pub(crate) fn is_cross_slot(error: &BackendError) -> bool {
     server_error(error).is_some_and(names_several_slots)
 }
 
-/// The same of an error of the client library. Some services have words of their own in place of the code.
+/// Whether an error of the client library says so. Some services have words of their own in place of the code.
 pub(crate) fn names_several_slots(error: &RedisError) -> bool {
     ServerMessage::of(error).is_some_and(|message| message.code == "CROSSSLOT" || message.text.contains("same slot"))
 }

@@ -1,21 +1,19 @@
 //! How large the project is: what a reader has to take in, and what a newcomer compiles.
+//!
+//! A line of code is neither blank nor a comment, nor of a test: files and items under `#[cfg(test)]` do not count.
+
+mod heart;
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::source;
+use crate::package::LIBRARY;
+use crate::source::{self, SourceFile};
 use crate::step::{self, Outcome, cargo, output};
 use crate::type_names::SharedNames;
 
-/// The crates, by their roots.
-const ROOTS: [&str; 6] = [
-    "runtime/src/lib.rs",
-    "rules/src/lib.rs",
-    "macros/src/lib.rs",
-    "lua/src/lib.rs",
-    "cli/src/main.rs",
-    "xtask/src/main.rs",
-];
+/// The programs, by their roots.
+const PROGRAMS: [&str; 2] = ["cli/src/main.rs", "xtask/src/main.rs"];
 
 /// The scripts and their parts.
 const SCRIPTS: [&str; 2] = [":(glob)lua/*.lua", ":(glob)lua/parts/*.lua"];
@@ -26,20 +24,25 @@ const GLUE: [&str; 2] = ["// Glue begins.", "// Glue ends."];
 
 /// Prints all figures.
 pub(crate) fn print() -> Outcome {
-    println!("{:<50}{:>8}{:>8}", "", "lines", "files");
-    for root in ROOTS {
-        let folder = root.rsplit_once('/').map_or(root, |(folder, _)| folder);
-        let sources = source::read(root)?;
-        let lines: usize = sources.iter().map(|file| file.lines.len()).sum();
-        println!("{folder:<50}{lines:>8}{:>8}", files(&[&format!("{folder}/*.rs")])?.len());
-    }
+    println!("{:<50}{:>8}{:>8}", "without tests", "lines", "files");
+    let library = LIBRARY.map(|krate| source::read(&format!("{krate}/src/lib.rs")));
+    let library = library.into_iter().collect::<Result<Vec<_>, _>>()?;
     let scripts = files(&SCRIPTS)?;
-    println!(
-        "{:<50}{:>8}{:>8}\n",
-        "lua/*.lua",
-        scripts.iter().map(|text| lines_of_lua(text)).sum::<usize>(),
-        scripts.len()
-    );
+    let scripts = [scripts.iter().map(|text| lines_of_lua(text)).sum(), scripts.len()];
+    let sizes: Vec<_> = library.iter().map(|krate| size(krate)).collect();
+    let total = sizes.iter().fold(scripts, |sum, size| [sum[0] + size[0], sum[1] + size[1]]);
+    for (krate, size) in LIBRARY.iter().zip(sizes) {
+        row(&format!("  {krate}/src"), size);
+    }
+    row("  lua/*.lua", scripts);
+    row("the library", total);
+    for program in PROGRAMS {
+        row(program.trim_end_matches("/main.rs"), size(&source::read(program)?));
+    }
+    println!();
+    for (name, value) in heart::figures(&library) {
+        figure(name, value);
+    }
 
     let names = SharedNames::read()?;
     figure("type names that several files declare", names.all.len());
@@ -61,6 +64,15 @@ pub(crate) fn print() -> Outcome {
     let crates: BTreeSet<Vec<_>> = tree.lines().map(|line| line.split_whitespace().take(2).collect()).collect();
     figure("crates that the quickstart compiles", crates.iter().filter(|name| !name.is_empty()).count());
     Ok(())
+}
+
+/// The lines and the files of a crate.
+fn size(krate: &[SourceFile]) -> [usize; 2] {
+    [krate.iter().map(|file| file.lines.len()).sum(), krate.len()]
+}
+
+fn row(name: &str, [lines, files]: [usize; 2]) {
+    println!("{name:<50}{lines:>8}{files:>8}");
 }
 
 fn figure(name: &str, value: usize) {

@@ -94,6 +94,15 @@ impl Figure {
         Self { must: Some(Bound::AtLeast(bound)), ..self }
     }
 
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Returns ours.
+    pub(crate) fn measured(&self) -> Option<f64> {
+        Some(self.measured.as_ref()?.ours)
+    }
+
     /// Returns the cells of its row, in the order of [`HEAD`].
     pub(crate) fn row(&self) -> [String; HEAD.len()] {
         let Some(measured) = &self.measured else {

@@ -8,6 +8,7 @@ pub(crate) mod instructions;
 pub(crate) mod latency;
 pub(crate) mod leases;
 pub(crate) mod outage;
+pub(crate) mod own_instructions;
 pub(crate) mod prefetch;
 pub(crate) mod remembered;
 pub(crate) mod server_time;

@@ -19,6 +19,7 @@ mod figures;
 mod load;
 mod options;
 mod peer;
+mod recorded;
 mod report;
 mod server;
 mod stopwatch;
@@ -32,8 +33,8 @@ use crate::figure::Figure;
 #[cfg(feature = "web")]
 use crate::figures::web;
 use crate::figures::{
-    attribute, bounds, compile, decision, instructions, latency, leases, outage, prefetch, remembered, server_time,
-    storage, subjects, threads, throughput, topologies, weight, windows,
+    attribute, bounds, compile, decision, instructions, latency, leases, outage, own_instructions, prefetch,
+    remembered, server_time, storage, subjects, threads, throughput, topologies, weight, windows,
 };
 use crate::options::{GROUPS, Options};
 use crate::report::Report;
@@ -46,7 +47,14 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench");
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench/web");
 
 fn main() -> ExitCode {
-    let options = match Options::read(env::args().skip(1)) {
+    let words: Vec<_> = env::args().skip(1).collect();
+    if let [word, path @ ..] = words.as_slice()
+        && word == own_instructions::PLAY
+    {
+        own_instructions::play(path);
+        return ExitCode::SUCCESS;
+    }
+    let options = match Options::read(words.into_iter()) {
         Ok(options) => options,
         Err(mistake) => {
             eprintln!("{mistake}");
@@ -60,13 +68,16 @@ fn main() -> ExitCode {
         report.add(measure(group, &server, &options));
     }
     println!("\n{}", report.markdown());
+    if let Some(recorded) = &options.against {
+        println!("{}", report.beside(recorded));
+    }
     report.write(Path::new(FOLDER)).expect("the report can be written");
     ExitCode::SUCCESS
 }
 
 fn measure(group: &str, server: &Server, options: &Options) -> Vec<Figure> {
     match group {
-        "instructions" => instructions::figures(),
+        "instructions" => own_instructions::figures(server).into_iter().chain(instructions::figures()).collect(),
         "throughput" => throughput::figures(server, options.redis_cell.as_deref()),
         "latency" => latency::figures(server),
         "server-time" => server_time::figures(server),

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::recorded::Recorded;
+
 /// A group of measurements.
 #[cfg(feature = "web")]
 pub(crate) const GROUPS: [&str; 1] = ["web"];
@@ -32,6 +34,9 @@ pub(crate) const GROUPS: [&str; 18] = [
 /// The option that names the module of redis-cell.
 const REDIS_CELL: &str = "--redis-cell";
 
+/// The option that names a file with recorded figures.
+const AGAINST: &str = "--against";
+
 /// The chosen measurements, and their tools.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
@@ -39,6 +44,8 @@ pub(crate) struct Options {
     groups: Vec<String>,
     /// The module of redis-cell, which is not packaged.
     pub(crate) redis_cell: Option<PathBuf>,
+    /// The recorded figures.
+    pub(crate) against: Option<Recorded>,
 }
 
 impl Options {
@@ -48,11 +55,14 @@ impl Options {
             if word == REDIS_CELL {
                 let path = words.next().ok_or_else(|| format!("`{REDIS_CELL}` needs the path of the module"))?;
                 options.redis_cell = Some(path.into());
+            } else if word == AGAINST {
+                let path = words.next().ok_or_else(|| format!("`{AGAINST}` needs the path of a file"))?;
+                options.against = Some(Recorded::read(path.as_ref())?);
             } else if GROUPS.contains(&word.as_str()) {
                 options.groups.push(word);
             } else {
                 return Err(format!(
-                    "unknown group `{word}`; there are {}, and `{REDIS_CELL} <path>`",
+                    "unknown group `{word}`; there are {}, `{REDIS_CELL} <path>` and `{AGAINST} <path>`",
                     GROUPS.join(", ")
                 ));
             }

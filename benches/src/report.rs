@@ -6,6 +6,7 @@ use std::{env, fs, io, thread};
 use serde::Serialize;
 
 use crate::figure::{Figure, HEAD};
+use crate::recorded::Recorded;
 
 /// All figures of one run, and the machine.
 #[derive(Serialize)]
@@ -47,6 +48,22 @@ impl Report {
             line(&rows[0]),
             line(&rule)
         )
+    }
+
+    /// Returns a table of the figures that were recorded before.
+    pub(crate) fn beside(&self, recorded: &Recorded) -> String {
+        let (mut table, mut above) =
+            ("| figure | recorded | now | ratio |\n| --- | --- | --- | --- |\n".to_owned(), "");
+        for figure in &self.figures {
+            // A dash stands for what the figure above is.
+            let name = match figure.what().strip_prefix("— ") {
+                Some(rest) => format!("{above}, {rest}"),
+                None => figure.what().to_owned(),
+            };
+            above = if figure.what().starts_with('—') { above } else { figure.what() };
+            table.extend(figure.measured().and_then(|measured| recorded.beside(&name, measured)));
+        }
+        table
     }
 
     pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {

@@ -5,8 +5,8 @@ use std::path::{PathBuf, absolute};
 use crate::server;
 use crate::step::{self, Outcome};
 
-/// The option that names a file: the module of redis-cell, which is built from its source.
-const REDIS_CELL: &str = "--redis-cell";
+/// The options that name a file: the module of redis-cell, which is built from its source, and recorded figures.
+const OF_FILES: [&str; 2] = ["--redis-cell", "--against"];
 
 /// The group that is measured with a feature of that name, which would change all others.
 const WEB: &str = "web";
@@ -19,13 +19,14 @@ pub(crate) fn run(words: &[&str]) -> Outcome {
         match *word {
             WEB => web = true,
             // The measurement runs in the root, wherever the command was typed.
-            REDIS_CELL => options.extend([Ok(word.into()), absolute(words.next().unwrap_or(&""))]),
+            option if OF_FILES.contains(&option) => {
+                let path = absolute(words.next().unwrap_or(&"")).map_err(|error| format!("{option}: {error}"))?;
+                options.extend([PathBuf::from(option), path]);
+            }
             group => groups.push(PathBuf::from(group)),
         }
     }
     let all = !web && groups.is_empty();
-    let options =
-        options.into_iter().collect::<Result<Vec<_>, _>>().map_err(|error| format!("{REDIS_CELL}: {error}"))?;
     step::announce("the server that the figures are measured on");
     let server = server::Server::usual()?;
     if all || !groups.is_empty() {

@@ -28,7 +28,7 @@ pub use self::values::{
     first_in_context, hash, lower, subject, subnet, trim,
 };
 pub use crate::__announce as announce;
-pub use crate::decision::{Answered, Holding, answered, hold, hold_any, rejected};
+pub use crate::decision::{Answered, Holding, hold, hold_any};
 #[cfg(feature = "config")]
 pub use crate::policy::registry::Announced;
 #[cfg(feature = "utoipa")]

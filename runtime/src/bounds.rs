@@ -12,40 +12,31 @@ pub(crate) const MOST_OVERRIDES: usize = 10_000;
 pub(crate) const OVERRIDE_BYTES: usize = 8 * 1024;
 
 /// The most bytes of all overrides, with what they are for.
-#[cfg(feature = "redis")]
 pub(crate) const ALL_OVERRIDES_BYTES: usize = 8 << 20;
 
 /// The most policies in the list of a prefix, and in a file.
 pub(crate) const MOST_POLICIES: usize = 1_000;
 
 /// The most mistakes of a file in one entry of the log, and the most names.
-#[cfg(feature = "config")]
 const MOST_SHOWN: usize = 10;
 
 /// The longest file of policies.
-#[cfg(feature = "config")]
 pub(crate) const FILE_BYTES: usize = 4 << 20;
 
 /// The most mistakes in a file that are reported.
-#[cfg(feature = "config")]
 pub(crate) const MOST_MISTAKES: usize = 1_000;
 
 /// The most names for which it is found out what they may have been meant to be: each is compared with all known ones.
-#[cfg(feature = "config")]
 pub(crate) const MOST_SUGGESTIONS: usize = 32;
 
 /// The most texts of one list in a file, and the most paths in all of it: each path is compared with all others.
-#[cfg(feature = "config")]
 pub(crate) const MOST_TEXTS: usize = 256;
-#[cfg(all(feature = "config", feature = "web"))]
 pub(crate) const MOST_PATHS: usize = 4_096;
 
 /// The longest key in a file: each of its values is compared with all others.
-#[cfg(feature = "config")]
 pub(crate) const KEY_BYTES: usize = 4 * 1024;
 
 /// The longest name of a policy in a file, as it stands in the head of responses.
-#[cfg(feature = "config")]
 pub(crate) const POLICY_NAME_BYTES: usize = 256;
 
 /// The longest description of a policy.
@@ -58,7 +49,6 @@ const MESSAGE_BYTES: usize = 2 * 1024;
 pub(crate) const WORD_BYTES: usize = 256;
 
 /// Returns the first lines of a text, each a mistake in a file, and how many more there are.
-#[cfg(feature = "config")]
 pub(crate) fn shown_mistakes(text: &str) -> Cow<'_, str> {
     let Some((rest, _)) = text.match_indices('\n').nth(MOST_SHOWN - 1) else { return text.into() };
     let (first, more) =
@@ -67,7 +57,6 @@ pub(crate) fn shown_mistakes(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the first of these names, and how many more there are.
-#[cfg(feature = "config")]
 pub(crate) fn shown_names(names: &[impl AsRef<str>]) -> String {
     let first: Vec<_> = names.iter().take(MOST_SHOWN).map(|name| format!("`{}`", shown_word(name.as_ref()))).collect();
     match names.len().saturating_sub(MOST_SHOWN) {
@@ -145,7 +134,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "config")]
     #[test]
     fn of_many_mistakes_and_names_the_first_are_shown_and_how_many_more_there_are() {
         let lines = |number: usize| (1..=number).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");

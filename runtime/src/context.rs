@@ -55,33 +55,21 @@
 //!
 //! A message shows nothing in place of a missing value, and the log has a warning, once.
 
-#[cfg(feature = "web")]
-mod decisions;
 mod declared;
 mod placeholder;
 mod scope;
-#[cfg(feature = "web")]
 mod template;
 #[cfg(test)]
 mod tests;
 mod values;
 
-#[cfg(feature = "web")]
-pub use self::decisions::Decisions;
-#[cfg(feature = "web")]
-pub(crate) use self::decisions::LimitStatus;
 pub use self::declared::declare;
-#[cfg(feature = "web")]
-pub(crate) use self::declared::{found_by_layer, layer_made};
-#[cfg(all(feature = "config", feature = "web"))]
-pub(crate) use self::declared::{has_layers, is_of_requests, is_unknown, known_value_meant, value_meant};
+pub(crate) use self::declared::{
+    found_by_layer, has_layers, is_of_requests, is_unknown, known_value_meant, layer_made, value_meant,
+};
 pub(crate) use self::placeholder::{push, push_filtered, push_tagged, refuse_missing, show};
-pub(crate) use self::scope::operator;
 pub use self::scope::{carry, carry_fn, scope, scope_fn};
-#[cfg(feature = "web")]
-pub(crate) use self::scope::{collects_reports, enter, is_within_request, message_of, record_decision, record_recount};
-#[cfg(feature = "web")]
+pub(crate) use self::scope::{decided, enter, is_within_request, message_of, operator, recounted, wants_reports};
 pub(crate) use self::template::ContextKey;
 pub use self::values::Context;
-#[cfg(feature = "web")]
-pub(crate) use self::values::{Maker, Messages};
+pub(crate) use self::values::{Listener, Maker, Messages};

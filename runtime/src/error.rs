@@ -1,7 +1,6 @@
 //! The errors: a set-up that cannot be used, and a backend that cannot decide.
 
 mod backend;
-#[cfg(feature = "config")]
 mod config;
 mod setting;
 
@@ -14,9 +13,7 @@ use tallygate_rules::ScheduleError;
 use tallygate_rules::{RuleError, is_blank};
 
 pub use self::backend::{BackendError, BackendErrorKind};
-#[cfg(feature = "config")]
 pub(crate) use self::config::Place;
-#[cfg(feature = "config")]
 pub use self::config::{ConfigError, Mistake};
 pub use self::setting::Setting;
 
@@ -111,7 +108,6 @@ impl Error {
     }
 
     /// A file of policies that cannot be used.
-    #[cfg(feature = "config")]
     pub(crate) fn of_file(path: &std::path::Path, source: impl StdError + Send + Sync + 'static) -> Self {
         let text = format!("the file `{}` cannot be used: {source}", path.display());
         ErrorInner { text, ..ErrorInner::caused_by(ErrorKind::Config, source) }.into()
@@ -209,7 +205,6 @@ impl From<ScheduleError> for Error {
     }
 }
 
-#[cfg(feature = "config")]
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         ErrorInner::caused_by(ErrorKind::Config, error).into()

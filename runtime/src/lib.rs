@@ -124,7 +124,10 @@
 //! [limitations](guide::limitations).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(not(feature = "redis"), allow(dead_code, reason = "much serves only the store in Redis"))]
+#![cfg_attr(
+    not(all(feature = "admin", feature = "config", feature = "metrics", feature = "simulation", feature = "tonic")),
+    allow(dead_code, unreachable_pub, unused_imports, reason = "what only one feature uses has no `cfg` of its own")
+)]
 
 #[doc(hidden)]
 pub mod __private;
@@ -142,7 +145,6 @@ mod error;
 pub mod guide;
 mod limiter;
 mod lock;
-#[cfg(any(feature = "tonic", all(feature = "config", feature = "web")))]
 mod media_type;
 mod micros;
 mod observe;

@@ -2,7 +2,6 @@
 
 /// A media type without its parameters, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "tonic"), allow(dead_code, reason = "files only check media types"))]
 pub(crate) struct MediaType(String);
 
 impl MediaType {
@@ -17,13 +16,11 @@ impl MediaType {
         (is_name(media) && is_name(subtype)).then(|| Self(essence.to_ascii_lowercase()))
     }
 
-    #[cfg(feature = "tonic")]
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns whether it is `application/` with this subtype, or with this subtype and a suffix: `application/grpc+proto`.
-    #[cfg(feature = "tonic")]
     pub(crate) fn is_application(&self, subtype: &str) -> bool {
         let rest = self.0.strip_prefix("application/").and_then(|own| own.strip_prefix(subtype));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))
@@ -44,7 +41,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "tonic")]
     #[test]
     fn case_parameters_and_suffixes_make_no_difference_and_other_letters_do() {
         let is_grpc = |text: &str| MediaType::parse(text).unwrap().is_application("grpc");

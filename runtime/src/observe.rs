@@ -1,6 +1,7 @@
 //! The log, the metrics and the spans of decisions: policy, rule and kind, and never the subject.
 
 mod decision;
+mod listeners;
 pub(crate) mod log;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
@@ -40,6 +41,7 @@ macro_rules! opaque_debug {
 pub(crate) use opaque_debug;
 
 pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, PrefetchUse, Purpose};
+pub(crate) use self::listeners::{has_listeners, note_listener};
 pub(crate) use self::reported_once::ReportedOnce;
 pub(crate) use self::rule::ObservedRule;
 pub(crate) use self::voice::Quiet;

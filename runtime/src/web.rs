@@ -7,6 +7,7 @@ mod admin;
 #[cfg(feature = "axum")]
 mod axum;
 mod client_ip;
+mod decisions;
 mod field_text;
 mod fields;
 mod held;
@@ -24,6 +25,7 @@ mod tonic;
 #[cfg(feature = "admin")]
 pub use self::admin::AdminRoutes;
 pub use self::client_ip::{ClientIp, ClientIpSource, MissingClientIp};
+pub use self::decisions::Decisions;
 pub use self::fields::{Draft, Fields, Items, Legacy};
 pub use self::held::Held;
 pub use self::layer::{Layer, LayerService, ResponseFuture};
@@ -34,4 +36,3 @@ pub use self::limits::{Limits, limits};
 pub use self::openapi::limit_responses;
 pub use self::parts::Parts;
 pub use self::problem::{PROBLEM_JSON, Problem};
-pub use crate::context::Decisions;

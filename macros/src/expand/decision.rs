@@ -44,7 +44,7 @@ impl Expansion<'_> {
         let span = self.function.result_span();
         if self.returns_any_response() {
             let private = self.private_at(hygienic(span.first));
-            return quote_spanned!(hygienic(span.last)=> #private::rejected(tallygate_rejection));
+            return quote_spanned!(hygienic(span.last)=> #private::Answered::Rejected(tallygate_rejection));
         }
         let runtime = self.runtime_at(hygienic(span.first));
         quote_spanned!(hygienic(span.last)=> #runtime::FromRejection::from_rejection(tallygate_rejection))
@@ -77,7 +77,7 @@ impl Expansion<'_> {
     // `finish_holding` leaves of its permit:
     //             hold(tallygate_result, tallygate_permit)
     // A function that returns `impl IntoResponse` ends with this, and returns its rejections as a value of the same type:
-    //             answered(tallygate_result)
+    //             Answered::Result(tallygate_result)
     pub(super) fn epilogue(self) -> Option<Epilogue> {
         let is_refundable = self.model.is_refundable();
         if !is_refundable && !self.returns_any_response() && !self.runs_until_body() {
@@ -88,7 +88,7 @@ impl Expansion<'_> {
         let response = if self.runs_until_body() { self.with_permit() } else { result.clone() };
         let returned = if self.returns_any_response() {
             let private = self.private();
-            quote_hygienic!(#private::answered(#response))
+            quote_hygienic!(#private::Answered::Result(#response))
         } else {
             response
         };

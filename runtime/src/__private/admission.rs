@@ -41,7 +41,7 @@ impl Admission {
 
     /// Decides the call, at least as far as this process can.
     #[inline]
-    pub(super) fn begin(check: Check<'_>) -> Self {
+    pub(super) fn begin(mut check: Check<'_>) -> Self {
         match check.decide_at_once() {
             ControlFlow::Break(decided) => Self::known(check.admitted(decided)),
             ControlFlow::Continue(observation) => Self::waiting(check, observation),

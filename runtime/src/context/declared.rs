@@ -3,16 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-#[cfg(feature = "web")]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-#[cfg(all(feature = "config", feature = "web"))]
 use tallygate_rules::did_you_mean;
 
 use crate::lock::lock;
 
 /// The values that each request has, beside its header fields.
-#[cfg(all(feature = "config", feature = "web"))]
 const OF_REQUESTS: [&str; 4] = ["ip", "method", "path", "route"];
 
 /// The most names that are kept. They stand in the code of the program, so there are few.
@@ -22,11 +19,9 @@ const MOST_NAMES: usize = 10_000;
 static DECLARED: Names = Names(Mutex::new(BTreeSet::new()));
 
 /// The names of values that layers find in requests.
-#[cfg(feature = "web")]
 static OF_LAYERS: Names = Names(Mutex::new(BTreeSet::new()));
 
 /// Whether the program has made a layer.
-#[cfg(feature = "web")]
 static HAS_LAYERS: AtomicBool = AtomicBool::new(false);
 
 struct Names(Mutex<BTreeSet<Cow<'static, str>>>);
@@ -65,43 +60,36 @@ pub(super) fn is_declared(name: &str) -> bool {
 }
 
 /// Notes that the program has made a layer, which may find values in requests.
-#[cfg(feature = "web")]
 pub(crate) fn layer_made() {
     HAS_LAYERS.store(true, Ordering::Relaxed);
 }
 
 /// Whether it is known which values the layers of the program find.
-#[cfg(all(feature = "config", feature = "web"))]
 pub(crate) fn has_layers() -> bool {
     HAS_LAYERS.load(Ordering::Relaxed)
 }
 
 /// Notes a value that a layer finds in requests.
-#[cfg(feature = "web")]
 pub(crate) fn found_by_layer(name: Cow<'static, str>) {
     OF_LAYERS.add(name);
 }
 
 /// Whether each request has a value of that name.
-#[cfg(all(feature = "config", feature = "web"))]
 pub(crate) fn is_of_requests(name: &str) -> bool {
     OF_REQUESTS.contains(&name) || name.starts_with("header_")
 }
 
 /// Whether no layer of this process finds a value of that name, and the program has not declared it.
-#[cfg(all(feature = "config", feature = "web"))]
 pub(crate) fn is_unknown(name: &str) -> bool {
     !is_of_requests(name) && !OF_LAYERS.has(name) && !is_declared(name)
 }
 
 /// Returns the end of a message about an unknown value: the known value that was probably meant, if there is one.
-#[cfg(all(feature = "config", feature = "web"))]
 pub(crate) fn value_meant<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     did_you_mean(name, known.into_iter().chain(OF_REQUESTS))
 }
 
 /// Returns the known value that was probably meant.
-#[cfg(all(feature = "config", feature = "web"))]
 pub(crate) fn known_value_meant(name: &str) -> String {
     let known: Vec<_> = [&OF_LAYERS, &DECLARED].iter().flat_map(|names| lock(&names.0).clone()).collect();
     value_meant(name, known.iter().map(|known| &**known))

@@ -1,15 +1,11 @@
 //! The context of a task, which its futures have while they are polled.
 
 use std::future::Future;
-#[cfg(feature = "web")]
 use std::mem;
 
-#[cfg(feature = "web")]
-use super::decisions::Decisions;
-use super::values::Context;
-#[cfg(feature = "web")]
+use super::values::{Context, Listener};
 use crate::decision::{Charge, Decision, Recount, Rejection};
-#[cfg(feature = "web")]
+use crate::observe;
 use crate::policy::Policy;
 
 tokio::task_local! {
@@ -59,7 +55,6 @@ pub fn scope_fn<T>(context: Context, call: impl FnOnce() -> T) -> T {
 }
 
 /// Calls a function in a context. The first time, the context is placed inside the current one.
-#[cfg(feature = "web")]
 pub(crate) fn enter<T>(context: &mut Context, call: impl FnOnce() -> T) -> T {
     if let Some(outer) = Context::current() {
         *context = mem::take(context).within(Some(outer));
@@ -130,9 +125,14 @@ impl Context {
     }
 }
 
+/// Reads the current context, if there is one.
+pub(super) fn with<T>(read: impl FnOnce(&Context) -> T) -> Option<T> {
+    CURRENT.try_with(|context| context.as_ref().map(read)).ok().flatten()
+}
+
 /// Reads a value of the current context.
 pub(super) fn read<T>(name: &str, read: impl FnOnce(&str) -> T) -> Option<T> {
-    CURRENT.try_with(|context| context.as_ref()?.get(name).map(read)).ok().flatten()
+    with(|context| context.get(name).map(read)).flatten()
 }
 
 /// Returns the name of the operator who makes changes here, if the current context has it.
@@ -141,41 +141,34 @@ pub(crate) fn operator() -> Option<String> {
 }
 
 /// Returns whether the current context was made for a request.
-#[cfg(feature = "web")]
 pub(crate) fn is_within_request() -> bool {
-    CURRENT.try_with(|context| context.as_ref().is_some_and(|context| context.maker().is_some())).unwrap_or(false)
-}
-
-/// Returns whether the current context collects decisions with reports on all rules.
-#[cfg(feature = "web")]
-pub(crate) fn collects_reports() -> bool {
-    let collects = |context: &Context| context.collections().any(|collection| collection.wants_reports);
-    CURRENT.try_with(|context| context.as_ref().is_some_and(collects)).unwrap_or(false)
+    with(|context| context.maker().is_some()).unwrap_or(false)
 }
 
 /// Returns the text of a rejection for a response.
-#[cfg(feature = "web")]
 pub(crate) fn message_of(rejection: &Rejection) -> String {
     let translated = Context::current().and_then(|context| context.message_of(rejection));
     translated.unwrap_or_else(|| rejection.to_string())
 }
 
-/// Adds a decision to what the current context collects.
-#[cfg(feature = "web")]
-pub(crate) fn record_decision(policy: &Policy, decision: &Decision) {
-    record(|decisions| decisions.add(policy, decision));
+/// Returns whether a listener of the current context needs reports.
+pub(crate) fn wants_reports() -> bool {
+    observe::has_listeners() && with(|context| context.hearings().any(|hearing| hearing.wants_reports)).unwrap_or(false)
 }
 
-/// Adds a refund or a settlement.
-#[cfg(feature = "web")]
-pub(crate) fn record_recount(charge: &Charge, recount: Recount) {
-    record(|decisions| decisions.recount(charge, recount));
+/// Tells the listeners of the current context of a decision.
+pub(crate) fn decided(policy: &Policy, decision: &Decision) {
+    tell(|listener| listener.decided(policy, decision));
 }
 
-#[cfg(feature = "web")]
-fn record(record: impl Fn(&Decisions)) {
-    // Outside of a context there is nothing to record.
-    let _ = CURRENT.try_with(|context| {
-        context.iter().flat_map(Context::collections).for_each(|collection| record(&collection.decisions));
-    });
+/// Tells them of a refund or a settlement.
+pub(crate) fn recounted(charge: &Charge, recount: Recount) {
+    tell(|listener| listener.recounted(charge, recount));
+}
+
+fn tell(told: impl Fn(&dyn Listener)) {
+    if observe::has_listeners() {
+        // Outside of a context nobody listens.
+        let _ = with(|context| context.hearings().for_each(|hearing| told(&*hearing.listener)));
+    }
 }

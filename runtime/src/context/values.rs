@@ -10,12 +10,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use tallygate_rules::did_you_mean;
 
-#[cfg(feature = "web")]
-use super::decisions::Decisions;
 use crate::address;
-#[cfg(feature = "web")]
-use crate::decision::Rejection;
-use crate::observe::opaque_debug;
+use crate::decision::{Charge, Decision, Recount, Rejection};
+use crate::observe::{self, opaque_debug};
+use crate::policy::Policy;
 
 /// Values that keys and messages show by their names, as `{@name}`.
 ///
@@ -31,22 +29,34 @@ struct ContextInner {
     /// The context around this one.
     outer: Option<Context>,
     /// The names of the values that its layer looks for in each request.
-    #[cfg(feature = "web")]
     looked_for: Arc<[Cow<'static, str>]>,
-    #[cfg(feature = "web")]
-    collection: Option<Collection>,
-    #[cfg(feature = "web")]
+    hearing: Option<Hearing>,
     messages: Option<Arc<Messages>>,
     /// The layer or limit that made the context for a request. `None` if an application made it.
-    #[cfg(feature = "web")]
     maker: Option<Maker>,
     /// The limiter of a test. Its type belongs to a layer above.
     #[cfg(feature = "testing")]
     test_limiter: Option<&'static (dyn Any + Send + Sync)>,
 }
 
+/// Hears of the calls that are made in a context. Peeks and calls in shadow are not told.
+pub(crate) trait Listener: Send + Sync {
+    /// A call was decided.
+    fn decided(&self, policy: &Policy, decision: &Decision);
+
+    /// An admitted call was refunded or settled, which changed its count.
+    fn recounted(&self, charge: &Charge, recount: Recount);
+}
+
+/// A listener in a context.
+#[derive(Clone)]
+pub(super) struct Hearing {
+    pub(super) listener: Arc<dyn Listener>,
+    /// Whether it needs to know where every rule stands after an admitted call, which costs the store more.
+    pub(super) wants_reports: bool,
+}
+
 /// A maker of contexts for requests.
-#[cfg(feature = "web")]
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Maker {
     Layer,
@@ -55,17 +65,7 @@ pub(crate) enum Maker {
 }
 
 /// The texts of rejections.
-#[cfg(feature = "web")]
 pub(crate) type Messages = dyn Fn(&Rejection, &Context) -> Option<String> + Send + Sync;
-
-/// The collection of the decisions of a context.
-#[cfg(feature = "web")]
-#[derive(Clone)]
-pub(super) struct Collection {
-    pub(super) decisions: Decisions,
-    /// Whether it also collects the state of all rules after an admitted call.
-    pub(super) wants_reports: bool,
-}
 
 impl Context {
     /// Returns a context without values.
@@ -110,24 +110,16 @@ impl Context {
     }
 
     /// Whether a layer around this call looks for a value of that name in each request.
-    #[cfg(feature = "web")]
     pub(super) fn is_looked_for(&self, name: &str) -> bool {
         self.with_outer().any(|context| context.inner.looked_for.iter().any(|known| known == name))
-    }
-
-    #[cfg(not(feature = "web"))]
-    #[allow(clippy::unused_self, reason = "there are no layers")]
-    pub(super) fn is_looked_for(&self, _: &str) -> bool {
-        false
     }
 
     /// Returns the end of a message about a value that this context does not have: the value that was probably meant.
     pub(super) fn value_meant(&self, name: &str) -> String {
         let contexts: Vec<_> = self.with_outer().collect();
-        let own = contexts.iter().flat_map(|context| context.inner.values.iter().map(|(name, _)| &**name));
-        #[cfg(feature = "web")]
-        let own = own.chain(contexts.iter().flat_map(|context| context.inner.looked_for.iter().map(|name| &**name)));
-        did_you_mean(name, own)
+        let own = contexts.iter().flat_map(|context| context.inner.values.iter().map(|(name, _)| name));
+        let looked_for = contexts.iter().flat_map(|context| context.inner.looked_for.iter());
+        did_you_mean(name, own.chain(looked_for).map(|name| &**name))
     }
 
     /// This context, and those around it.
@@ -147,54 +139,7 @@ impl Context {
         self.inner.test_limiter.or_else(|| self.inner.outer.as_ref()?.test_limiter())
     }
 
-    /// Places the context inside another one, unless it is inside one already.
-    pub(super) fn within(mut self, outer: Option<Self>) -> Self {
-        if outer.is_some() && self.inner.outer.is_none() {
-            Arc::make_mut(&mut self.inner).outer = outer;
-        }
-        self
-    }
-}
-
-#[cfg(feature = "web")]
-impl Context {
-    /// Collects the decisions in this context, with the state of every rule after each decision. Each decision then
-    /// costs the backend more.
-    ///
-    /// Peeks and calls in shadow are not collected.
-    #[must_use]
-    pub fn collect(self, decisions: &Decisions) -> Self {
-        self.with_collection(Collection { decisions: decisions.clone(), wants_reports: true })
-    }
-
-    /// Collects the denied calls in this context, each with the rule that denied it, at no cost.
-    #[must_use]
-    pub fn collect_denials(self, decisions: &Decisions) -> Self {
-        self.with_collection(Collection { decisions: decisions.clone(), wants_reports: false })
-    }
-
-    /// Sets the texts of rejections in responses, for example in the language of the request. Without such a text, the
-    /// response has the text of the rejection.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tallygate::Rejection;
-    /// use tallygate::context::Context;
-    ///
-    /// fn message(rejection: &Rejection, context: &Context) -> Option<String> {
-    ///     let seconds = rejection.retry_after()?.as_secs() + 1;
-    ///     let is_german = context.get("language")?.starts_with("de");
-    ///     is_german.then(|| format!("Bitte in {seconds} Sekunden noch einmal versuchen."))
-    /// }
-    ///
-    /// let context = Context::new().with("language", "de-AT").messages(message);
-    /// ```
-    #[must_use]
-    pub fn messages(self, messages: impl Fn(&Rejection, &Self) -> Option<String> + Send + Sync + 'static) -> Self {
-        self.with_messages(Arc::new(messages))
-    }
-
+    /// Sets the texts of rejections, for responses.
     pub(crate) fn with_messages(mut self, messages: Arc<Messages>) -> Self {
         Arc::make_mut(&mut self.inner).messages = Some(messages);
         self
@@ -228,20 +173,30 @@ impl Context {
         self.inner.maker.or_else(|| self.inner.outer.as_ref()?.maker())
     }
 
-    fn with_collection(mut self, collection: Collection) -> Self {
-        Arc::make_mut(&mut self.inner).collection = Some(collection);
+    /// Lets a listener hear of the calls in this context.
+    pub(crate) fn heard_by(mut self, listener: Arc<dyn Listener>, wants_reports: bool) -> Self {
+        observe::note_listener();
+        Arc::make_mut(&mut self.inner).hearing = Some(Hearing { listener, wants_reports });
         self
     }
 
-    /// Returns what collects the decisions in this context: its own collection, and those of the contexts around it.
-    pub(super) fn collections(&self) -> impl Iterator<Item = &Collection> {
-        self.with_outer().filter_map(|context| context.inner.collection.as_ref())
+    /// The listeners of this context, and of those around it.
+    pub(super) fn hearings(&self) -> impl Iterator<Item = &Hearing> {
+        self.with_outer().filter_map(|context| context.inner.hearing.as_ref())
+    }
+
+    /// Places the context inside another one, unless it is inside one already.
+    pub(super) fn within(mut self, outer: Option<Self>) -> Self {
+        if outer.is_some() && self.inner.outer.is_none() {
+            Arc::make_mut(&mut self.inner).outer = outer;
+        }
+        self
     }
 }
 
 // Leaves out the values, which may be personal.
 opaque_debug!(Context, context => {
-    names: context.inner.values.iter().map(|(name, _)| name).collect::<Vec<_>>()
+    names: context.names().collect::<Vec<_>>()
 });
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::call::{Call, CallOptions, OwnedCall};
 use crate::error::BackendError;
 use crate::policy::Policy;
-#[cfg(feature = "web")]
 use crate::subject::SubjectKey;
 use crate::system::Handle;
 use crate::system::home::Runtimes;
@@ -40,7 +39,6 @@ impl Charge {
     }
 
     /// The subject that the rule at this position counts, if that is of this part of the call.
-    #[cfg(feature = "web")]
     pub(crate) fn subject_of(&self, position: usize, part: Option<usize>) -> Option<&SubjectKey> {
         let group = self.call.policy.group_of(position)?;
         self.call.subjects.get(group).filter(|_| part.is_none_or(|part| part == group))

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tallygate_rules::{Role, Rule};
 
-#[cfg(feature = "web")]
 use super::charge::CostChange;
 
 /// Where all rules of a policy stand after a decision; nothing, as most calls ask for none.
@@ -98,13 +97,11 @@ impl RuleStatus {
     }
 
     /// The status of a rule that is known to admit nothing now.
-    #[cfg(feature = "web")]
     pub(crate) fn used_up(position: usize, rule: Rule) -> Self {
         Self::new(position, rule, Quota::new(0, 0))
     }
 
     /// Returns the status as it is if the call counts as what it has used.
-    #[cfg(feature = "web")]
     pub(crate) fn recounted(&self, costs: CostChange) -> Self {
         // To a rule that counts calls, a call is one call.
         let costs = if self.rule.role() == Role::Limit { costs } else { costs.at_most(1) };

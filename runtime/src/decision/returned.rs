@@ -1,15 +1,17 @@
-//! What a limited function returns: a type that a rejection becomes.
+//! What a limited function returns: a type that a rejection becomes, and whose body can hold the permit of a call.
 //!
-//! Of `impl IntoResponse` of axum and `impl Responder` of actix-web, the type behind it may be any. A function that returns
-//! one of these returns a type that is either a response or a rejection.
+//! A function may return `impl` of the trait of responses of a web framework. The type behind it is unknown, so nothing can be
+//! made of a rejection, and there is no body yet. Such a function returns a type of this module, for which the module `web`
+//! implements the trait of each framework.
 
+use super::permit::Permit;
 use super::rejection::Rejection;
 
 /// A type that can carry a [`Rejection`] back to the caller of a limited function.
 ///
-/// Every `Result<T, E>` is one when `E: From<Rejection>`, `Rejection` itself included. With the feature `axum` or `actix`, so
-/// is the response of that framework, and a function may return `impl IntoResponse` or `impl Responder` whatever the type
-/// behind it: a rejected call is then answered with problem details.
+/// Every `Result<T, E>` is one when `E: From<Rejection>`, `Rejection` itself included. With the feature of a web framework, so
+/// is its response, and a function may return `impl` of its trait of responses, whatever the type behind it: a rejected call is
+/// then answered with problem details. The guide [lists them](crate::guide::web).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a rejection back to the caller",
     label = "a limited function returns a type that is `FromRejection`",
@@ -30,8 +32,53 @@ impl<T, E: From<Rejection>> FromRejection for Result<T, E> {
     }
 }
 
-/// The response of a body, or of a rejection.
-#[cfg(any(feature = "axum", feature = "actix"))]
+/// A response whose body can hold a permit. Functions with `concurrency(…, until = "body")` return one.
+///
+/// With the feature of a web framework, its response is one, and so is `Result<T, E>` of it. A function may also return `impl`
+/// of the framework's trait of responses, alone or in a `Result`, whatever the type behind it.
+///
+/// # Examples
+///
+/// By hand, it keeps a call running until a response of any origin was sent. A type of your own passes the permit on to the
+/// response that it becomes.
+///
+/// ```
+/// use tallygate::{HoldPermit, Permit};
+///
+/// struct Page {
+///     html: String,
+///     permit: Option<Permit>,
+/// }
+///
+/// impl HoldPermit for Page {
+///     fn hold_permit(self, permit: Permit) -> Self {
+///         Self { permit: Some(permit), ..self }
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "the body of `{Self}` cannot hold the permit of a call",
+    label = "`until = \"body\"` needs a type that is `HoldPermit`",
+    note = "return the response of your web framework, or `impl IntoResponse` or `impl Responder`, alone or in a `Result`",
+    note = "for a framework, tallygate needs the feature of its name in Cargo.toml",
+    note = "or, if `{Self}` is a type of your own, `impl tallygate::HoldPermit` for it"
+)]
+pub trait HoldPermit {
+    /// Returns the response with a body that holds the permit until it ends or fails, or is dropped.
+    #[must_use]
+    fn hold_permit(self, permit: Permit) -> Self;
+}
+
+/// An error has no body that goes on: its permit is dropped.
+// Of a `Result` that is none, the notes above say more than that its value is none.
+#[diagnostic::do_not_recommend]
+impl<T: HoldPermit, E> HoldPermit for Result<T, E> {
+    fn hold_permit(self, permit: Permit) -> Self {
+        self.map(|response| response.hold_permit(permit))
+    }
+}
+
+/// The result of a body, or the rejection of a call whose body has not run.
 #[derive(Debug)]
 pub enum Answered<T> {
     /// The body has run.
@@ -40,32 +87,22 @@ pub enum Answered<T> {
     Rejected(Rejection),
 }
 
-/// Without a framework, the result has to be a type that a rejection becomes.
-#[cfg(not(any(feature = "axum", feature = "actix")))]
-pub type Answered<T> = T;
-
-/// Returns what the function returns for a result of its body.
-#[cfg(any(feature = "axum", feature = "actix"))]
-pub fn answered<T>(result: T) -> Answered<T> {
-    Answered::Result(result)
+/// A response of any type, and the permit that its body will hold.
+#[derive(Debug)]
+pub struct Holding<T> {
+    pub(crate) response: T,
+    pub(crate) permit: Option<Permit>,
 }
 
-/// Returns what the function returns for a rejection.
-#[cfg(any(feature = "axum", feature = "actix"))]
-#[must_use]
-pub fn rejected<T>(rejection: Rejection) -> Answered<T> {
-    Answered::Rejected(rejection)
+/// Lets the body of a response hold the permit, if the call has one.
+pub fn hold<T: HoldPermit>(response: T, permit: Option<Permit>) -> T {
+    match permit {
+        Some(permit) => response.hold_permit(permit),
+        None => response,
+    }
 }
 
-/// Returns what the function returns for a result of its body.
-#[cfg(not(any(feature = "axum", feature = "actix")))]
-pub fn answered<T>(result: T) -> Answered<T> {
-    result
-}
-
-/// Returns what the function returns for a rejection.
-#[cfg(not(any(feature = "axum", feature = "actix")))]
-#[must_use]
-pub fn rejected<T: FromRejection>(rejection: Rejection) -> Answered<T> {
-    T::from_rejection(rejection)
+/// Lets the body of a response of any type hold the permit.
+pub fn hold_any<T>(response: T, permit: Option<Permit>) -> Holding<T> {
+    Holding { response, permit }
 }

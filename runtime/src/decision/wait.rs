@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-#[cfg(feature = "web")]
 use crate::micros;
 
 /// The microseconds until a call would be admitted: none of them, some, or never enough.
@@ -18,7 +17,6 @@ impl Wait {
         Self(us)
     }
 
-    #[cfg(feature = "web")]
     pub(crate) fn of(wait: Duration) -> Self {
         Self(micros::from_duration(wait))
     }

@@ -12,7 +12,6 @@ mod trying;
 mod waiting;
 
 use std::fmt;
-#[cfg(feature = "web")]
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +20,6 @@ pub use self::deciding::Deciding;
 pub(crate) use self::inputs::CallSubjects;
 use self::inputs::Inputs;
 use crate::call::{CallOptions, WaitLimit};
-#[cfg(feature = "web")]
-use crate::context;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::policy::Policy;
@@ -121,8 +118,6 @@ impl Limiter {
 impl<'a> Check<'a> {
     #[inline]
     pub(crate) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject, options: CallOptions) -> Self {
-        #[cfg(feature = "web")]
-        let options = collected(options);
         Self { inputs: Inputs::new(limiter, policy, subject), options }
     }
 
@@ -136,13 +131,11 @@ impl<'a> Check<'a> {
         Check { inputs: self.inputs.into_owned(), options: self.options }
     }
 
-    #[cfg(feature = "web")]
     pub(crate) fn policy_name(&self) -> &str {
         self.policy().name()
     }
 
     /// Returns whether both count the same subjects by the same rules, as often, in the same limiter.
-    #[cfg(feature = "web")]
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         let (policy, others) = (self.policy(), other.policy());
         let subjects = (self.inputs.subjects(), other.inputs.subjects());
@@ -248,14 +241,6 @@ impl<'a> Check<'a> {
     fn policy(&self) -> &Policy {
         self.inputs.policy()
     }
-}
-
-/// Asks for a report where the fields of a response need one.
-#[cfg(feature = "web")]
-#[inline]
-fn collected(options: CallOptions) -> CallOptions {
-    let is_reported = options.report || options.shadow || !context::collects_reports();
-    if is_reported { options } else { CallOptions { report: true, report_is_optional: true, ..options } }
 }
 
 /// Leaves out the subjects, which may be personal.

@@ -19,7 +19,6 @@ use super::sleepers::Sleepers;
 use super::wait_queue::WaitQueues;
 use crate::call::Call;
 use crate::clock::Clock;
-#[cfg(feature = "web")]
 use crate::context;
 use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
 use crate::error::BackendError;
@@ -79,15 +78,13 @@ impl Core {
         self.sleepers.wake(call.keys(&self.prefix));
     }
 
-    /// Wakes the callers that wait for room which a recount may have made, and records in the context what has changed.
-    #[cfg_attr(not(feature = "web"), allow(unused_variables, reason = "only the web records what has changed"))]
+    /// Wakes the callers that wait for room which a recount may have made, and tells the listeners of the context what has changed.
     pub(super) fn finish_recount(&self, charge: &Charge, recount: Recount, has_changed: bool) {
         if recount.used < charge.call.options.cost {
             self.wake(charge.counted(recount.part));
         }
-        #[cfg(feature = "web")]
         if has_changed {
-            context::record_recount(charge, recount);
+            context::recounted(charge, recount);
         }
     }
 

@@ -12,8 +12,7 @@ pub use self::listed::DeniedSubject;
 use self::sketch::{Sketch, SubjectId};
 use super::background::BackgroundTask;
 use crate::lock::lock;
-use crate::observe::opaque_debug;
-use crate::observe::{ReportedOnce, log};
+use crate::observe::{self, ReportedOnce, log, opaque_debug};
 use crate::system::RandomState;
 
 /// The most policies whose denials are counted: they may be built with a name for each call.
@@ -38,8 +37,10 @@ pub(super) struct DeniedSubjects {
 impl DeniedSubjects {
     /// Counts none, if no subject is to be kept.
     pub(super) fn new(most: usize) -> Option<Self> {
+        let most = NonZeroUsize::new(most)?;
+        observe::note_listener();
         Some(Self {
-            most: NonZeroUsize::new(most)?,
+            most,
             seed: RandomState::default(),
             sketches: RwLock::default(),
             too_many: ReportedOnce::new(),

@@ -1,9 +1,7 @@
 //! The events of the log.
 
 use std::collections::BTreeSet;
-#[cfg(any(feature = "axum", feature = "actix"))]
 use std::fmt::Display;
-#[cfg(feature = "config")]
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -18,7 +16,6 @@ use super::metrics::count_warning;
 use super::rule::ObservedRule;
 use super::voice::{is_speaking, report, speak};
 use crate::bounds::shown_word;
-#[cfg(feature = "config")]
 use crate::bounds::{shown_mistakes, shown_names};
 use crate::error::BackendError;
 use crate::lock::lock;
@@ -142,13 +139,11 @@ pub(crate) fn value_not_shown(error: &BackendError) {
 }
 
 /// Reports a handler that takes the client where none is known. This mistake in the program fails every such request.
-#[cfg(any(feature = "axum", feature = "actix"))]
 pub(crate) fn client_missing(error: &dyn Display) {
     error!(target: TARGET, %error, "requests are answered with the status 500, as their handler needs the client");
 }
 
 /// Reports a layer inside a limit. This mistake in the program may count all clients together.
-#[cfg(feature = "web")]
 pub(crate) fn layer_inside_limit() {
     error!(
         target: TARGET,
@@ -159,7 +154,6 @@ pub(crate) fn layer_inside_limit() {
 }
 
 /// Reports, once, a request from a proxy whose client is not known, so that it is not exempt.
-#[cfg(feature = "web")]
 pub(crate) fn fallback_not_exempt() {
     warn!(
         target: TARGET,
@@ -169,7 +163,6 @@ pub(crate) fn fallback_not_exempt() {
 }
 
 /// Reports a limit that stands around a request twice. Each request is counted once, but the program says something else.
-#[cfg(feature = "web")]
 pub(crate) fn limited_twice(policy: &str) {
     error!(
         target: TARGET,
@@ -180,7 +173,6 @@ pub(crate) fn limited_twice(policy: &str) {
 }
 
 /// Reports a limit that cannot decide any request. In shadow, nothing else would show this mistake in the program.
-#[cfg(feature = "web")]
 pub(crate) fn limit_lacks_key(policy: &str, label: &str) {
     error!(
         target: TARGET,
@@ -251,21 +243,18 @@ pub(crate) fn override_expired(policy: &str) {
 }
 
 /// Reports that the policies of a file are in force, which file that is if it is watched, and who applied it if that is known.
-#[cfg(feature = "config")]
 pub(crate) fn policies_applied(policies: usize, unknown: usize, file: Option<&Path>, operator: Option<&str>) {
     let (file, operator) = (file.map(|file| file.display().to_string()), operator.map(shown_word));
     info!(target: TARGET, policies, unknown, file, operator = operator.as_deref(), "policies of a file are in force; unknown ones once they are built");
 }
 
 /// Reports that a file that is watched is not in force as it is now.
-#[cfg(feature = "config")]
 pub(crate) fn file_not_applied(error: &crate::error::Error) {
     let error = error.to_string();
     error!(target: TARGET, error = &*shown_mistakes(&error), "a file that is watched is not applied; the limits in force stay so");
 }
 
 /// Reports the policies that a file no longer has.
-#[cfg(feature = "config")]
 pub(crate) fn policies_lost(names: &[String]) {
     warn!(target: TARGET, policies = %shown_names(names), "policies are no longer in the file; their limits end, or are those of the program");
     #[cfg(feature = "metrics")]
@@ -273,7 +262,6 @@ pub(crate) fn policies_lost(names: &[String]) {
 }
 
 /// Reports that a policy of a file does not fit that of the program.
-#[cfg(feature = "config")]
 pub(crate) fn policy_not_changed(policy: &str, mistake: &crate::error::Mistake) {
     let (policy, mistake) = (policy.to_owned(), mistake.clone());
     report(move || {

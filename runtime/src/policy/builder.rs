@@ -101,7 +101,6 @@ impl PolicyBuilder {
     }
 
     /// Adds a rule on the subject of that label, or on the main one.
-    #[cfg(any(feature = "admin", all(feature = "config", feature = "web")))]
     pub(crate) fn rule_of(mut self, label: Option<String>, rule: Rule) -> Self {
         self.rules.push((label, rule));
         self

@@ -33,7 +33,6 @@ impl Trial {
     }
 
     /// Returns the same trial in a policy with other settings.
-    #[cfg(feature = "config")]
     pub(super) fn with_settings(&self, settings: PolicySettings) -> Self {
         let inner = self.policy.with_rules(self.policy.rules().into());
         Self {

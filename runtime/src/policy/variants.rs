@@ -5,13 +5,10 @@ use std::num::NonZeroU64;
 
 use tallygate_rules::{EffectiveRule, Replacement, Rule};
 
-#[cfg(feature = "config")]
 use super::PolicySettings;
-#[cfg(feature = "web")]
 use super::registry;
 use super::rule_group::RuleGroup;
 use super::shared::Shared;
-#[cfg(feature = "web")]
 use super::templates::Templates;
 use super::{Policy, PolicyInner};
 
@@ -69,7 +66,6 @@ impl Policy {
     }
 
     /// Returns the same policy with those settings that are given.
-    #[cfg(feature = "config")]
     pub(crate) fn with_settings(&self, given: PolicySettings) -> Self {
         let own = self.inner.settings;
         let settings = PolicySettings {
@@ -87,7 +83,6 @@ impl Policy {
 
     /// Returns the same policy, of which this is how its subjects are written. It is known to this process like one that was
     /// built, as it may be all that is left of that.
-    #[cfg(feature = "web")]
     pub(crate) fn with_templates(&self, templates: Templates) -> Self {
         Self::known(PolicyInner { templates, ..self.with_rules(self.rules().into()) })
     }
@@ -95,14 +90,12 @@ impl Policy {
     /// Returns the same policy, of which each call gives the counts of the rules at some places, by
     /// [`with_counts`](Self::with_counts). It is known to this process like one that was built, so tools do not take the
     /// counts of this one for those of a call.
-    #[cfg(feature = "web")]
     pub(crate) fn with_varying_counts(&self, varies: impl Fn(usize) -> bool) -> Self {
         let varying = |(at, rule): (usize, &Rule)| if varies(at) { rule.clone().varying() } else { rule.clone() };
         let rules = self.rules().iter().enumerate().map(varying).collect();
         Self::known(PolicyInner { templates: self.templates().clone(), ..self.with_rules(rules) })
     }
 
-    #[cfg(feature = "web")]
     fn known(inner: PolicyInner) -> Self {
         let policy = Self { inner: Shared::counted(inner) };
         registry::register(&policy);

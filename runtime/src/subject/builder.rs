@@ -3,7 +3,6 @@
 use std::fmt::Display;
 
 use tallygate_rules::SubnetBits;
-#[cfg(any(feature = "admin", feature = "web"))]
 use tallygate_rules::{Filter, FilteredValue, Template, TemplatePart};
 
 use super::Subject;
@@ -57,7 +56,6 @@ impl<'a> SubjectBuilder<'a> {
 
     /// Adds all parts of a template. `read` returns the value that is shown, the first of alternatives that is there,
     /// without its filters.
-    #[cfg(any(feature = "admin", feature = "web"))]
     pub(crate) fn template<'t>(
         self,
         template: &'t Template,
@@ -139,7 +137,6 @@ impl<'a> SubjectValue<'a> {
     }
 
     /// Applies a filter of a template.
-    #[cfg(any(feature = "admin", feature = "web"))]
     pub(crate) fn filtered(self, filter: Filter) -> Self {
         match filter {
             // A value of the context is text already. Other values are refused.

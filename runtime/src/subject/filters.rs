@@ -60,7 +60,6 @@ impl Secret {
     }
 
     /// Returns whether this is the public key.
-    #[cfg(feature = "admin")]
     pub(crate) fn is_public(&self) -> bool {
         self.key == Self::public().key
     }

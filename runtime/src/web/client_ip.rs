@@ -15,7 +15,6 @@ pub(super) use self::source::networks;
 use crate::address::{Network, parse, without_ipv6_wrapping};
 use crate::context::Context;
 use crate::observe::opaque_debug;
-#[cfg(any(feature = "axum", feature = "actix"))]
 use crate::observe::{ReportedOnce, log};
 
 /// The address of the client that a request comes from, as keys show it by `{@ip}`.
@@ -96,7 +95,6 @@ opaque_debug!(ClientIp);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct MissingClientIp;
 
-#[cfg(any(feature = "axum", feature = "actix"))]
 impl MissingClientIp {
     /// Reports it to the log, for the first request that fails because of it.
     pub(super) fn report(self) {

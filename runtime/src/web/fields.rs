@@ -9,7 +9,7 @@ use tallygate_rules::Role;
 
 use self::item::Item;
 pub(super) use self::item::{limit_name, whole_seconds};
-use crate::context::{Decisions, LimitStatus};
+use crate::web::decisions::{Decisions, LimitStatus};
 
 /// The fields that show clients the state of their limits.
 ///

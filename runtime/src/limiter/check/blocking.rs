@@ -36,18 +36,19 @@ impl Check<'_> {
     /// assert!(!limiter.check(&uploads, &Subject::of("alice")).blocking_decide()?.is_allowed());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn blocking_decide(self) -> Result<Decision, BackendError> {
+    pub fn blocking_decide(mut self) -> Result<Decision, BackendError> {
         self.decide_blocking()
     }
 
     /// Decides a call of a function that is not async, and returns as [`admitted`](Self::admitted) does.
     #[inline]
-    pub(crate) fn blocking_admit(self) -> Result<Option<Permit>, Rejection> {
-        self.admitted(self.decide_blocking())
+    pub(crate) fn blocking_admit(mut self) -> Result<Option<Permit>, Rejection> {
+        let decided = self.decide_blocking();
+        self.admitted(decided)
     }
 
     #[inline]
-    fn decide_blocking(&self) -> Result<Decision, BackendError> {
+    fn decide_blocking(&mut self) -> Result<Decision, BackendError> {
         if self.limiter().core.store.decides_at_once()
             && self.options.wait.is_none()
             && let ControlFlow::Break(decided) = self.decide_at_once()
@@ -60,7 +61,7 @@ impl Check<'_> {
     fn decide_on_thread(&self) -> Result<Decision, BackendError> {
         let core = &self.limiter().core;
         let patience = core.patience(self.policy()).filter(|_| self.options.wait.is_none());
-        let check = self.clone().into_owned();
+        let mut check = self.clone().into_owned();
         let decided = core.run_on_thread(async move { check.decide().await }, patience);
         decided.unwrap_or_else(|error| self.decide_without_thread(error))
     }

@@ -7,18 +7,17 @@ use std::pin::pin;
 use super::Check;
 use super::attempt::Attempt;
 use crate::call::Call;
-#[cfg(feature = "web")]
 use crate::context;
 use crate::decision::{DecidedBy, Decision, Denial, Permit, RefundTicket, Rejection, Report};
 use crate::error::{BackendError, BackendErrorKind};
-use crate::observe::{DecisionOutcome, Observation, ObservedRule, Purpose, log};
+use crate::observe::{self, DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::store::Outcome;
 use crate::system::budget;
 
 impl Check<'_> {
     /// Decides a call that this process can decide at once. Of any other, it returns the observation that has begun.
     #[inline]
-    pub(crate) fn decide_at_once(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
+    pub(crate) fn decide_at_once(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
         match self.outcome_at_once() {
             Some(outcome) => {
                 ControlFlow::Break(Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend)))
@@ -30,14 +29,15 @@ impl Check<'_> {
     /// The outcome of a plain call, where nobody listens, as is most often so: the caller makes a decision of it.
     #[inline]
     pub(super) fn outcome_at_once(&self) -> Option<Outcome> {
-        // A layer of the web collects the decisions of a request.
         let is_shadow = self.options.shadow || self.policy().is_shadow();
-        let is_heard = is_shadow || cfg!(feature = "web") || Observation::is_heard(self.purpose());
-        let is_counted = self.limiter().core.denied_subjects.is_some();
-        if is_heard || is_counted || self.options.wait.is_some() { None } else { self.plain_outcome() }
+        let is_heard = is_shadow || observe::has_listeners() || Observation::is_heard(self.purpose());
+        if is_heard || self.options.wait.is_some() { None } else { self.plain_outcome() }
     }
 
-    pub(super) fn decide_observed(&self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
+    pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
+        if !self.options.report && !self.options.shadow && context::wants_reports() {
+            (self.options.report, self.options.report_is_optional) = (true, true);
+        }
         let observation = Observation::start(self.policy().name(), self.purpose());
         let tries = self.may_try_rules();
         // Rules are tried out in Redis, too.
@@ -71,7 +71,7 @@ impl Check<'_> {
     }
 
     /// Decides a call.
-    pub(crate) async fn decide(&self) -> Result<Decision, BackendError> {
+    pub(crate) async fn decide(&mut self) -> Result<Decision, BackendError> {
         match self.decide_at_once() {
             ControlFlow::Break(decided) => decided,
             ControlFlow::Continue(observation) => self.decide_later(observation).await,
@@ -79,8 +79,7 @@ impl Check<'_> {
     }
 
     /// Decides a call that runs only if it is admitted, and returns as [`admitted`](Self::admitted) does.
-    #[cfg(feature = "web")]
-    pub(crate) async fn admit(self) -> Result<Option<Permit>, Rejection> {
+    pub(crate) async fn admit(mut self) -> Result<Option<Permit>, Rejection> {
         let decided = self.decide().await;
         self.admitted(decided)
     }
@@ -166,9 +165,8 @@ impl Check<'_> {
             }
             _ => {}
         }
-        #[cfg(feature = "web")]
         if let (Ok(decision), true) = (decided, is_call) {
-            context::record_decision(self.policy(), decision);
+            context::decided(self.policy(), decision);
         }
     }
 

@@ -70,7 +70,7 @@ impl Deciding<'_> {
             // Polled again after it was ready, which is the caller's mistake: it never is again.
             return Poll::Pending;
         }
-        if let DecidingState::Start(check) = &self.state {
+        if let DecidingState::Start(check) = &mut self.state {
             match check.decide_observed() {
                 ControlFlow::Break(decided) => {
                     self.is_done = true;

@@ -31,7 +31,7 @@ impl Check<'_> {
 
     /// Tries rules out in this process.
     pub(super) fn try_rules_at_once(&self, decided: Decided) -> Decided {
-        let tried = self.trials(&decided).into_iter().filter_map(|trial| match trial.decide_at_once() {
+        let tried = self.trials(&decided).into_iter().filter_map(|mut trial| match trial.decide_at_once() {
             ControlFlow::Break(tried) => tried.ok(),
             ControlFlow::Continue(_) => None,
         });
@@ -85,7 +85,7 @@ impl Check<'_> {
 
 impl Check<'static> {
     // Boxed, as it is decided within the decision of a call.
-    fn decide_boxed(self) -> Pin<Box<dyn Future<Output = Decided> + Send>> {
+    fn decide_boxed(mut self) -> Pin<Box<dyn Future<Output = Decided> + Send>> {
         Box::pin(async move { self.decide().await })
     }
 }

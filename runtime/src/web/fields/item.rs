@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tallygate_rules::{Algorithm, Role, Rule, format_duration};
 
-use crate::context::LimitStatus;
 use crate::decision::{RuleStatus, Wait};
 use crate::policy::Policy;
+use crate::web::decisions::LimitStatus;
 
 /// One limit, in the units of the fields: calls and whole seconds.
 #[derive(Clone, Debug)]

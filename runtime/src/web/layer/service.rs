@@ -11,8 +11,9 @@ use tower_service::Service;
 
 use super::Layer;
 use super::settings::{LayerSettings, WebRequest, WebResponse, web_response};
-use crate::context::{self, Context, Decisions, Maker};
+use crate::context::{self, Context, Maker};
 use crate::observe::opaque_debug;
+use crate::web::decisions::Decisions;
 use crate::web::parts::Parts;
 
 /// The service of a [`Layer`].

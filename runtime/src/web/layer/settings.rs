@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use crate::context::{self, Context, Decisions, Maker, Messages};
+use crate::context::{self, Context, Maker, Messages};
 use crate::observe::{ReportedOnce, log};
 use crate::web::client_ip::{ClientIp, ClientIpSource};
+use crate::web::decisions::Decisions;
 use crate::web::fields::{Draft, Fields, whole_seconds};
 use crate::web::parts::Parts;
 

@@ -1,12 +1,16 @@
 //! The decisions of a request, as far as a response reports them.
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tallygate_rules::Role;
 
-use crate::decision::{Charge, CostChange, Decision, Denial, Recount, RuleStatus, Wait};
+use crate::context::{Context, Listener};
+use crate::decision::{Charge, CostChange, Decision, Denial, Recount, Rejection, RuleStatus, Wait};
 use crate::lock::lock;
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
@@ -20,8 +24,11 @@ const MOST: usize = 16;
 /// remains. It keeps the 16 tightest of all.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
-    standings: Arc<Mutex<Vec<LimitStatus>>>,
+    standings: Arc<Standings>,
 }
+
+#[derive(Debug, Default)]
+struct Standings(Mutex<Vec<LimitStatus>>);
 
 /// The state of a rule or a ban.
 #[derive(Clone, Debug)]
@@ -45,6 +52,86 @@ impl Decisions {
     /// Adds a decision of a policy. Rules that did not deny the call are added only from a decision with a
     /// [report](crate::Check::report).
     pub fn add(&self, policy: &Policy, decision: &Decision) {
+        self.standings.decided(policy, decision);
+    }
+
+    /// Returns whether a call was denied.
+    #[must_use]
+    pub fn any_denied(&self) -> bool {
+        lock(&self.standings.0).iter().any(|standing| standing.denied.is_some())
+    }
+
+    /// Returns whether a call was denied as a duplicate.
+    pub(crate) fn any_duplicate(&self) -> bool {
+        lock(&self.standings.0).iter().any(|known| known.denied.is_some() && known.role() == Some(Role::Duplicate))
+    }
+
+    /// Returns the longest wait of a denied call. `None` if no call was denied, or if one is never admitted.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.longest_wait()?.retry_after()
+    }
+
+    /// Returns the longest wait of a denied call.
+    pub(crate) fn longest_wait(&self) -> Option<Wait> {
+        lock(&self.standings.0).iter().filter_map(|standing| standing.denied).max()
+    }
+
+    /// Returns the tightest state of each rule. The rules of one policy are in their order.
+    pub(crate) fn standings(&self) -> Vec<LimitStatus> {
+        let mut tightest: Vec<LimitStatus> = Vec::new();
+        for standing in lock(&self.standings.0).iter() {
+            match tightest.iter_mut().find(|known| known.has_same_rule(standing)) {
+                Some(known) if standing.room() < known.room() => *known = standing.clone(),
+                Some(_) => {}
+                None => tightest.push(standing.clone()),
+            }
+        }
+        tightest
+    }
+}
+
+impl Context {
+    /// Collects the decisions in this context, with the state of every rule after each decision. Each decision then
+    /// costs the backend more.
+    ///
+    /// Peeks and calls in shadow are not collected.
+    #[must_use]
+    pub fn collect(self, decisions: &Decisions) -> Self {
+        self.heard_by(Arc::clone(&decisions.standings) as _, true)
+    }
+
+    /// Collects the denied calls in this context, each with the rule that denied it, at no cost.
+    #[must_use]
+    pub fn collect_denials(self, decisions: &Decisions) -> Self {
+        self.heard_by(Arc::clone(&decisions.standings) as _, false)
+    }
+
+    /// Sets the texts of rejections in responses, for example in the language of the request. Without such a text, the
+    /// response has the text of the rejection.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::Rejection;
+    /// use tallygate::context::Context;
+    ///
+    /// fn message(rejection: &Rejection, context: &Context) -> Option<String> {
+    ///     let seconds = rejection.retry_after()?.as_secs() + 1;
+    ///     let is_german = context.get("language")?.starts_with("de");
+    ///     is_german.then(|| format!("Bitte in {seconds} Sekunden noch einmal versuchen."))
+    /// }
+    ///
+    /// let context = Context::new().with("language", "de-AT").messages(message);
+    /// ```
+    #[must_use]
+    pub fn messages(self, messages: impl Fn(&Rejection, &Self) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.with_messages(Arc::new(messages))
+    }
+}
+
+impl Listener for Standings {
+    fn decided(&self, policy: &Policy, decision: &Decision) {
         match decision {
             Decision::Allowed(permit) => {
                 for status in permit.report() {
@@ -58,33 +145,11 @@ impl Decisions {
         }
     }
 
-    /// Returns whether a call was denied.
-    #[must_use]
-    pub fn any_denied(&self) -> bool {
-        lock(&self.standings).iter().any(|standing| standing.denied.is_some())
-    }
-
-    /// Returns whether a call was denied as a duplicate.
-    pub(crate) fn any_duplicate(&self) -> bool {
-        lock(&self.standings).iter().any(|known| known.denied.is_some() && known.role() == Some(Role::Duplicate))
-    }
-
-    /// Returns the longest wait of a denied call. `None` if no call was denied, or if one is never admitted.
-    #[must_use]
-    pub fn retry_after(&self) -> Option<Duration> {
-        self.longest_wait()?.retry_after()
-    }
-
-    /// Returns the longest wait of a denied call.
-    pub(crate) fn longest_wait(&self) -> Option<Wait> {
-        lock(&self.standings).iter().filter_map(|standing| standing.denied).max()
-    }
-
-    /// Counts a call as what it used. Calls in shadow are not collected, and denials do not change.
-    pub(crate) fn recount(&self, charge: &Charge, recount: Recount) {
+    /// Counts a call as what it used. Denials do not change.
+    fn recounted(&self, charge: &Charge, recount: Recount) {
         let costs = CostChange { charged: charge.call.options.cost, used: recount.used };
         let of_policy = |standing: &&mut LimitStatus| standing.policy.name() == charge.call.policy.name();
-        for standing in lock(&self.standings).iter_mut().filter(|_| !charge.call.options.shadow).filter(of_policy) {
+        for standing in lock(&self.0).iter_mut().filter(|_| !charge.call.options.shadow).filter(of_policy) {
             if let (Some(status), Some(subject)) = (&mut standing.rule, &standing.refundable)
                 && charge.subject_of(status.position(), recount.part) == Some(subject)
             {
@@ -92,20 +157,9 @@ impl Decisions {
             }
         }
     }
+}
 
-    /// Returns the tightest state of each rule. The rules of one policy are in their order.
-    pub(crate) fn standings(&self) -> Vec<LimitStatus> {
-        let mut tightest: Vec<LimitStatus> = Vec::new();
-        for standing in lock(&self.standings).iter() {
-            match tightest.iter_mut().find(|known| known.has_same_rule(standing)) {
-                Some(known) if standing.room() < known.room() => *known = standing.clone(),
-                Some(_) => {}
-                None => tightest.push(standing.clone()),
-            }
-        }
-        tightest
-    }
-
+impl Standings {
     fn add_denial(&self, denial: &Denial) {
         let wait = denial.retry_after().map_or(Wait::NEVER, Wait::of);
         let insert = |rule: Option<RuleStatus>, denied: Option<Wait>| {
@@ -127,7 +181,7 @@ impl Decisions {
     }
 
     fn insert(&self, standing: LimitStatus) {
-        let mut standings = lock(&self.standings);
+        let mut standings = lock(&self.0);
         let is_same = |known: &LimitStatus| known.has_same_rule(&standing) && known.refundable == standing.refundable;
         let same = standings.iter().position(is_same);
         if same.is_none() && standings.len() < MOST {

@@ -10,6 +10,7 @@ mod client_ip;
 mod decisions;
 mod field_text;
 mod fields;
+mod frameworks;
 mod held;
 mod layer;
 mod limit;

@@ -2,14 +2,18 @@
 
 #[cfg(feature = "admin")]
 mod admin;
+mod head;
 mod middleware;
 
 use std::future::{Ready, ready};
+use std::pin::Pin;
+use std::task::{self, Poll};
 
-use actix_web::body::{BoxBody, EitherBody, MessageBody};
+use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder, ResponseError};
 
 use http::Response;
@@ -82,6 +86,18 @@ impl<T: Responder<Body: 'static>> Responder for Holding<T> {
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse<Self::Body> {
         self.response.respond_to(request).map_body(|_, body| Held::new(body, self.permit.into_iter().collect()))
+    }
+}
+
+impl<B: MessageBody> MessageBody for Held<B> {
+    type Error = B::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Result<Bytes, B::Error>>> {
+        self.poll_body(|body| body.poll_next(cx))
     }
 }
 

@@ -1,9 +1,12 @@
 //! Rejections and clients in axum.
 
+use std::net::SocketAddr;
+
 use axum::body::Body;
-use axum::extract::{FromRequestParts, OptionalFromRequestParts};
-use axum::http::StatusCode;
+use axum::extract::connect_info::{ConnectInfo, MockConnectInfo};
+use axum::extract::{FromRequestParts, MatchedPath, OptionalFromRequestParts};
 use axum::http::request::Parts;
+use axum::http::{Extensions, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::client_ip::{ClientIp, MissingClientIp};
@@ -11,6 +14,15 @@ use super::held::Held;
 use super::problem::Problem;
 use crate::decision::{Answered, FromRejection, HoldPermit, Holding, Permit, Rejection, hold};
 use crate::error::BackendError;
+
+pub(super) fn route(extensions: &Extensions) -> Option<String> {
+    extensions.get().map(|path: &MatchedPath| path.as_str().to_owned())
+}
+
+pub(super) fn peer(extensions: &Extensions) -> Option<SocketAddr> {
+    let found = extensions.get().map(|ConnectInfo(peer)| *peer);
+    found.or_else(|| extensions.get().map(|MockConnectInfo(peer)| *peer))
+}
 
 /// A response with the status, `Retry-After`, and a [`Problem`] as its body.
 impl IntoResponse for Rejection {

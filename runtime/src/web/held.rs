@@ -3,8 +3,6 @@
 use std::pin::Pin;
 use std::task::{self, Poll};
 
-#[cfg(feature = "actix")]
-use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
@@ -16,7 +14,7 @@ pin_project! {
     #[derive(Debug)]
     pub struct Held<B> {
         #[pin]
-        body: B,
+        pub(super) body: B,
         permits: Vec<Permit>,
     }
 }
@@ -27,7 +25,7 @@ impl<B> Held<B> {
     }
 
     /// Polls the body, and ends the call with it: a server may keep a body that has ended.
-    fn poll_body<T, E>(
+    pub(super) fn poll_body<T, E>(
         self: Pin<&mut Self>,
         poll: impl FnOnce(Pin<&mut B>) -> Poll<Option<Result<T, E>>>,
     ) -> Poll<Option<Result<T, E>>> {
@@ -54,18 +52,5 @@ impl<B: Body> Body for Held<B> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
-    }
-}
-
-#[cfg(feature = "actix")]
-impl<B: actix_web::body::MessageBody> actix_web::body::MessageBody for Held<B> {
-    type Error = B::Error;
-
-    fn size(&self) -> actix_web::body::BodySize {
-        self.body.size()
-    }
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Result<Bytes, B::Error>>> {
-        self.poll_body(|body| body.poll_next(cx))
     }
 }

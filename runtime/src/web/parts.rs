@@ -1,14 +1,13 @@
 //! A request without its body, of any framework.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri};
 
 use super::client_ip::{ClientIp, ClientIpSource};
 use super::field_text::{field_text, host_text};
+use super::frameworks::FRAMEWORKS;
 use crate::observe::opaque_debug;
-#[cfg(feature = "actix")]
-use crate::request_pattern::PathReading;
 use crate::request_pattern::{RequestMethod, RequestPath};
 
 /// The fields of requests that came through a proxy.
@@ -36,15 +35,64 @@ pub struct Parts<'a> {
     client_ip: Option<ClientIp>,
 }
 
-enum Head<'a> {
-    Http {
-        method: &'a Method,
-        uri: &'a Uri,
-        headers: &'a HeaderMap,
-        extensions: &'a Extensions,
-    },
+/// A request of the crate `http`, or of a framework that has types of its own.
+pub(super) enum Head<'a> {
+    Http(HttpHead<'a>),
     #[cfg(feature = "actix")]
     Actix(&'a actix_web::dev::ServiceRequest),
+}
+
+/// What a request has beside its path and its extensions.
+pub(super) trait RequestHead {
+    fn method(&self) -> &str;
+    fn query(&self) -> Option<&str>;
+    /// The host in the URL of the request.
+    fn authority(&self) -> Option<&str>;
+    /// The first line of a field.
+    fn line(&self, name: &str) -> Option<&[u8]>;
+    fn lines(&self, name: &str) -> Vec<&[u8]>;
+    /// The route that matches the request, whose path may be written in several ways.
+    fn route(&self, path: &RequestPath<'_>) -> Option<String>;
+    /// The address of the socket, where the server knows it.
+    fn peer(&self) -> Option<SocketAddr>;
+}
+
+pub(super) struct HttpHead<'a> {
+    method: &'a Method,
+    uri: &'a Uri,
+    headers: &'a HeaderMap,
+    extensions: &'a Extensions,
+}
+
+impl RequestHead for HttpHead<'_> {
+    fn method(&self) -> &str {
+        self.method.as_str()
+    }
+
+    fn query(&self) -> Option<&str> {
+        self.uri.query()
+    }
+
+    fn authority(&self) -> Option<&str> {
+        self.uri.authority().map(http::uri::Authority::as_str)
+    }
+
+    fn line(&self, name: &str) -> Option<&[u8]> {
+        self.headers.get(name).map(HeaderValue::as_bytes)
+    }
+
+    fn lines(&self, name: &str) -> Vec<&[u8]> {
+        self.headers.get_all(name).iter().map(HeaderValue::as_bytes).collect()
+    }
+
+    fn route(&self, _: &RequestPath<'_>) -> Option<String> {
+        FRAMEWORKS.iter().find_map(|framework| (framework.route)(self.extensions))
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        let known = FRAMEWORKS.iter().find_map(|framework| (framework.peer)(self.extensions));
+        known.or_else(|| self.extensions.get().copied())
+    }
 }
 
 impl<'a> Parts<'a> {
@@ -52,13 +100,19 @@ impl<'a> Parts<'a> {
         let (method, uri) = (request.method(), request.uri());
         let (headers, extensions) = (request.headers(), request.extensions());
         let path = RequestPath::read(uri.path(), uri.path());
-        Self { head: Head::Http { method, uri, headers, extensions }, path, client_ip: None }
+        Self::new(Head::Http(HttpHead { method, uri, headers, extensions }), path)
     }
 
-    #[cfg(feature = "actix")]
-    pub(super) fn of_actix(request: &'a actix_web::dev::ServiceRequest) -> Self {
-        let path = RequestPath::read(request.uri().path(), request.match_info().as_str());
-        Self { head: Head::Actix(request), path, client_ip: None }
+    pub(super) fn new(head: Head<'a>, path: RequestPath<'a>) -> Self {
+        Self { head, path, client_ip: None }
+    }
+
+    fn head(&self) -> &dyn RequestHead {
+        match &self.head {
+            Head::Http(head) => head,
+            #[cfg(feature = "actix")]
+            Head::Actix(request) => *request,
+        }
     }
 
     /// Takes the client that a layer has already found, or else the one of the context.
@@ -79,10 +133,10 @@ impl<'a> Parts<'a> {
 
     /// Finds the client.
     pub(super) fn with_client(self, source: &ClientIpSource) -> Self {
-        let lines = source.field().map(|name| self.lines(name)).unwrap_or_default();
-        let client_ip = source.resolve(self.peer(), lines);
+        let lines = source.field().map(|name| self.head().lines(name)).unwrap_or_default();
+        let client_ip = source.resolve(self.head().peer().map(|peer| peer.ip()), lines);
         // A proxy that nobody was told of is no client.
-        let is_proxied = source.field().is_none() && PROXY_FIELDS.iter().any(|name| !self.lines(name).is_empty());
+        let is_proxied = source.field().is_none() && PROXY_FIELDS.iter().any(|name| self.has_field(name));
         let client_ip = if is_proxied { client_ip.map(ClientIp::as_fallback) } else { client_ip };
         Self { client_ip, ..self }
     }
@@ -96,11 +150,7 @@ impl<'a> Parts<'a> {
     /// Returns the method as it was sent, like `GET`.
     #[must_use]
     pub fn method(&self) -> &str {
-        match &self.head {
-            Head::Http { method, .. } => method.as_str(),
-            #[cfg(feature = "actix")]
-            Head::Actix(request) => request.method().as_str(),
-        }
+        self.head().method()
     }
 
     /// Returns the path, like `/users/7`, as keys show it: percent-decoded once, with its dots resolved, and without slashes
@@ -126,43 +176,20 @@ impl<'a> Parts<'a> {
     }
 
     fn has_field(&self, name: &str) -> bool {
-        match &self.head {
-            Head::Http { headers, .. } => headers.contains_key(name),
-            #[cfg(feature = "actix")]
-            Head::Actix(request) => request.headers().contains_key(name),
-        }
+        self.head().line(name).is_some()
     }
 
     /// Returns the query, without the `?`.
     #[must_use]
     pub fn query(&self) -> Option<&str> {
-        match &self.head {
-            Head::Http { uri, .. } => uri.query(),
-            #[cfg(feature = "actix")]
-            Head::Actix(request) => request.uri().query(),
-        }
+        self.head().query()
     }
 
     /// Returns the route that matches the request, like `/users/{id}`; `None` if the server has no routes, or has not chosen
     /// one yet.
     #[must_use]
     pub fn route(&self) -> Option<String> {
-        match &self.head {
-            #[cfg(feature = "axum")]
-            Head::Http { extensions, .. } => {
-                extensions.get().map(|path: &axum::extract::MatchedPath| path.as_str().to_owned())
-            }
-            #[cfg(not(feature = "axum"))]
-            Head::Http { .. } => None,
-            #[cfg(feature = "actix")]
-            Head::Actix(request) => {
-                let seen = request.match_info().as_str();
-                // `match_pattern` may look up the path as it was sent, and the router looks up the decoded one.
-                let found = if request.path() == seen { request.match_pattern() } else { pattern_of(request, seen) };
-                // `NormalizePath` may still change the path.
-                found.or_else(|| self.path.readings().find_map(|reading| pattern_read(request, reading)))
-            }
-        }
+        self.head().route(&self.path)
     }
 
     /// Returns the first line of a field, if it is visible ASCII. For the field `Host`, it is the host as the client wrote it, in
@@ -172,14 +199,11 @@ impl<'a> Parts<'a> {
     /// clients apart by the whole of a field, use [`header_text`](Self::header_text).
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        if let Some(authority) = self.authority().filter(|_| name.eq_ignore_ascii_case("host")) {
+        if let Some(authority) = self.head().authority().filter(|_| name.eq_ignore_ascii_case("host")) {
             return Some(authority);
         }
-        match &self.head {
-            Head::Http { headers, .. } => headers.get(name)?.to_str().ok(),
-            #[cfg(feature = "actix")]
-            Head::Actix(request) => request.headers().get(name)?.to_str().ok(),
-        }
+        let is_shown = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~');
+        str::from_utf8(self.head().line(name).filter(|line| line.iter().all(is_shown))?).ok()
     }
 
     /// Returns the whole of a field, whatever its bytes are, as `{@header_…}` shows it. Different values have different texts.
@@ -188,7 +212,7 @@ impl<'a> Parts<'a> {
     /// are not UTF-8 are written as a NUL and two hexadecimal digits. For the field `Host`, it is the [host](Self::host).
     #[must_use]
     pub fn header_text(&self, name: &str) -> Option<String> {
-        if name.eq_ignore_ascii_case("host") { self.host() } else { field_text(name, &self.lines(name)) }
+        if name.eq_ignore_ascii_case("host") { self.host() } else { field_text(name, &self.head().lines(name)) }
     }
 
     /// Returns the host that the client asks for, like `shop.example`, in any version of HTTP: in lower case, without the port and
@@ -196,17 +220,8 @@ impl<'a> Parts<'a> {
     #[must_use]
     pub fn host(&self) -> Option<String> {
         // The host of the URL goes before the field `Host` (RFC 9112, section 3.2.2; RFC 9113, section 8.3.1).
-        let written = self.authority().map(str::to_owned);
-        written.or_else(|| field_text("host", &self.lines("host"))).map(|written| host_text(&written))
-    }
-
-    /// The host in the URL of the request.
-    fn authority(&self) -> Option<&str> {
-        match &self.head {
-            Head::Http { uri, .. } => uri.authority().map(http::uri::Authority::as_str),
-            #[cfg(feature = "actix")]
-            Head::Actix(request) => request.uri().authority().map(actix_web::http::uri::Authority::as_str),
-        }
+        let written = self.head().authority().map(str::to_owned);
+        written.or_else(|| field_text("host", &self.head().lines("host"))).map(|written| host_text(&written))
     }
 
     /// Reads a value that a layer around this one stored in the extensions of the request, such as a verified user. `None` if
@@ -214,61 +229,11 @@ impl<'a> Parts<'a> {
     #[must_use]
     pub fn extension<T: Send + Sync + 'static, V>(&self, read: impl FnOnce(&T) -> V) -> Option<V> {
         match &self.head {
-            Head::Http { extensions, .. } => extensions.get().map(read),
+            Head::Http(head) => head.extensions.get().map(read),
             #[cfg(feature = "actix")]
             Head::Actix(request) => actix_web::HttpMessage::extensions(*request).get().map(read),
         }
     }
-
-    fn lines(&self, name: &str) -> Vec<&[u8]> {
-        match &self.head {
-            Head::Http { headers, .. } => headers.get_all(name).iter().map(HeaderValue::as_bytes).collect(),
-            #[cfg(feature = "actix")]
-            Head::Actix(request) => {
-                request.headers().get_all(name).map(actix_web::http::header::HeaderValue::as_bytes).collect()
-            }
-        }
-    }
-
-    /// The address of the socket, where the server knows it.
-    fn peer(&self) -> Option<IpAddr> {
-        let peer = match &self.head {
-            Head::Http { extensions, .. } => peer_of(extensions),
-            #[cfg(feature = "actix")]
-            Head::Actix(request) => request.peer_addr(),
-        };
-        peer.map(|peer| peer.ip())
-    }
-}
-
-/// Returns the pattern of the resource that has a path, if the slash at its end makes no difference.
-#[cfg(feature = "actix")]
-fn pattern_read(request: &actix_web::dev::ServiceRequest, reading: PathReading<'_>) -> Option<String> {
-    let PathReading::Other(path) = reading else { return None };
-    let file = path.trim_end_matches('/');
-    pattern_of(request, file).or_else(|| pattern_of(request, &format!("{file}/")))
-}
-
-#[cfg(feature = "actix")]
-fn pattern_of(request: &actix_web::dev::ServiceRequest, path: &str) -> Option<String> {
-    request.resource_map().match_pattern(path)
-}
-
-/// Returns the address of the socket, which servers store in the extensions of a request.
-fn peer_of(extensions: &Extensions) -> Option<SocketAddr> {
-    #[cfg(feature = "axum")]
-    {
-        use axum::extract::connect_info::{ConnectInfo, MockConnectInfo};
-        let found = extensions.get().map(|ConnectInfo(peer)| *peer);
-        if let Some(peer) = found.or_else(|| extensions.get().map(|MockConnectInfo(peer)| *peer)) {
-            return Some(peer);
-        }
-    }
-    #[cfg(feature = "tonic")]
-    if let Some(connection) = extensions.get::<tonic::transport::server::TcpConnectInfo>() {
-        return connection.remote_addr();
-    }
-    extensions.get().copied()
 }
 
 // Leaves out the client and the path, which may be personal.

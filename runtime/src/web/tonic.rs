@@ -1,14 +1,16 @@
 //! Rejections as the statuses of gRPC.
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Response};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Extensions, HeaderMap, HeaderValue, Response};
 use http_body_util::Full;
 use tonic::metadata::{Binary, MetadataValue};
+use tonic::transport::server::TcpConnectInfo;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-use super::parts::Parts;
 use super::problem::Problem;
 use crate::decision::{Rejection, RejectionKind};
 use crate::error::BackendError;
@@ -53,9 +55,14 @@ fn code(rejection: &Rejection) -> Code {
     }
 }
 
+pub(super) fn peer(extensions: &Extensions) -> Option<SocketAddr> {
+    extensions.get::<TcpConnectInfo>()?.remote_addr()
+}
+
 /// Returns the response to a rejected request of gRPC or gRPC-Web, as its client reads it. `None` if the request is of neither.
-pub(super) fn response(rejection: &Rejection, parts: &Parts<'_>) -> Option<Response<Full<Bytes>>> {
-    let sent = parts.header("content-type").and_then(MediaType::parse)?;
+pub(super) fn response(rejection: &Rejection, fields: &HeaderMap) -> Option<Response<Full<Bytes>>> {
+    let field = |name| fields.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let sent = field(CONTENT_TYPE).and_then(MediaType::parse)?;
     let status = || Status::from(rejection.clone());
     if sent.is_application("grpc") {
         return Some(status().into_http());
@@ -63,7 +70,7 @@ pub(super) fn response(rejection: &Rejection, parts: &Parts<'_>) -> Option<Respo
     let is_web = |own: &MediaType| own.is_application("grpc-web") || own.is_application("grpc-web-text");
     let sent = Some(sent).filter(is_web)?;
     // A client may send bytes and want text.
-    let listed = parts.header("accept").into_iter().flat_map(|list| list.split(','));
+    let listed = field(ACCEPT).into_iter().flat_map(|list| list.split(','));
     let accepted = listed.filter_map(MediaType::parse).find(is_web);
     Some(web_response(status(), &accepted.unwrap_or(sent)))
 }

@@ -11,6 +11,7 @@ use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{Error, HttpMessage as _};
 
+use super::head::parts;
 use super::{own_response, response};
 use crate::context::{self, Maker};
 use crate::web::held::Held;
@@ -69,7 +70,7 @@ where
 
 impl WebRequest for ServiceRequest {
     fn parts(&self) -> Parts<'_> {
-        Parts::of_actix(self)
+        parts(self)
     }
 
     fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T) {
@@ -135,7 +136,7 @@ async fn answer<S, B>(
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
 {
-    let parts = Parts::of_actix(&request).with_known_client();
+    let parts = parts(&request).with_known_client();
     let (limited, counted) = Counted::count(gate.limited(&parts), &parts);
     let (admitted, rejection) = limited.admit().await;
     if let Some((rejection, effects)) = rejection {

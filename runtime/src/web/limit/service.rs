@@ -18,6 +18,7 @@ use super::effects::{Effects, Limited};
 use super::gate::Gate;
 use crate::decision::Rejection;
 use crate::observe::opaque_debug;
+use crate::web::frameworks::FRAMEWORKS;
 use crate::web::held::Held;
 use crate::web::layer::settings::WebRequest as _;
 use crate::web::parts::Parts;
@@ -99,9 +100,6 @@ fn rejected<Q>(rejection: &Rejection, effects: &Effects, request: &Request<Q>) -
     if let Some(own) = effects.rejected(rejection, &parts) {
         return own.map(Full::from);
     }
-    #[cfg(feature = "tonic")]
-    if let Some(response) = crate::web::tonic::response(rejection, &parts) {
-        return response;
-    }
-    Problem::from(rejection).response()
+    let special = FRAMEWORKS.iter().find_map(|framework| (framework.response)(rejection, request.headers()));
+    special.unwrap_or_else(|| Problem::from(rejection).response())
 }

@@ -152,7 +152,12 @@ impl Rule {
     pub fn divided(self, parts: NonZeroU64) -> Self {
         let algorithm = match self.algorithm {
             Algorithm::TokenBucket(bucket) => Algorithm::TokenBucket(bucket.divided(parts)),
-            algorithm => algorithm,
+            algorithm @ (Algorithm::SlidingWindow { .. }
+            | Algorithm::SlidingCounter { .. }
+            | Algorithm::FixedWindow { .. }
+            | Algorithm::Concurrency { .. }) => algorithm,
+            #[cfg(feature = "cron")]
+            algorithm @ Algorithm::Cron { .. } => algorithm,
         };
         Self { count: self.count.div_ceil(parts.get()), algorithm, ..self }
     }
@@ -164,12 +169,17 @@ impl Rule {
     /// or of a schedule stays as it is: there, calls have to be made before it ends.
     #[must_use]
     pub fn ahead(&self, ahead: Duration) -> Option<Self> {
+        if self.role != Role::Limit {
+            return None;
+        }
         let algorithm = match &self.algorithm {
-            _ if self.role != Role::Limit => return None,
             Algorithm::SlidingWindow { per } => Algorithm::SlidingWindow { per: per.saturating_add(ahead) },
             Algorithm::SlidingCounter { per } => Algorithm::SlidingCounter { per: per.saturating_add(ahead) },
             Algorithm::TokenBucket(bucket) => Algorithm::TokenBucket(bucket.ahead(self.count, ahead)),
-            algorithm => algorithm.clone(),
+            window @ Algorithm::FixedWindow { .. } => window.clone(),
+            #[cfg(feature = "cron")]
+            window @ Algorithm::Cron { .. } => window.clone(),
+            Algorithm::Concurrency { .. } => return None,
         };
         let rule = Self { algorithm, ..self.clone() };
         (rule.capacity() != Some(0) || self.count == 0).then_some(rule)
@@ -249,7 +259,9 @@ impl Rule {
                 Some(*per)
             }
             Algorithm::TokenBucket(bucket) => Some(bucket.per()),
-            _ => None,
+            #[cfg(feature = "cron")]
+            Algorithm::Cron { .. } => None,
+            Algorithm::Concurrency { .. } => None,
         }
     }
 
@@ -265,10 +277,37 @@ impl Rule {
     /// Returns the most tokens in this rule's bucket, or `None` for other algorithms.
     #[must_use]
     pub fn capacity(&self) -> Option<u64> {
+        self.bucket().map(|bucket| bucket.capacity_for(self.count))
+    }
+
+    /// Returns the parameters of this rule's bucket, or `None` for other algorithms.
+    #[must_use]
+    pub const fn bucket(&self) -> Option<&TokenBucket> {
         match &self.algorithm {
-            Algorithm::TokenBucket(bucket) => Some(bucket.capacity_for(self.count)),
+            Algorithm::TokenBucket(bucket) => Some(bucket),
             _ => None,
         }
+    }
+
+    /// Returns the schedule whose ticks begin this rule's windows, or `None` for other algorithms.
+    #[cfg(feature = "cron")]
+    #[must_use]
+    pub const fn schedule(&self) -> Option<&Schedule> {
+        match &self.algorithm {
+            Algorithm::Cron { schedule } => Some(schedule),
+            _ => None,
+        }
+    }
+
+    /// Returns whether this rule counts approximately.
+    #[must_use]
+    pub const fn is_approximate(&self) -> bool {
+        matches!(self.algorithm, Algorithm::SlidingCounter { .. })
+    }
+
+    /// Whether this rule counts in a window that slides, and exactly.
+    pub(crate) const fn is_sliding_window(&self) -> bool {
+        matches!(self.algorithm, Algorithm::SlidingWindow { .. })
     }
 
     /// Returns the greatest count that this rule could have.
@@ -281,7 +320,9 @@ impl Rule {
             Algorithm::SlidingCounter { .. } => MAX_COUNTER_COUNT,
             Algorithm::TokenBucket(bucket) => bucket.greatest_count(),
             Algorithm::Concurrency { .. } => MAX_CONCURRENCY,
-            _ => MAX_EXACT,
+            Algorithm::FixedWindow { .. } => MAX_EXACT,
+            #[cfg(feature = "cron")]
+            Algorithm::Cron { .. } => MAX_EXACT,
         }
     }
 

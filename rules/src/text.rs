@@ -85,10 +85,10 @@ fn explain(text: &str, fault: TextFault) -> ParseRuleError {
 /// Writes the [text form](Rule#text-form), like `100 per 1h as hourly`. `{:#}` leaves the name out.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.role(), self.algorithm()) {
-            (Role::Duplicate, _) if self.count() == 1 => f.write_str("prevent_duplicate")?,
-            (Role::Duplicate, _) => write!(f, "prevent_duplicate {}", CountText(self))?,
-            (_, Algorithm::SlidingCounter { .. }) => write!(f, "about {}", CountText(self))?,
+        match self.role() {
+            Role::Duplicate if self.count() == 1 => f.write_str("prevent_duplicate")?,
+            Role::Duplicate => write!(f, "prevent_duplicate {}", CountText(self))?,
+            _ if self.is_approximate() => write!(f, "about {}", CountText(self))?,
             _ => write!(f, "{}", CountText(self))?,
         }
         f.write_str(if self.lease().is_some() { " concurrent lease " } else { " per " })?;

@@ -9,22 +9,21 @@ mod rejection;
 mod report;
 mod returned;
 mod settlement;
-mod wait;
 mod warning;
 
-pub(crate) use self::charge::{AdmittedAt, Charge, CostChange, Recount, RefundTicket, Refunded, Refunder};
+pub(crate) use self::charge::{AdmittedAt, Charge, Recount, RefundTicket, Refunded, Refunder};
 pub use self::decided_by::DecidedBy;
 pub use self::denial::{Denial, LimitingRule, RejectionKind};
 pub use self::metered::Metered;
 pub(crate) use self::permit::Lease;
 pub use self::permit::Permit;
 pub use self::rejection::Rejection;
+pub(crate) use self::report::Report;
 pub use self::report::RuleStatus;
-pub(crate) use self::report::{Quota, Report};
 pub use self::returned::{Answered, FromRejection, HoldPermit, Holding, hold, hold_any};
 pub(crate) use self::settlement::report_settlement;
-pub(crate) use self::wait::{RoundedUp, Wait};
 pub use self::warning::Warning;
+pub(crate) use crate::wait::{RoundedUp, Wait};
 
 /// The answer to one call.
 #[derive(Debug)]

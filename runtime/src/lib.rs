@@ -134,6 +134,7 @@ pub mod __private;
 mod address;
 #[cfg(feature = "admin")]
 pub mod admin;
+mod algorithm;
 mod bounds;
 mod call;
 mod clock;
@@ -161,6 +162,7 @@ mod sync;
 mod system;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod wait;
 #[cfg(feature = "web")]
 pub mod web;
 

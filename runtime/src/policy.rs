@@ -11,8 +11,6 @@ mod rule_group;
 mod shared;
 mod stored;
 mod templates;
-#[cfg(feature = "cron")]
-mod ticks;
 mod trial;
 mod variants;
 
@@ -32,7 +30,7 @@ pub(crate) use self::layout::LAYOUT_BYTES;
 pub(crate) use self::registration::{NO_REGISTRY, Registration};
 #[cfg(feature = "admin")]
 pub(crate) use self::rule_group::names;
-pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, Window, own_name};
+pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, own_name};
 use self::shared::Shared;
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]

@@ -93,6 +93,8 @@ pub fn attribute_form(rule: &Rule) -> String {
     let algorithm = |name: &str| Some(format!("algorithm = \"{name}\""));
     let mut arguments = vec![Some(format!("count = {count}")), per];
     match rule.algorithm() {
+        // The algorithm of a rule that names none.
+        Algorithm::SlidingWindow { .. } => {}
         Algorithm::FixedWindow { .. } => arguments.push(algorithm("fixed_window")),
         Algorithm::SlidingCounter { .. } => arguments.push(algorithm("sliding_counter")),
         Algorithm::TokenBucket(bucket) => arguments.extend([
@@ -106,7 +108,7 @@ pub fn attribute_form(rule: &Rule) -> String {
             arguments.push(Some(format!("cron = {:?}", schedule.expression())));
             arguments.push(Some(format!("tz = {:?}", schedule.zone())));
         }
-        _ => {}
+        Algorithm::Concurrency { .. } => {}
     }
     let arguments: Vec<_> = arguments.into_iter().flatten().collect();
     format!("rule({})", arguments.join(", "))

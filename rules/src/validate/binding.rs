@@ -42,6 +42,10 @@ impl Supply {
     pub(super) fn from_rule(rule: &Rule, costs: Costs) -> Option<Self> {
         let count = u128::from(rule.count());
         let per_us = shortest_window_us(rule)?;
+        let slots = || {
+            let weight = whole_calls(count, costs);
+            (weight > 0).then_some(Self::Slots { weight, per_us })
+        };
         match (rule.role(), rule.algorithm(), costs) {
             (Role::Duplicate, _, Costs::Always(cost)) => {
                 let weight = count.saturating_mul(cost.into());
@@ -57,12 +61,11 @@ impl Supply {
                 is_known.then_some(Self::Bucket { capacity, count, per_us })
             }
             // The windows of a counter are its slots: none of them admits more.
-            (Role::Limit, _, _) => {
-                let weight = whole_calls(count, costs);
-                (weight > 0).then_some(Self::Slots { weight, per_us })
-            }
+            (Role::Limit, Algorithm::SlidingCounter { .. } | Algorithm::FixedWindow { .. }, _) => slots(),
+            #[cfg(feature = "cron")]
+            (Role::Limit, Algorithm::Cron { .. }, _) => slots(),
             // The calls beside `prevent_duplicate` may have any weight, and those running may be over at once.
-            (Role::Duplicate | Role::Concurrency, _, _) => None,
+            (Role::Duplicate | Role::Concurrency, _, _) | (Role::Limit, Algorithm::Concurrency { .. }, _) => None,
         }
     }
 
@@ -122,7 +125,9 @@ impl Supply {
                 }
             }
             // How long the windows of this schedule are is not known.
-            _ => false,
+            #[cfg(feature = "cron")]
+            Algorithm::Cron { .. } => false,
+            Algorithm::SlidingWindow { .. } | Algorithm::FixedWindow { .. } | Algorithm::Concurrency { .. } => false,
         }
     }
 
@@ -137,11 +142,11 @@ impl Supply {
 
 /// Returns how long a window of the rule is at least, or the `per` of a bucket. A schedule has windows of many lengths.
 fn shortest_window_us(rule: &Rule) -> Option<u128> {
-    match rule.algorithm() {
-        #[cfg(feature = "cron")]
-        Algorithm::Cron { schedule } => Some(schedule.shortest_gap_us().into()),
-        _ => rule.per().map(|per| per.as_micros()),
+    #[cfg(feature = "cron")]
+    if let Some(schedule) = rule.schedule() {
+        return Some(schedule.shortest_gap_us().into());
     }
+    rule.per().map(|per| per.as_micros())
 }
 
 /// Returns how long the windows of a rule are at most that admits its count in each; `None` if there is no such time, or if
@@ -151,7 +156,7 @@ pub(super) fn longest_window_us(rule: &Rule) -> Option<u128> {
         Algorithm::SlidingWindow { per } | Algorithm::FixedWindow { per } => Some(per.as_micros()),
         #[cfg(feature = "cron")]
         Algorithm::Cron { schedule } => schedule.longest_gap_us().map(u128::from),
-        _ => None,
+        Algorithm::SlidingCounter { .. } | Algorithm::TokenBucket(_) | Algorithm::Concurrency { .. } => None,
     }
 }
 
@@ -223,9 +228,8 @@ pub fn implied_by(rules: &[Rule], position: usize) -> Option<usize> {
 
 /// Returns whether the rule states a limit for a longer window than a sliding window.
 fn states_longer_window(sliding: &Rule, rule: &Rule) -> bool {
-    let is_sliding = matches!(sliding.algorithm(), Algorithm::SlidingWindow { .. });
     let window_us = |rule: &Rule| rule.per().map(|per| per.as_micros()).or_else(|| longest_window_us(rule));
-    sliding.role() == Role::Limit && is_sliding && window_us(rule) > window_us(sliding)
+    sliding.role() == Role::Limit && sliding.is_sliding_window() && window_us(rule) > window_us(sliding)
 }
 
 /// Returns whether the rule admits whatever the stricter one admits.
@@ -245,11 +249,14 @@ pub(super) fn implies(stricter: &Rule, rule: &Rule, costs: Costs) -> bool {
 /// Returns whether at any time a window counts at least what the rule counts, of which it admits no more: also of calls that
 /// were settled beyond their cost.
 fn counts_as_much(window: &Rule, rule: &Rule) -> bool {
-    let is_window = matches!(window.algorithm(), Algorithm::SlidingWindow { .. });
     // A fixed window is open for no longer than a window of its length counts.
-    let is_within = matches!(rule.algorithm(), Algorithm::SlidingWindow { .. } | Algorithm::FixedWindow { .. });
+    let is_within = rule.is_sliding_window() || matches!(rule.algorithm(), Algorithm::FixedWindow { .. });
     let are_limits = window.role() == Role::Limit && rule.role() == Role::Limit;
-    are_limits && is_window && is_within && rule.per() <= window.per() && window.count() <= rule.count()
+    are_limits
+        && window.is_sliding_window()
+        && is_within
+        && rule.per() <= window.per()
+        && window.count() <= rule.count()
 }
 
 fn never_binds(placed: &RuleInPolicy<'_>, stricter: &RuleInPolicy<'_>, costs: Costs) -> String {
@@ -278,8 +285,7 @@ fn never_binds(placed: &RuleInPolicy<'_>, stricter: &RuleInPolicy<'_>, costs: Co
 /// Returns what the stricter rule admits at most in a window of the rule, unless they have the same, and how long that is.
 fn most(rule: &Rule, stricter: &Rule, costs: Costs) -> Option<(u128, String)> {
     let length_us = longest_window_us(rule)?;
-    let is_same = matches!(stricter.algorithm(), Algorithm::SlidingWindow { .. })
-        && stricter.per().is_some_and(|per| per.as_micros() == length_us);
+    let is_same = stricter.is_sliding_window() && stricter.per().is_some_and(|per| per.as_micros() == length_us);
     let supply = Supply::from_rule(stricter, costs).filter(|_| !is_same)?;
     let length = Duration::from_micros(u64::try_from(length_us).ok()?);
     Some((supply.most_in_window(length_us, costs), format_duration(length)))

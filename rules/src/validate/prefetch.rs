@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::algorithm::{Algorithm, Role};
+use crate::algorithm::Role;
 use crate::counted_subject::CountedSubject;
 use crate::duration::format_duration;
 use crate::error::{Field, RuleError};
@@ -81,9 +81,7 @@ fn check_count(rule: &Rule) -> Option<String> {
 }
 
 fn check_bucket(ahead: Duration, rule: &Rule, cost: u64) -> Option<String> {
-    if !matches!(rule.algorithm(), Algorithm::TokenBucket(_)) {
-        return None;
-    }
+    rule.bucket()?;
     if rule.is_varying() {
         return Some(
             "`prefetch` needs to know the `count` of a token bucket; write it as a number, use another algorithm, or remove \

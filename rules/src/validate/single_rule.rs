@@ -10,13 +10,11 @@ use crate::rule::Rule;
 
 /// Finds the mistakes in a rule by itself.
 pub(super) fn check_single(rule: &Rule) -> impl Iterator<Item = RuleError> {
-    let bucket = match rule.algorithm() {
-        Algorithm::TokenBucket(bucket) => {
-            [check_capacity(bucket, rule), check_initial(bucket, rule), check_rate(bucket, rule)]
-        }
-        _ => [None, None, None],
-    };
-    check_count(rule).into_iter().chain(bucket.into_iter().flatten()).chain(check_times(rule))
+    let bucket = rule
+        .bucket()
+        .into_iter()
+        .flat_map(|bucket| [check_capacity(bucket, rule), check_initial(bucket, rule), check_rate(bucket, rule)]);
+    check_count(rule).into_iter().chain(bucket.flatten()).chain(check_times(rule))
 }
 
 fn check_count(rule: &Rule) -> Option<RuleError> {
@@ -40,7 +38,9 @@ fn check_count(rule: &Rule) -> Option<RuleError> {
         Algorithm::SlidingCounter { .. } => "so that its arithmetic is exact; shorten `per`",
         // The greatest count depends on the other parameters of the bucket: see `check_capacity`.
         Algorithm::TokenBucket(_) => return None,
-        _ => "so that its arithmetic is exact",
+        #[cfg(feature = "cron")]
+        Algorithm::Cron { .. } => "so that its arithmetic is exact",
+        Algorithm::FixedWindow { .. } | Algorithm::Concurrency { .. } => "so that its arithmetic is exact",
     };
     let greatest = rule.greatest_count();
     (rule.count() > greatest)
@@ -49,10 +49,7 @@ fn check_count(rule: &Rule) -> Option<RuleError> {
 
 /// Finds the mistakes in the times of a rule.
 pub(super) fn check_times(rule: &Rule) -> impl Iterator<Item = RuleError> {
-    let reset_after = match rule.algorithm() {
-        Algorithm::TokenBucket(bucket) => check_reset_after(bucket, rule),
-        _ => None,
-    };
+    let reset_after = rule.bucket().and_then(|bucket| check_reset_after(bucket, rule));
     check_shadow(rule).into_iter().chain(check_per(rule)).chain(reset_after).chain(rule.lease().and_then(check_lease))
 }
 

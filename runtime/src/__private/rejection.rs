@@ -55,7 +55,7 @@ pub fn push_count(message: &mut String, rejection: &Rejection) {
 pub fn push_per(message: &mut String, rejection: &Rejection) {
     let Some(limiting) = rejection.rule() else { return };
     #[cfg(feature = "cron")]
-    if let tallygate_rules::Algorithm::Cron { schedule } = limiting.rule().algorithm() {
+    if let Some(schedule) = limiting.rule().schedule() {
         push_shown(message, schedule);
     }
     let duration = limiting.per().or_else(|| limiting.rule().lease());

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use tallygate_rules::{Algorithm, Role, Rule, format_duration};
+use tallygate_rules::{Role, Rule, format_duration};
 
 use super::decided_by::DecidedBy;
 use super::report::{Report, RuleStatus};
-use super::wait::{RoundedUp, Wait};
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
+use crate::wait::{RoundedUp, Wait};
 
 /// Why a call was not admitted: the rule that denies it, and how long until it would be admitted.
 ///
@@ -133,7 +133,7 @@ impl fmt::Display for Denial {
             (RejectionKind::Duplicate, Some(per)) => return self.write_duplicate(f, per),
             (RejectionKind::Concurrency, _) => write!(f, "too many concurrent requests: at most {count}"),
             (_, Some(per)) => {
-                let about = if is_approximate(limiting.rule()) { "about " } else { "" };
+                let about = if limiting.rule().is_approximate() { "about " } else { "" };
                 write!(f, "too many requests: at most {about}{count} per {}", format_duration(per))?;
                 let at_once = limiting.rule().capacity().filter(|capacity| *capacity != count);
                 at_once.map_or(Ok(()), |capacity| write!(f, ", and {capacity} at once"))
@@ -146,11 +146,6 @@ impl fmt::Display for Denial {
             None => f.write_str("; waiting does not help"),
         }
     }
-}
-
-/// Whether a rule counts approximately.
-fn is_approximate(rule: &Rule) -> bool {
-    matches!(rule.algorithm(), Algorithm::SlidingCounter { .. })
 }
 
 impl Denial {

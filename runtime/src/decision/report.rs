@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tallygate_rules::{Role, Rule};
 
-use super::charge::CostChange;
+use crate::algorithm::{CostChange, Quota};
 
 /// Where all rules of a policy stand after a decision; nothing, as most calls ask for none.
 // Behind one pointer, as it is moved with every decision.
@@ -65,21 +65,6 @@ impl From<Vec<RuleStatus>> for Report {
     fn from(mut rules: Vec<RuleStatus>) -> Self {
         rules.sort_by_key(RuleStatus::position);
         Self::of(rules, Vec::new())
-    }
-}
-
-/// The rest of a rule at the time of a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Quota {
-    /// The greatest cost that would be admitted now.
-    pub(crate) remaining: u64,
-    /// The time until the rule is as if it had never counted.
-    pub(crate) reset: Duration,
-}
-
-impl Quota {
-    pub(crate) fn new(remaining: u64, reset_us: u64) -> Self {
-        Self { remaining, reset: Duration::from_micros(reset_us) }
     }
 }
 

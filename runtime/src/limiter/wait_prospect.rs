@@ -2,16 +2,12 @@
 //!
 //! Each bound is a generous one: who may be served is never turned away.
 
-use tallygate_rules::{Algorithm, Role, Rule};
+use tallygate_rules::Role;
 
 use super::demand::Demand;
 use super::wait_queue::QueueHead;
-use crate::micros;
+use crate::algorithm::{self, Span};
 use crate::policy::Policy;
-
-/// The most ticks of a schedule that are counted. A schedule with more ticks within a wait turns nobody away.
-#[cfg(feature = "cron")]
-const MOST_TICKS: usize = 64;
 
 /// The time in which a caller is to be served, in microseconds since 1970.
 #[derive(Clone, Copy, Debug)]
@@ -19,54 +15,26 @@ pub(super) struct WaitSpan {
     pub(super) from_us: u64,
     pub(super) until_us: u64,
     /// By how many microseconds the clock of the store is ahead.
-    #[cfg_attr(not(feature = "cron"), allow(dead_code, reason = "only schedules know more than lengths of time"))]
     pub(super) store_ahead: i64,
 }
 
 impl WaitSpan {
     /// Whether so much can be admitted within that time, given the first caller of the queue.
     pub(super) fn has_room(self, policy: &Policy, needed: Demand, head: QueueHead) -> bool {
-        let Some(us) = self.until_us.checked_sub(self.from_us) else { return false };
+        if self.until_us < self.from_us {
+            return false;
+        }
+        let by_store = |us: u64| us.saturating_add_signed(self.store_ahead);
+        let within = Span { from_us: by_store(self.from_us), until_us: by_store(self.until_us) };
         let is_head_known = head.us >= self.from_us;
         policy.rules().iter().enumerate().all(|(position, rule)| {
             // The rule with the longest wait has just enough room for the first caller then.
             let is_reason = is_head_known && head.rule == Some(position);
-            let most = self.most_admitted(rule, us, is_reason.then_some(head.cost));
+            let room = is_reason.then_some(head.cost);
+            let most = algorithm::with(rule, |counting| counting.most_admitted(within, room));
             let needed = if rule.role() == Role::Duplicate { needed.calls } else { needed.cost };
             most.is_none_or(|most| needed <= most)
         })
-    }
-
-    /// Returns the most that a rule admits within that time, both ends included; `None` if there is no bound. `room` is the
-    /// room at the beginning, if it is known.
-    #[cfg_attr(not(feature = "cron"), allow(clippy::unused_self, reason = "only schedules need the time of day"))]
-    fn most_admitted(self, rule: &Rule, us: u64, room: Option<u64>) -> Option<u64> {
-        let count = rule.count();
-        let windows = |per| us / micros::from_duration(per).max(1);
-        let begun = if room.is_some() { 1 } else { 2 };
-        match rule.algorithm() {
-            Algorithm::SlidingWindow { per } => Some(count.saturating_mul(windows(*per) + 1)),
-            // If this rule is the reason to wait, a window begins with the first caller.
-            Algorithm::FixedWindow { per } => Some(count.saturating_mul(windows(*per) + begun)),
-            Algorithm::SlidingCounter { per } => Some(count.saturating_mul(windows(*per) + 2)),
-            #[cfg(feature = "cron")]
-            Algorithm::Cron { schedule } => {
-                let at = |us: u64| us.saturating_add_signed(self.store_ahead);
-                let next = |us: u64| schedule.next_tick(us);
-                let ticks = std::iter::successors(next(at(self.from_us)), |us| next(*us));
-                let ticks = ticks.take_while(|us| *us <= at(self.until_us)).take(MOST_TICKS).count();
-                (ticks < MOST_TICKS).then(|| count.saturating_mul(ticks as u64 + 1))
-            }
-            Algorithm::TokenBucket(bucket) if bucket.reset_after().is_none() => {
-                // Its wait is rounded up, and so is this time.
-                let us = u128::from(us) + 2;
-                let flown = u128::from(count) * us / u128::from(micros::from_duration(bucket.per()).max(1));
-                let held = room.unwrap_or_else(|| rule.capacity().unwrap_or(u64::MAX));
-                Some(held.saturating_add(u64::try_from(flown).unwrap_or(u64::MAX)))
-            }
-            // A concurrent call may end at any time, and an unused bucket is new again.
-            _ => None,
-        }
     }
 }
 
@@ -74,7 +42,7 @@ impl WaitSpan {
 mod tests {
     use std::time::Duration;
 
-    use tallygate_rules::TokenBucket;
+    use tallygate_rules::{Rule, TokenBucket};
 
     use super::*;
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use tallygate_rules::{Algorithm, Ban, Rule, format_duration};
+use tallygate_rules::{Ban, Rule, format_duration};
 
+use crate::algorithm::{self, Kept, Window};
 use crate::subject::digest32;
 
 /// The most bytes of a slash and the name of the tally's layout.
@@ -15,18 +16,6 @@ const LEASES: &str = "/leases";
 /// Tells a log of weights from one of units, which earlier versions kept.
 const LOG_OF_WEIGHTS: &str = "w";
 
-/// Identifies the meaning of a rule's cell. The count is not part of it, so it may change and keep the tally.
-fn cell_tag(rule: &Rule) -> Option<String> {
-    match rule.algorithm() {
-        Algorithm::SlidingCounter { per } => Some(format!("c{}", per.as_micros())),
-        Algorithm::FixedWindow { per } => Some(format!("f{}", per.as_micros())),
-        Algorithm::TokenBucket(bucket) => Some(format!("b{}", bucket.per().as_micros())),
-        #[cfg(feature = "cron")]
-        Algorithm::Cron { schedule } => Some(format!("k{}@{}", schedule.expression(), schedule.zone())),
-        _ => None,
-    }
-}
-
 /// Identifies the layout of a tally: how long its log of weights reaches back, as in `/w1d`, or with cells a digest of that
 /// and of the cells.
 ///
@@ -36,12 +25,13 @@ pub(super) fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
     if rules.first().is_some_and(|rule| rule.lease().is_some()) {
         return LEASES.to_owned();
     }
-    let reach = reach(rules);
-    let log = if reach.is_zero() { "" } else { LOG_OF_WEIGHTS };
-    let reach = format!("{log}{}", format_duration(reach));
+    let reach_us = reach_us(&windows(rules).collect::<Vec<_>>());
+    let log = if reach_us == 0 { "" } else { LOG_OF_WEIGHTS };
+    let reach = format!("{log}{}", format_duration(Duration::from_micros(reach_us)));
     // The duration of a ban may change: what is stored is when it ends.
     let banned = ban.map(|ban| format!("!{};{}", ban.denials(), ban.within().as_micros()));
-    let cells: Vec<_> = rules.iter().filter_map(cell_tag).chain(banned).collect();
+    let tags = rules.iter().filter_map(|rule| algorithm::with_cell(rule, |cell| cell.tag()));
+    let cells: Vec<_> = tags.chain(banned).collect();
     if cells.is_empty() && reach.len() < LAYOUT_BYTES {
         return format!("/{reach}");
     }
@@ -62,14 +52,19 @@ pub(super) fn layout_tried(rules: &[Rule]) -> String {
     format!("/{:08x}", digest32(&format!("{};shadow", layout(rules, None))))
 }
 
-/// The sliding windows.
-pub(super) fn sliding(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
-    rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }))
+/// The sliding windows, each with the place of its rule.
+pub(super) fn windows(rules: &[Rule]) -> impl Iterator<Item = Window> {
+    rules.iter().enumerate().filter_map(|(place, rule)| {
+        algorithm::with(rule, |counting| match counting.kept() {
+            Kept::Log(window) => Some(Window { place, ..window }),
+            Kept::Cell(_) | Kept::Leases | Kept::Unknown => None,
+        })
+    })
 }
 
 /// How long the longest of them is.
-pub(super) fn reach(rules: &[Rule]) -> Duration {
-    sliding(rules).filter_map(Rule::per).max().unwrap_or_default()
+pub(super) fn reach_us(windows: &[Window]) -> u64 {
+    windows.iter().map(|window| window.per_us).max().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::quality::FixedState;
-use tallygate_rules::{Algorithm, Ban, Role, Rule};
+use tallygate_rules::{Ban, Rule};
 
-use super::layout::{layout, layout_ahead, layout_tried, reach, sliding};
+use super::layout::{layout, layout_ahead, layout_tried, reach_us, windows};
 #[cfg(feature = "cron")]
-use super::ticks::Ticks;
+use crate::algorithm::Ticks;
+use crate::algorithm::{self, Kept, Window};
 use crate::micros;
 use crate::subject::{digest32, escape_name};
 
@@ -25,7 +26,7 @@ pub(crate) struct RuleGroup {
     pub(crate) rules: Vec<Rule>,
     /// The sliding windows of the group, in numbers, so that no decision converts them.
     pub(crate) windows: Vec<Window>,
-    /// The places of those that are not: each has a cell of its own, as [`cell_tag`] says.
+    /// The places of those that are not: each has a cell of its own.
     pub(crate) celled: Vec<usize>,
     /// Whether sliding windows are all that there is: neither cells nor a ban nor leases.
     pub(crate) is_windows: bool,
@@ -48,31 +49,6 @@ pub(crate) struct RuleGroup {
     pub(crate) segment_hash: u64,
     #[cfg(feature = "cron")]
     pub(crate) ticks: Arc<Ticks>,
-}
-
-/// A sliding window in numbers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    /// The place of its rule among those of the group.
-    pub(crate) place: usize,
-    pub(crate) count: u64,
-    pub(crate) per_us: u64,
-    /// Whether it is against duplicates: every call weighs 1, whatever its cost.
-    pub(crate) is_duplicate: bool,
-}
-
-impl Window {
-    fn of((place, rule): (usize, &Rule)) -> Option<Self> {
-        match rule.algorithm() {
-            Algorithm::SlidingWindow { per } => Some(Self {
-                place,
-                count: rule.count(),
-                per_us: micros::from_duration(*per),
-                is_duplicate: rule.role() == Role::Duplicate,
-            }),
-            _ => None,
-        }
-    }
 }
 
 /// The position of a rule in its policy, the label of the subject that it counts, and the rule.
@@ -172,17 +148,19 @@ impl RuleGroup {
     /// Returns the same group with other counts in its rules.
     pub(crate) fn with_rules(&self, rules: Vec<Rule>) -> Self {
         let banned = self.ban.map(|ban| ban.within().max(ban.duration())).unwrap_or_default();
-        let longest = rules.iter().map(memory_of).max().unwrap_or_default().max(banned);
-        let windows: Vec<_> = rules.iter().enumerate().filter_map(Window::of).collect();
+        let longest_us = rules.iter().map(|rule| algorithm::with(rule, |counting| counting.memory_us())).max();
+        let windows: Vec<_> = windows(&rules).collect();
         let lease = rules.first().and_then(Rule::lease);
-        let has_cell = |&place: &usize| lease.is_none() && Window::of((place, &rules[place])).is_none();
-        let celled: Vec<_> = (0..rules.len()).filter(has_cell).collect();
+        let has_cell =
+            |rule| algorithm::with(rule, |counting| matches!(counting.kept(), Kept::Cell(_) | Kept::Unknown));
+        let celled = rules.iter().enumerate().filter(|(_, rule)| has_cell(rule)).map(|(place, _)| place);
+        let celled: Vec<_> = celled.collect();
         Self {
             is_windows: celled.is_empty() && lease.is_none() && self.ban.is_none(),
             lease_us: lease.map(micros::from_duration),
-            largest: sliding(&rules).map(|rule| rule.count().max(1)).max().unwrap_or_default(),
-            reach_us: micros::from_duration(reach(&rules)),
-            longest_us: micros::from_duration(longest),
+            largest: windows.iter().map(|window| window.count.max(1)).max().unwrap_or_default(),
+            reach_us: reach_us(&windows),
+            longest_us: longest_us.unwrap_or_default().max(micros::from_duration(banned)),
             windows,
             celled,
             rules,
@@ -209,28 +187,6 @@ pub(crate) fn names(segment: &str) -> &str {
 /// Keeps the subjects of one policy apart, whatever their values.
 fn subject_segment(label: Option<&str>) -> String {
     label.map_or_else(String::new, |label| format!("={:08x}", digest32(label)))
-}
-
-/// How long a rule counts a hit.
-fn memory_of(rule: &Rule) -> Duration {
-    match rule.algorithm() {
-        Algorithm::SlidingWindow { per } | Algorithm::FixedWindow { per } => *per,
-        Algorithm::SlidingCounter { per } => 2 * *per,
-        Algorithm::TokenBucket(bucket) => {
-            // A rule that admits nothing still counts what it admitted before.
-            let count = rule.count().max(1);
-            let capacity = bucket.capacity_for(count);
-            let reset_after = bucket.reset_after_for(count);
-            // A full bucket is like an unused one, unless that begins with less.
-            if bucket.initial_for(count) == capacity {
-                reset_after.min(bucket.fill_time_for(count))
-            } else {
-                reset_after
-            }
-        }
-        Algorithm::Concurrency { lease } => *lease,
-        _ => Duration::ZERO,
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, Permit, Quota, Report, RuleStatus, Wait};
+use crate::algorithm::Quota;
+use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, Permit, Report, RuleStatus, Wait};
 use crate::error::BackendError;
 use crate::policy::Policy;
 

@@ -1,6 +1,5 @@
 //! Tallies in this process.
 
-mod cell;
 mod counters;
 mod leases;
 mod log;
@@ -20,9 +19,10 @@ use self::outcome_builder::OutcomeBuilder;
 pub(crate) use self::scan::ShardScan;
 use self::shard::Shard;
 use self::tally::Tally;
+use crate::algorithm::CostChange;
 use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
-use crate::decision::{AdmittedAt, CostChange, Report};
+use crate::decision::{AdmittedAt, Report};
 use crate::error::BackendError;
 use crate::observe::{GaugeChange, opaque_debug};
 use crate::policy::{Policy, RuleGroup};

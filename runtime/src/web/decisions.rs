@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use tallygate_rules::Role;
 
+use crate::algorithm::CostChange;
 use crate::context::{Context, Listener};
-use crate::decision::{Charge, CostChange, Decision, Denial, Recount, Rejection, RuleStatus, Wait};
+use crate::decision::{Charge, Decision, Denial, Recount, Rejection, RuleStatus, Wait};
 use crate::lock::lock;
 use crate::policy::Policy;
 use crate::subject::SubjectKey;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tallygate_rules::{Algorithm, Rule, TokenBucket};
+use tallygate_rules::{Rule, TokenBucket};
 
 use crate::admin::RegisteredPolicy;
 use crate::decision::RuleStatus;
@@ -60,7 +60,7 @@ impl VaryingRules {
     /// Returns how much of a rule is used. How much of a bucket that is depends on the count: so much has flowed in since.
     #[must_use]
     pub fn used(&self, status: &RuleStatus) -> Option<u64> {
-        let is_known = self.listed(status.rule()).is_none() || !is_bucket(status.rule());
+        let is_known = self.listed(status.rule()).is_none() || status.rule().bucket().is_none();
         is_known.then(|| status.limit().saturating_sub(status.remaining()))
     }
 
@@ -74,17 +74,10 @@ impl VaryingRules {
 /// Returns a bucket whose count each call gives as one that is full again at once, as even the greatest count fills one slowly
 /// over days. Others stay as they are.
 fn bottomless(rule: &Rule) -> Rule {
-    let Algorithm::TokenBucket(bucket) = rule.algorithm() else { return rule.clone() };
-    if !rule.is_varying() {
-        return rule.clone();
-    }
+    let Some(bucket) = rule.bucket().filter(|_| rule.is_varying()) else { return rule.clone() };
     let full = TokenBucket::new(bucket.per()).with_reset_after(Duration::from_micros(1));
     let full = bucket.capacity().into_iter().fold(full, TokenBucket::with_capacity);
     let open = Rule::from_bucket(1, full).varying();
     let open = if rule.is_shadow() { open.shadow() } else { open };
     rule.name().map(str::to_owned).into_iter().fold(open, Rule::named)
-}
-
-fn is_bucket(rule: &Rule) -> bool {
-    matches!(rule.algorithm(), Algorithm::TokenBucket(_))
 }

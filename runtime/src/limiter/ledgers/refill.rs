@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use tallygate_rules::Algorithm;
-
 use super::ledger::Refill;
 use super::part::{Part, Taken};
 use super::{Ledgers, RefillUnderWay};
+use crate::algorithm;
 use crate::call::{Call, CallOptions};
 use crate::decision::{AdmittedAt, Report, RuleStatus, Wait};
 use crate::limiter::core::Core;
@@ -146,10 +145,7 @@ fn denied_until_us(retry_after: Wait, ahead_us: u64, sent_us: u64, now_us: u64) 
 
 /// How long a part lasts: no longer than the window of a rule that does not slide.
 fn lasts_us(report: &Report, ahead_us: u64) -> u64 {
-    let slides = |status: &&RuleStatus| {
-        use Algorithm::{SlidingCounter, SlidingWindow, TokenBucket};
-        matches!(status.rule().algorithm(), SlidingWindow { .. } | SlidingCounter { .. } | TokenBucket(_))
-    };
+    let slides = |status: &&RuleStatus| algorithm::with(status.rule(), |counting| counting.slides());
     let resets =
         report.rules().iter().filter(|status| !slides(status)).map(|status| micros::from_duration(status.reset()));
     resets.fold(ahead_us, u64::min)

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use tallygate_rules::Ban;
+use tallygate_rules::{Ban, Rule};
 
-use super::cell::Cell;
 use super::leases::Leases;
 use super::outcome_builder::OutcomeBuilder;
+use crate::algorithm::{self, Cell, CostChange, Quota};
 use crate::clock::is_set_back;
-use crate::decision::{CostChange, Wait};
+use crate::decision::Wait;
 use crate::micros;
 use crate::policy::RuleGroup;
 
@@ -65,11 +65,12 @@ impl Counters {
                 builder.add_wait(first + place, Wait::NEVER);
                 continue;
             };
-            let cell = cell.at(rule, now_us);
-            if let Some(lapse) = cell.lapse(rule, cost, now_us) {
+            let asked = algorithm::with_cell(rule, |counting| counting.ask(*cell, cost, now_us));
+            let (wait, lapse) = asked.unwrap_or((Wait::NEVER, None));
+            if let Some(lapse) = lapse {
                 builder.add_lapse(lapse);
             }
-            builder.add_wait(first + place, cell.wait(rule, cost, now_us));
+            builder.add_wait(first + place, wait);
         }
     }
 
@@ -77,8 +78,8 @@ impl Counters {
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
         let mut longest = Wait::NONE;
         for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
-            *cell = cell.at(rule, now_us).charged(rule, cost, now_us);
-            longest = longest.max(cell.wait(rule, 1, now_us));
+            let wait = algorithm::with_cell(rule, |counting| counting.charge(cell, cost, now_us));
+            longest = longest.max(wait.unwrap_or(Wait::NEVER));
         }
         longest
     }
@@ -100,7 +101,12 @@ impl Counters {
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = false;
         for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
-            let refunded = cell.refunded(rule, costs, admitted_us, now_us);
+            // A cell that is later than now is as good as forgotten.
+            if cell.is_after(now_us) {
+                continue;
+            }
+            let refunded = algorithm::with_cell(rule, |counting| counting.refunded(*cell, costs, admitted_us, now_us));
+            let refunded = refunded.unwrap_or(*cell);
             changed |= refunded != *cell;
             *cell = refunded;
         }
@@ -109,9 +115,20 @@ impl Counters {
 
     /// When nothing in here counts any more.
     pub(super) fn expires_us(&self, group: &RuleGroup) -> u64 {
-        let cells = self.cells.iter().zip(group.rules_with_cells()).map(|(cell, (_, rule))| cell.expires_us(rule));
+        let expires_us = |(cell, (_, rule)): (&Cell, (usize, &Rule))| {
+            algorithm::with_cell(rule, |counting| counting.expires_us(*cell)).unwrap_or_default()
+        };
+        let cells = self.cells.iter().zip(group.rules_with_cells()).map(expires_us);
         cells.max().unwrap_or_default().max(self.ban_state.expires_us(group))
     }
+}
+
+/// What is left of a rule by its stored cell.
+// Code of its own, so that a report on sliding windows has no part of it.
+#[inline(never)]
+pub(super) fn quota(cell: Cell, rule: &Rule, now_us: u64) -> Quota {
+    let quota = algorithm::with_cell(rule, |counting| counting.quota(counting.at(cell, now_us), now_us));
+    quota.unwrap_or(Quota::new(0, 0))
 }
 
 /// The latest denials of a subject, and its ban.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::algorithm::Quota;
 use crate::call::LeaseName;
-use crate::decision::{Quota, Wait};
+use crate::decision::Wait;
 
 /// How many leases a wait passes over at most.
 const MOST_PASSED: usize = 128;

@@ -6,8 +6,9 @@ use tallygate_rules::{MAX_LOG_ENTRIES, MAX_REFUND_DISTANCE};
 
 use self::entries::{DeniedUntil, LogEntries, LogEntry};
 use super::outcome_builder::OutcomeBuilder;
-use crate::decision::{CostChange, Quota, Wait};
-use crate::policy::{RuleGroup, Window};
+use crate::algorithm::{CostChange, Quota, Window};
+use crate::decision::Wait;
+use crate::policy::RuleGroup;
 
 /// The calls that sliding windows count, in the order of their times.
 ///

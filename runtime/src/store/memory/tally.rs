@@ -1,11 +1,12 @@
 //! The stored state of one subject.
 
-use super::counters::Counters;
+use super::counters::{self, Counters};
 use super::log::Log;
 use super::outcome_builder::OutcomeBuilder;
+use crate::algorithm::{CostChange, Quota};
 use crate::call::LeaseName;
 use crate::clock::is_set_back;
-use crate::decision::{CostChange, Quota, Wait};
+use crate::decision::Wait;
 use crate::policy::RuleGroup;
 use crate::store::Outcome;
 
@@ -47,6 +48,8 @@ impl Tally {
     }
 
     /// Decides a call by this tally alone, and counts it.
+    // Code of its own, as its registers would cost a call that has nothing but sliding windows.
+    #[inline(never)]
     pub(super) fn decide(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Outcome {
         let now_us = self.settle_time(group, now_us);
         let mut builder = OutcomeBuilder::new();
@@ -206,7 +209,7 @@ impl Tally {
         quotas.extend(group.rules.iter().enumerate().map(|(place, rule)| {
             match windows.next_if(|window| window.place == place) {
                 Some(window) => self.log.quota(window, now_us),
-                None => cells.next().unwrap_or_default().at(rule, now_us).quota(rule, now_us),
+                None => counters::quota(cells.next().unwrap_or_default(), rule, now_us),
             }
         }));
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate_rules::{Algorithm, Role, Rule, format_duration};
+use tallygate_rules::{Role, Rule, format_duration};
 
 use crate::decision::{RuleStatus, Wait};
 use crate::policy::Policy;
@@ -57,11 +57,9 @@ impl Item {
 impl Allowance {
     fn new(status: &RuleStatus) -> Self {
         let rule = status.rule();
-        let window = match rule.algorithm() {
-            // In this time, as many tokens flow in as are ever admitted at once.
-            Algorithm::TokenBucket(bucket) => Some(bucket.fill_time_for(rule.count())),
-            _ => rule.per(),
-        };
+        // In the time to fill, as many tokens flow in as are ever admitted at once.
+        let fill_time = rule.bucket().map(|bucket| bucket.fill_time_for(rule.count()));
+        let window = fill_time.or_else(|| rule.per());
         // A window is at least a second long.
         Self {
             limit: status.limit(),

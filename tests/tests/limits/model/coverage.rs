@@ -115,14 +115,18 @@ impl AddAssign for Coverage {
     }
 }
 
+#[deny(clippy::wildcard_enum_match_arm, reason = "a new algorithm must be met, too")]
 fn name(rule: &Rule) -> &'static str {
-    match (rule.role(), rule.algorithm()) {
-        (Role::Duplicate, _) => "duplicate",
-        (Role::Concurrency, _) => "concurrency",
-        (_, Algorithm::SlidingWindow { .. }) => "sliding window",
-        (_, Algorithm::SlidingCounter { .. }) => "sliding counter",
-        (_, Algorithm::FixedWindow { .. }) => "fixed window",
-        (_, Algorithm::Cron { .. }) => "cron",
-        _ => "token bucket",
+    if rule.role() == Role::Duplicate {
+        return "duplicate";
+    }
+    match rule.algorithm() {
+        Algorithm::SlidingWindow { .. } => "sliding window",
+        Algorithm::SlidingCounter { .. } => "sliding counter",
+        Algorithm::FixedWindow { .. } => "fixed window",
+        Algorithm::Cron { .. } => "cron",
+        Algorithm::TokenBucket(_) => "token bucket",
+        Algorithm::Concurrency { .. } => "concurrency",
+        _ => unreachable!("{rule:?}"),
     }
 }

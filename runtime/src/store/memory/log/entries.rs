@@ -2,8 +2,8 @@
 
 use arrayvec::ArrayVec;
 
+use crate::algorithm::Window;
 use crate::decision::Wait;
-use crate::policy::Window;
 
 /// So many entries lie with their tally, where a decision needs no other memory.
 const FEW: usize = 2;

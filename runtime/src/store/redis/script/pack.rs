@@ -6,8 +6,9 @@ use std::iter;
 use std::sync::LazyLock;
 
 use tallygate_lua as lua;
-use tallygate_rules::{Algorithm, MAX_EXACT, Role, Rule};
+use tallygate_rules::MAX_EXACT;
 
+use crate::algorithm::{self, pack_integer};
 use crate::call::{Call, LeaseName, Scope};
 use crate::micros;
 use crate::policy::RuleGroup;
@@ -34,7 +35,7 @@ pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
     packed.extend([byte(groups.len()), asked(request)]);
     // No rule counts further than `MAX_EXACT`. A greater cost never fits, and neither does this one, which has room in
     // the field.
-    integer(&mut packed, request.options.cost.min(MAX_EXACT + 1));
+    pack_integer(&mut packed, request.options.cost.min(MAX_EXACT + 1));
     for group in groups {
         subject(&mut packed, group, request.options.lease, now_us);
     }
@@ -109,18 +110,18 @@ fn subject(packed: &mut Vec<u8>, group: &RuleGroup, lease: Option<LeaseName>, no
     short(packed, group.celled.len());
     short(packed, denials);
     packed.extend(four(group.largest));
-    integer(packed, group.reach_us);
+    pack_integer(packed, group.reach_us);
     packed.extend(most_bytes(group).to_be_bytes());
     short(packed, want);
     // Writing to memory cannot fail.
     let _ = write!(packed, "-{want}\0{}\0", ttl_ms(longest_us));
     if let Some(ban) = &group.ban {
-        integer(packed, micros::from_duration(ban.within()));
-        integer(packed, micros::from_duration(ban.duration()));
+        pack_integer(packed, micros::from_duration(ban.within()));
+        pack_integer(packed, micros::from_duration(ban.duration()));
     }
     let mut ticks = ticks.iter();
     for rule in &group.rules {
-        self::rule(packed, rule, &mut ticks);
+        algorithm::with(rule, |counting| counting.pack(packed, &mut ticks));
     }
     if group.lease_us.is_some() {
         packed.extend(lease_name(lease));
@@ -174,49 +175,6 @@ fn most_entries(group: &RuleGroup) -> u64 {
 pub(crate) fn most_bytes(group: &RuleGroup) -> u32 {
     let log = most_entries(group).saturating_mul(lua::ENTRY_BYTES as u64);
     u32::try_from(log.saturating_add(head_bytes(group) as u64)).unwrap_or(u32::MAX)
-}
-
-fn rule<'a>(packed: &mut Vec<u8>, rule: &Rule, ticks: &mut impl Iterator<Item = &'a std::sync::Arc<[u64]>>) {
-    let count = rule.count();
-    let mut plain = |kind, span| {
-        packed.push(kind);
-        // The script divides by the count of a bucket. With the count 0, a bucket has no capacity, so its rate does not
-        // matter.
-        integer(packed, if kind == lua::TOKEN_BUCKET { count.max(1) } else { count });
-        integer(packed, span);
-    };
-    match rule.algorithm() {
-        Algorithm::SlidingWindow { per } if rule.role() == Role::Duplicate => {
-            plain(lua::DUPLICATE, micros::from_duration(*per));
-        }
-        Algorithm::SlidingWindow { per } => plain(lua::SLIDING_WINDOW, micros::from_duration(*per)),
-        Algorithm::SlidingCounter { per } => plain(lua::SLIDING_COUNTER, micros::from_duration(*per)),
-        Algorithm::FixedWindow { per } => plain(lua::FIXED_WINDOW, micros::from_duration(*per)),
-        Algorithm::TokenBucket(bucket) => {
-            plain(lua::TOKEN_BUCKET, micros::from_duration(bucket.per()));
-            integer(packed, bucket.capacity_for(count));
-            integer(packed, bucket.initial_for(count));
-            integer(packed, micros::from_duration(bucket.reset_after_for(count)));
-        }
-        #[cfg(feature = "cron")]
-        Algorithm::Cron { .. } => {
-            let ticks: &[u64] = ticks.next().map_or(&[], |ticks| ticks);
-            plain(lua::CRON, ticks.len() as u64);
-            for &tick in ticks {
-                integer(packed, tick);
-            }
-        }
-        Algorithm::Concurrency { lease } => plain(lua::CONCURRENCY, micros::from_duration(*lease)),
-        // An algorithm that this version of the crate does not know: the script refuses it.
-        _ => plain(b'?', 0),
-    }
-    #[cfg(not(feature = "cron"))]
-    let _ = ticks;
-}
-
-/// Seven bytes, big endian. Numbers are validated to be below 2^53.
-pub(crate) fn integer(packed: &mut Vec<u8>, number: u64) {
-    packed.extend(&number.to_be_bytes()[8 - lua::INTEGER_BYTES..]);
 }
 
 /// Four bytes, big endian. The counts of windows are validated to fit.

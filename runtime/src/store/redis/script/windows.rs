@@ -9,9 +9,10 @@ use tallygate_rules::MAX_EXACT;
 
 use super::pack;
 use super::wire::Reply;
+use crate::algorithm::{Window, pack_integer};
 use crate::call::{Call, CallOptions};
 use crate::decision::{Report, Wait};
-use crate::policy::{RuleGroup, Window};
+use crate::policy::RuleGroup;
 use crate::store::answer::{Answer, Outcome};
 
 /// Consecutive requests with the same rules and the same cost.
@@ -133,9 +134,9 @@ impl Run<'_> {
         let mut packed = Vec::with_capacity(64 + 32 * rules);
         for (window, back) in self.backs(rules) {
             packed.extend(&(back - 1).to_be_bytes()[3..]);
-            pack::integer(&mut packed, window.per_us);
+            pack_integer(&mut packed, window.per_us);
         }
-        pack::integer(&mut packed, group.reach_us);
+        pack_integer(&mut packed, group.reach_us);
         packed.extend(pack::most_bytes(group).to_be_bytes());
         packed.extend(pack::four(cost.min(group.largest)));
         // Writing to memory cannot fail.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tallygate_lua as lua;
 
+use crate::algorithm::Quota;
 use crate::call::{Call, Scope};
-use crate::decision::{Quota, Wait};
+use crate::decision::Wait;
 use crate::store::answer::{self, Answer, Outcome};
 
 /// The answer of the script to one request.

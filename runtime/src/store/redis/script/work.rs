@@ -6,9 +6,9 @@
 
 use std::iter;
 
-use tallygate_lua as lua;
-use tallygate_rules::{Algorithm, Rule};
+use tallygate_rules::Rule;
 
+use crate::algorithm::{self, search_ns};
 use crate::call::{Call, CallOptions, Scope};
 use crate::policy::RuleGroup;
 
@@ -27,27 +27,10 @@ const TALLY: u32 = 6_000;
 const RULE: u32 = 1_500;
 /// A report on a rule adds this much.
 const REPORT: u32 = 1_500;
-/// One step of a search in a log, and in a log that is too long for the caches of a processor.
-const STEP: u32 = 1_000;
-const FAR_STEP: u32 = 3_000;
-/// Each tick of a schedule adds this much.
-#[cfg(feature = "cron")]
-const TICK: u32 = 400;
-/// A concurrency limit adds this much: it forgets leases that have ended.
-const LEASES: u32 = 60_000;
 /// Each denial that a ban remembers adds this much.
 const DENIAL: u32 = 90;
 /// A refund that rewrites as much of a log as it may.
 const REWRITE: u32 = 420_000;
-
-/// When this many entries are left, a search goes on in memory, which takes as long as [`BLOCK_STEPS`].
-const BLOCK: u64 = 64;
-/// A log of more entries is too long for the caches, if the server has other logs.
-const NEAR: u64 = 16_384;
-const BLOCK_STEPS: u32 = 3;
-/// The most ticks that are sent of one schedule.
-#[cfg(feature = "cron")]
-const TICKS: u32 = 10;
 
 impl Work {
     /// The most in one call of a script.
@@ -58,7 +41,7 @@ impl Work {
     /// Estimates the work of a request to the script for windows.
     pub(crate) fn of_plain(request: Call<'_>) -> Self {
         let windows = request.groups().iter().flat_map(|group| &group.windows);
-        let each = windows.map(|window| PLAIN_RULE + search(window.count));
+        let each = windows.map(|window| PLAIN_RULE + search_ns(window.count));
         Self(each.fold(PLAIN, u32::saturating_add))
     }
 
@@ -107,24 +90,7 @@ fn tally(group: &RuleGroup, options: CallOptions) -> u32 {
 
 fn rule(rule: &Rule, options: CallOptions) -> u32 {
     let report = if options.report { REPORT } else { 0 };
-    let more = match rule.algorithm() {
-        Algorithm::SlidingWindow { .. } if options.report => 2 * search(rule.count()),
-        Algorithm::SlidingWindow { .. } => search(rule.count()),
-        #[cfg(feature = "cron")]
-        Algorithm::Cron { .. } => TICKS * TICK,
-        Algorithm::Concurrency { .. } => LEASES,
-        _ => 0,
-    };
-    RULE + report + more
-}
-
-/// The work of a search in the log of a window, if the weights of its calls differ.
-fn search(count: u64) -> u32 {
-    // As many entries as count, and as many that no longer do.
-    let entries = 2 * count.min(lua::LOG_ENTRIES as u64);
-    let step = if entries > NEAR { FAR_STEP } else { STEP };
-    let halvings = (entries / BLOCK).checked_ilog2();
-    halvings.map_or(0, |halvings| (halvings + BLOCK_STEPS) * step)
+    RULE + report + algorithm::with(rule, |counting| counting.work_ns(options.report))
 }
 
 #[cfg(test)]

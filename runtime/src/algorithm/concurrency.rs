@@ -1,0 +1,54 @@
+//! Limits on concurrent calls. A tally has the leases of such a limit alone: `store/memory/leases.rs`, and
+//! `lua/parts/leases.lua`.
+
+#[cfg(feature = "redis")]
+use std::sync::Arc;
+use std::time::Duration;
+
+use tallygate_rules::Rule;
+
+#[cfg(feature = "redis")]
+use super::counting::pack_rule;
+use super::counting::{Counting, Kept, Span};
+use crate::micros;
+
+pub(super) struct ConcurrentCalls {
+    limit: u64,
+    lease_us: u64,
+}
+
+impl ConcurrentCalls {
+    pub(super) fn new(rule: &Rule, lease: Duration) -> Self {
+        Self { limit: rule.count(), lease_us: micros::from_duration(lease) }
+    }
+}
+
+impl Counting for ConcurrentCalls {
+    fn kept(&self) -> Kept<'_> {
+        Kept::Leases
+    }
+
+    fn memory_us(&self) -> u64 {
+        self.lease_us
+    }
+
+    fn slides(&self) -> bool {
+        false
+    }
+
+    fn most_admitted(&self, _within: Span, _room: Option<u64>) -> Option<u64> {
+        // A concurrent call may end at any time.
+        None
+    }
+
+    #[cfg(feature = "redis")]
+    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut std::slice::Iter<'_, Arc<[u64]>>) {
+        pack_rule(packed, tallygate_lua::CONCURRENCY, self.limit, self.lease_us);
+    }
+
+    #[cfg(feature = "redis")]
+    fn work_ns(&self, _is_reported: bool) -> u32 {
+        // It forgets leases that have ended.
+        60_000
+    }
+}

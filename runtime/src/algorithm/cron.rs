@@ -1,0 +1,147 @@
+//! Windows between the ticks of a schedule.
+
+use std::iter;
+use std::sync::{Arc, Mutex};
+
+use tallygate_rules::{Rule, Schedule};
+
+use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span};
+#[cfg(feature = "redis")]
+use super::counting::{pack_integer, pack_rule};
+use super::fixed_window::{corrected_if, quota, wait};
+use crate::lock::lock;
+use crate::wait::Wait;
+
+/// The most ticks that are counted. A schedule with more ticks within a wait turns nobody away.
+const MOST_TICKS: usize = 64;
+
+pub(super) struct WindowsOfSchedule<'a> {
+    count: u64,
+    schedule: &'a Schedule,
+}
+
+impl<'a> WindowsOfSchedule<'a> {
+    pub(super) fn new(rule: &Rule, schedule: &'a Schedule) -> Self {
+        Self { count: rule.count(), schedule }
+    }
+}
+
+impl Counting for WindowsOfSchedule<'_> {
+    fn kept(&self) -> Kept<'_> {
+        Kept::Cell(self)
+    }
+
+    fn memory_us(&self) -> u64 {
+        0
+    }
+
+    fn slides(&self) -> bool {
+        false
+    }
+
+    fn most_admitted(&self, within: Span, _room: Option<u64>) -> Option<u64> {
+        let next = |us: u64| self.schedule.next_tick(us);
+        let ticks = iter::successors(next(within.from_us), |us| next(*us));
+        let ticks = ticks.take_while(|us| *us <= within.until_us).take(MOST_TICKS).count();
+        (ticks < MOST_TICKS).then(|| self.count.saturating_mul(ticks as u64 + 1))
+    }
+
+    #[cfg(feature = "redis")]
+    fn pack(&self, packed: &mut Vec<u8>, ticks: &mut std::slice::Iter<'_, Arc<[u64]>>) {
+        let ticks: &[u64] = ticks.next().map_or(&[], |ticks| ticks);
+        pack_rule(packed, tallygate_lua::CRON, self.count, ticks.len() as u64);
+        for &tick in ticks {
+            pack_integer(packed, tick);
+        }
+    }
+
+    #[cfg(feature = "redis")]
+    fn work_ns(&self, _is_reported: bool) -> u32 {
+        /// Each tick adds this much, and there are at most so many.
+        const TICK: u32 = 400;
+        const TICKS: u32 = 10;
+        TICKS * TICK
+    }
+}
+
+impl Celled for WindowsOfSchedule<'_> {
+    fn tag(&self) -> String {
+        format!("k{}@{}", self.schedule.expression(), self.schedule.zone())
+    }
+
+    fn at(&self, cell: Cell, now_us: u64) -> Cell {
+        // The next tick is stored, so the schedule is evaluated once per window.
+        if now_us < cell.other {
+            return cell;
+        }
+        // A schedule that ticks no more never starts afresh.
+        let coming = self.schedule.next_tick(now_us).unwrap_or(u64::MAX);
+        Cell { stamp_us: now_us, amount: 0, other: coming, ..cell }
+    }
+
+    fn wait(&self, cell: Cell, cost: u64, now_us: u64) -> Wait {
+        wait(cell, self.count, cell.other, cost, now_us)
+    }
+
+    fn lapse(&self, _cell: Cell, _cost: u64, _now_us: u64) -> Option<Wait> {
+        None
+    }
+
+    fn charged(&self, cell: Cell, cost: u64, now_us: u64) -> Cell {
+        Cell { stamp_us: now_us, amount: cell.amount + cost, ..cell }
+    }
+
+    fn refunded(&self, cell: Cell, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell {
+        let last_tick_us = self.schedule.last_tick(now_us).unwrap_or(0);
+        // A time later than the last hit was forgotten when the clock was set back.
+        corrected_if(last_tick_us <= admitted_us && admitted_us <= cell.stamp_us, cell, costs)
+    }
+
+    fn quota(&self, cell: Cell, now_us: u64) -> Quota {
+        quota(cell, self.count, cell.other, now_us)
+    }
+
+    fn expires_us(&self, cell: Cell) -> u64 {
+        cell.other
+    }
+}
+
+/// How many ticks are sent beyond the last one: a schedule of every second is good for this many seconds.
+const AHEAD: usize = 8;
+
+/// The ticks around a time of each rule that follows a schedule, cached until the time has passed.
+#[derive(Debug)]
+pub(crate) struct Ticks {
+    rules: Vec<(Schedule, Mutex<Arc<[u64]>>)>,
+}
+
+impl Ticks {
+    pub(crate) fn new(rules: &[Rule]) -> Self {
+        let schedules = rules.iter().filter_map(Rule::schedule);
+        Self { rules: schedules.map(|schedule| (schedule.clone(), Mutex::default())).collect() }
+    }
+
+    /// Returns the ticks around that time of each rule that follows a schedule, in the order of the rules.
+    pub(crate) fn around(&self, now_us: u64) -> impl Iterator<Item = Arc<[u64]>> {
+        self.rules.iter().map(move |(schedule, known)| {
+            let mut known = lock(known);
+            if !are_around(&known, now_us) {
+                *known = around(schedule, now_us);
+            }
+            Arc::clone(&known)
+        })
+    }
+}
+
+/// Whether the time is in the first half of these ticks, which leaves the other half to calls that are late.
+fn are_around(ticks: &[u64], now_us: u64) -> bool {
+    ticks.first().is_some_and(|&first| first <= now_us) && ticks.get(ticks.len() / 2).is_some_and(|&half| now_us < half)
+}
+
+fn around(schedule: &Schedule, now_us: u64) -> Arc<[u64]> {
+    let last = schedule.last_tick(now_us).unwrap_or(0);
+    // One tick before the last is kept, too: this clock may be a little ahead of the server's.
+    let before = last.checked_sub(1).and_then(|us| schedule.last_tick(us));
+    let ahead = iter::successors(schedule.next_tick(now_us), |&tick| schedule.next_tick(tick)).take(AHEAD);
+    before.into_iter().chain([last]).chain(ahead).collect()
+}

@@ -1,0 +1,123 @@
+//! Sliding counters: the current slot, and the one before in proportion to what the window still covers of it.
+
+#[cfg(feature = "redis")]
+use std::sync::Arc;
+use std::time::Duration;
+
+use tallygate_rules::{MAX_COUNTER_COUNT, Rule};
+
+#[cfg(feature = "redis")]
+use super::counting::pack_rule;
+use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span};
+use crate::micros;
+use crate::wait::Wait;
+
+pub(super) struct Slots {
+    count: u64,
+    slot_us: u64,
+}
+
+impl Slots {
+    pub(super) fn new(rule: &Rule, per: Duration) -> Self {
+        Self { count: rule.count(), slot_us: micros::from_duration(per) }
+    }
+}
+
+impl Counting for Slots {
+    fn kept(&self) -> Kept<'_> {
+        Kept::Cell(self)
+    }
+
+    fn memory_us(&self) -> u64 {
+        2 * self.slot_us
+    }
+
+    fn slides(&self) -> bool {
+        true
+    }
+
+    fn most_admitted(&self, within: Span, _room: Option<u64>) -> Option<u64> {
+        Some(self.count.saturating_mul(within.windows(self.slot_us) + 2))
+    }
+
+    #[cfg(feature = "redis")]
+    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut std::slice::Iter<'_, Arc<[u64]>>) {
+        pack_rule(packed, tallygate_lua::SLIDING_COUNTER, self.count, self.slot_us);
+    }
+
+    #[cfg(feature = "redis")]
+    fn work_ns(&self, _is_reported: bool) -> u32 {
+        0
+    }
+}
+
+impl Celled for Slots {
+    fn tag(&self) -> String {
+        format!("c{}", self.slot_us)
+    }
+
+    fn at(&self, cell: Cell, now_us: u64) -> Cell {
+        let start_us = now_us - now_us % self.slot_us;
+        match start_us.checked_sub(cell.stamp_us) {
+            Some(0) => cell,
+            Some(passed) if passed == self.slot_us => {
+                Cell { stamp_us: start_us, amount: 0, other: cell.amount, ..cell }
+            }
+            _ => Cell { stamp_us: start_us, ..Cell::default() },
+        }
+    }
+
+    fn wait(&self, cell: Cell, cost: u64, now_us: u64) -> Wait {
+        let left_us = cell.stamp_us + self.slot_us - now_us;
+        let Some(most) = self.count.checked_sub(cost) else { return Wait::NEVER };
+        match most.checked_sub(cell.amount) {
+            // Not in this slot. In the next one the weight of this fades, until `most` of it are left.
+            None => Wait::us(left_us + self.slot_us - share(self.slot_us, most, cell.amount)),
+            Some(free) if free < cell.other => Wait::us(left_us.saturating_sub(share(self.slot_us, free, cell.other))),
+            Some(_) => Wait::NONE,
+        }
+    }
+
+    fn lapse(&self, _cell: Cell, _cost: u64, _now_us: u64) -> Option<Wait> {
+        None
+    }
+
+    fn charged(&self, cell: Cell, cost: u64, _now_us: u64) -> Cell {
+        Cell { amount: cell.amount + cost, ..cell }
+    }
+
+    fn refunded(&self, cell: Cell, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell {
+        let ends_us = cell.stamp_us + self.slot_us;
+        let slot = cell.stamp_us..ends_us;
+        // The weight of a slot counts until the end of the next slot.
+        if slot.contains(&admitted_us) && now_us < ends_us + self.slot_us {
+            Cell { amount: costs.corrected(cell.amount, MAX_COUNTER_COUNT), ..cell }
+        } else if slot.contains(&(admitted_us + self.slot_us)) && now_us < ends_us {
+            Cell { other: costs.corrected(cell.other, MAX_COUNTER_COUNT), ..cell }
+        } else {
+            cell
+        }
+    }
+
+    fn quota(&self, cell: Cell, now_us: u64) -> Quota {
+        let left_us = cell.stamp_us + self.slot_us - now_us;
+        let faded = (u128::from(cell.other) * u128::from(left_us)).div_ceil(u128::from(self.slot_us));
+        let used = u128::from(cell.amount) + faded;
+        let reset_us = match (cell.amount, cell.other) {
+            (0, 0) => 0,
+            (0, _) => left_us,
+            _ => left_us + self.slot_us,
+        };
+        Quota::new(u64::try_from(u128::from(self.count).saturating_sub(used)).unwrap_or(0), reset_us)
+    }
+
+    fn expires_us(&self, cell: Cell) -> u64 {
+        cell.stamp_us + 2 * self.slot_us
+    }
+}
+
+/// `slot · part / whole`, rounded down; `part` is the smaller.
+fn share(slot_us: u64, part: u64, whole: u64) -> u64 {
+    let share = u128::from(slot_us) * u128::from(part) / u128::from(whole.max(1));
+    u64::try_from(share).unwrap_or(slot_us)
+}

@@ -141,6 +141,8 @@ fn duration(argument: &'static str, text: Option<&str>, source: &mut impl Argume
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Role;
+    use crate::text::attribute_form;
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -183,6 +185,19 @@ mod tests {
         assert_eq!(read(&[("per", "60s")]), (Rule::sliding_window(0, MINUTE), vec![]));
         let bucket = [("algorithm", "token_bucket"), ("capacity", "9"), ("initial", "3"), ("reset_after", "1h")];
         assert_eq!(read(&[&bucket[..], &[("per", "60s")]].concat()), (Rule::from_bucket(0, meant), vec![]));
+    }
+
+    #[test]
+    fn each_algorithm_is_read_from_the_arguments_that_stand_for_it() {
+        for rule in Rule::of_each_algorithm().filter(|rule| rule.role() == Role::Limit) {
+            let form: &'static str = attribute_form(&rule).leak();
+            let arguments = form.trim_start_matches("rule(").trim_end_matches(')').split(", ");
+            let arguments: Vec<_> = arguments
+                .filter_map(|argument| argument.split_once(" = "))
+                .map(|(name, value)| (name, value.trim_matches('"')))
+                .collect();
+            assert_eq!(read(&arguments), (rule.with_count(0), vec![]));
+        }
     }
 
     #[test]

@@ -136,6 +136,25 @@ impl Rule {
         rule
     }
 
+    /// Returns a rule of each algorithm, for tests that hold for all of them.
+    // Without a wildcard, so that a new algorithm continues the chain.
+    #[doc(hidden)]
+    pub fn of_each_algorithm() -> impl Iterator<Item = Self> {
+        let minute = Duration::from_secs(60);
+        std::iter::successors(Some(Self::sliding_window(5, minute)), move |rule| match rule.algorithm {
+            Algorithm::SlidingWindow { .. } => Some(Self::sliding_counter(5, minute)),
+            Algorithm::SlidingCounter { .. } => Some(Self::fixed_window(5, minute)),
+            Algorithm::FixedWindow { .. } => Some(Self::token_bucket(5, minute)),
+            Algorithm::TokenBucket(_) => Some(Self::concurrency(5, minute)),
+            #[cfg(feature = "cron")]
+            Algorithm::Concurrency { .. } => Some(Self::cron(5, Schedule::parse("@daily", "UTC").ok()?)),
+            #[cfg(feature = "cron")]
+            Algorithm::Cron { .. } => None,
+            #[cfg(not(feature = "cron"))]
+            Algorithm::Concurrency { .. } => None,
+        })
+    }
+
     const fn limit(count: u64, algorithm: Algorithm) -> Self {
         Self { role: Role::Limit, algorithm, count, varies: false, is_shadow: false, name: None }
     }

@@ -32,6 +32,13 @@ fn every_algorithm_has_a_text() {
 }
 
 #[test]
+fn each_algorithm_is_read_from_its_text() {
+    for rule in Rule::of_each_algorithm() {
+        assert_text(&rule.to_string(), &rule);
+    }
+}
+
+#[test]
 fn every_parameter_of_a_bucket_has_a_text() {
     let bucket = TokenBucket::new(SECOND);
     assert_text("5 per 1s bucket initial 3", &Rule::from_bucket(5, bucket.with_initial(3)));

@@ -115,7 +115,6 @@ impl AddAssign for Coverage {
     }
 }
 
-#[deny(clippy::wildcard_enum_match_arm, reason = "a new algorithm must be met, too")]
 fn name(rule: &Rule) -> &'static str {
     if rule.role() == Role::Duplicate {
         return "duplicate";
@@ -128,5 +127,12 @@ fn name(rule: &Rule) -> &'static str {
         Algorithm::TokenBucket(_) => "token bucket",
         Algorithm::Concurrency { .. } => "concurrency",
         _ => unreachable!("{rule:?}"),
+    }
+}
+
+#[test]
+fn in_memory_every_algorithm_is_met() {
+    for rule in Rule::of_each_algorithm() {
+        assert!(PARTS.iter().any(|(part, _)| *part == name(&rule)), "{rule}");
     }
 }

@@ -99,7 +99,7 @@ fn constants() -> [(&'static str, String); 52] {
         // Known once there are rules: see src/windows.rs.
         ("RULES", "${RULES}".to_owned()),
         ("BEFORE_LAST", (ENTRY_BYTES - 1).to_string()),
-        // The fields of a policy that parts/terms.lua reads.
+        // The fields of a policy that parts/windows.lua reads once a call needs them.
         ("TERMS_BYTES", (INTEGER_BYTES + 4 + 4).to_string()),
         ("NEAR_BYTES", (NEAR_ENTRIES * ENTRY_BYTES).to_string()),
         ("BUDGET_BYTES", BUDGET_BYTES.to_string()),

@@ -21,8 +21,9 @@
   are in microseconds; a point in time is counted from 1970, by the server's clock. The script reads everything,
   decides, and only then writes. A denial writes nothing, except itself where denials lead to a ban.
 
-  The parts are included as text, as src/expand.rs says; the constants are from src/contract.rs. There are no functions:
-  creating one costs about a quarter of a read. ]]
+  The parts are included as text, as src/expand.rs says; the constants are from src/contract.rs. There are no functions
+  and no tables of locals. Of the instructions of a call, creating one function takes 3 to 6 %, each use 1 %, and a table of six
+  fields 3 to 4 %, on Redis 6.2.5 and 7.0.15 and on Valkey 9.1.2. ]]
 
 --- @include parts/protocol.lua
 
@@ -108,14 +109,30 @@ for _ = 1, 2 * #ARGV do
         --- @include parts/weigh.lua
         rule = rule + 1
       end
-      --- @include parts/new_head.lua
+      -- The head of the tally after the call is charged.
+      if next_cells then head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1) end
+      if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
+      if charges then
+        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, base, total }
+      end
     end
   end
   if charges and now > begun then
     -- A tally has moved the time forward. All subjects are decided as of one time, so the request begins anew.
     arg, key = arg - 1, key - subjects
   else
-    --- @include parts/verdict.lua
+    -- All rules were asked. A call of a banned subject waits for the end of the ban and for the rules,
+    -- whichever takes longer. A wait that ends after a rule lapses never ends. That is not known of a part, before the other
+    -- parts are decided, nor of a wait that is only an upper bound.
+    if banned > 0 then
+      code = ${BANNED}
+      wait = math.max(wait, banned)
+    end
+    if not part and not is_bound and wait >= lapse then wait = never end
+    if fault then
+      code = fault
+      wait = 0
+    end
 
     if code == ${ADMITTED} and charging then
       --- @include parts/charge.lua

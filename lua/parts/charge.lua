@@ -4,7 +4,20 @@
 for subject = 1, subjects do
   local lease = leases and leases[subject]
   if lease then
-    --- @include parts/take_lease.lua
+    -- Leases that do not count any more are forgotten: those that have ended, and those from before the clock was set
+    -- back. One call forgets a limited number of them.
+    local name, id, ends, ttl, held = lease[1], lease[2], lease[3], lease[4], lease[5]
+    local others = call('ZCOUNT', name, '-inf', '+inf') - held
+    if others > 0 then
+      local ended = call('ZCOUNT', name, '-inf', now)
+      local later = others - ended
+      if ended > 0 then call('ZREMRANGEBYRANK', name, 0, math.min(ended, ${LEASES_FORGOTTEN}) - 1) end
+      if later > 0 then call('ZREMRANGEBYRANK', name, -math.min(later, ${LEASES_FORGOTTEN}), -1) end
+    end
+    call('ZADD', name, ends, id)
+    -- Keeps the leases of a subject as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls
+    -- need not renew it.
+    if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
   else
     if charges then
       local charge = charges[subject]

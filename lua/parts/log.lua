@@ -7,7 +7,19 @@ local shares = false
 if is_over then
   weighed, surplus = false, 0
 else
-  --- @include parts/sharing.lua
+  -- A call shares the last entry, whose time is then now, in three cases: both calls are of one microsecond;
+  -- the last call was refunded and weighs nothing any more; or the log is dense, which means that it holds as many counted
+  -- entries as it may, and both calls are close to each other.
+  local grain = math.ceil(reach / ${LOG_ENTRIES})
+  shares = last == now
+  if not shares and weighed then
+    shares = (1 + surplus - unpack('>I4', tail, #tail - ${ENTRY_BYTES} - 3)) % 2 ^ 32 == 0
+  end
+  if not shares and last >= now - now % grain and entries > ${LOG_ENTRIES} then
+    local from = head_bytes + (entries - ${LOG_ENTRIES}) * ${ENTRY_BYTES}
+    local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + ${INTEGER_BYTES} - 1))
+    shares = mark % 128 * 2 ^ 48 + rest > now - reach
+  end
 end
 
 local sum = surplus + weight - (shares and 0 or 1)

@@ -2,7 +2,7 @@
 --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
 --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
 --              with the time of a denial
---   the log    the calls that the sliding windows admitted: see parts/weights.lua
+--   the log    the calls that the sliding windows admitted, each with its time and what it weighs
 -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
 -- surplus alone. `entries` is the number of all of them, `last` the time of the last one,
 -- `latest` the latest time of all. A time that is a little later than now becomes the time of this decision. A time that is
@@ -39,7 +39,29 @@ for round = 1, 2 do
     local first = #tail == entries * ${ENTRY_BYTES} and unpack('>${INTEGER}', tail) or 0
     if first > 0 or last == 0 and entries > 1 then fault = ${UNREADABLE} end
   end
-  --- @include parts/weights.lua
+  -- Each entry of a log has two fields:
+  --   time     when the call was admitted; its first bit is set where this entry or one before it weighs other than 1
+  --   surplus  the sum of the weights up to this entry, without 1 for each of them (4 bytes, modulo 2^32)
+  -- The first entry is no call: its time is 0, and the surplus counts from its own. So in a log whose calls all weigh 1,
+  -- every surplus is 0. Entries may share the time of the one before; times never decrease.
+  -- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
+  -- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
+  weighed = last >= 2 ^ 55
+  surplus, base, total = 0, 0, nil
+  if weighed then
+    local mark, rest
+    mark, rest, surplus = unpack('>${ENTRY}', tail, #tail - ${ENTRY_BYTES} + 1)
+    last = mark % 128 * 2 ^ 48 + rest
+    local first = tail
+    if #tail < entries * ${ENTRY_BYTES} then
+      first = call('GETRANGE', name, head_bytes, head_bytes + ${ENTRY_BYTES} - 1)
+    end
+    local nothing
+    nothing, base = unpack('>${INTEGER}I4', first)
+    total = (entries - 1 + surplus - base) % 2 ^ 32
+    -- Text may have the bit set, but never begins like a log.
+    if nothing > 0 then fault = ${UNREADABLE} end
+  end
   latest = last
   for cell = 1, #head > 0 and cell_bytes or 0, ${CELL_BYTES} do
     local stamp = unpack('>${INTEGER}', head, cell)
@@ -49,7 +71,31 @@ for round = 1, 2 do
   if fault then
     -- Nothing of the tally is used.
   elseif latest > now + ${STANDSTILL} and round == 1 then
-    --- @include parts/forget_future.lua
+    -- What is later than now is forgotten: it was written before the clock was set back, and would block calls for too long. One
+    -- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
+    if budget <= ${DROP_BYTES} then
+      fault = ${ASK_AGAIN}
+    else
+      local kept = {}
+      for cell = 1, cell_bytes, ${CELL_BYTES} do
+        local past = unpack('>${INTEGER}', head, cell) <= now
+        kept[#kept + 1] = past and string.sub(head, cell, cell + ${CELL_BYTES} - 1) or string.rep('\0', ${CELL_BYTES})
+      end
+      local horizon, beside = now, -1
+      --- @include parts/search.lua
+      local copied = first * ${ENTRY_BYTES} + ${DROP_BYTES}
+      if copied > budget and budget < ${BUDGET_BYTES} then
+        fault = ${ASK_AGAIN}
+      else
+        budget = budget - copied
+        value = call('GETRANGE', name, 0, head_bytes + first * ${ENTRY_BYTES} - 1)
+        call('SET', name, value, 'PX', ttl)
+        if cell_bytes > 0 then call('SETRANGE', name, 0, table.concat(kept)) end
+        value = nil
+        -- After a long tally, the budget is spent.
+        if budget < ${BUDGET_BYTES} / 2 then fault = ${ASK_AGAIN} end
+      end
+    end
   elseif latest > now + ${STANDSTILL} then
     fault = ${UNREADABLE}
   elseif latest > now then

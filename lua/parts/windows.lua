@@ -15,30 +15,69 @@ else
   last = value.err and ${UNKNOWN} or 0
 end
 
--- Otherwise parts/unusual.lua reads more of the tally.
+-- Where all calls of the log weigh 1, the time of one entry shows how long to wait for a window. In a long log, that entry may
+-- lie before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
 if last <= now then
   local absent
   --- @each rule
-  --- @include parts/plain_window.lua
+  if size > back_RULE then
+    local due = unpack('>${INTEGER}', value, size - back_RULE) + span_RULE - now
+    --- @include parts/due.lua
+  elseif size == ${END_BYTES} and (not absent or back_RULE < absent) then
+    ranges = ranges or { unpack('>s${EACH ss}', policy, behind + ${TERMS_BYTES}) }
+    local bytes = call('GETRANGE', name, ranges[2 * RULE + 2], ranges[2 * RULE + 3])
+    -- The range is cut short where it begins before the string.
+    if #bytes == ${INTEGER_BYTES} then
+      local due = unpack('>${INTEGER}', bytes) + span_RULE - now
+      --- @include parts/due.lua
+    else
+      absent = back_RULE
+    end
+  end
   --- @end
 end
 
 if code == ${PLAIN_ADMITTED} then
-  --- @include parts/terms.lua
+  -- More fields of the policy, once a call needs them. `slot` is the start of the period in which the TTL of a tally is
+  -- renewed only once. `entry` is the entry of a call at `now` that weighs 1. The call has an entry of its own if the call
+  -- before is earlier than `apart`.
+  if not slot then
+    reach, most, weight = unpack('>${INTEGER}I4I4', policy, behind)
+    entry = struct.pack('>${INTEGER}I4', now, 0)
+    slot = now - now % (reach <= ${LONG_SLACK} and reach or reach / 8)
+    apart = weight == 1 and now - reach / ${LOG_ENTRIES} - 1 or 0
+  end
   if last < apart then
     if last < slot then
-      --- @include parts/ttl.lua
+      ttl = ttl or unpack('>s', policy, behind + ${TERMS_BYTES})
     end
     if last < slot and last <= now - reach then
-      --- @include parts/begin_log.lua
+      -- A log begins where there is none, or in place of one in which nothing counts any more. A value that is no log is kept.
+      local is_log = last > 0 or size <= ${ENTRY_BYTES}
+      if size == ${END_BYTES} then
+        local bytes = call('STRLEN', name)
+        is_log = is_log and bytes % ${ENTRY_BYTES} == 0 and bytes <= ${LONGEST_LOG_BYTES}
+      elseif size > 0 then
+        is_log = is_log and unpack('>${INTEGER}', value) == 0
+      end
+      if is_log then
+        call('SET', name, string.rep('\0', ${ENTRY_BYTES}) .. entry, 'PX', ttl)
+      else
+        code = ${PLAIN_UNREADABLE}
+      end
     else
       local bytes = call('APPEND', name, entry)
       if bytes % ${ENTRY_BYTES} > 0 or bytes > ${LONGEST_LOG_BYTES} then
-        --- @include parts/take_back.lua
+        -- The entry was appended to a value that is no log. If that is longer than any log, the entry stays, as to copy it would
+        -- take long.
+        code = ${PLAIN_UNREADABLE}
+        if bytes <= ${LONGEST_LOG_BYTES} then
+          call('SET', name, call('GETRANGE', name, 0, -1 - ${ENTRY_BYTES}), 'KEEPTTL')
+        end
       else
         if last < slot then call('PEXPIRE', name, ttl) end
         if bytes > most and bytes / ${ENTRY_BYTES} % ${CLEAN_UP_ENTRIES} == 0 then
-          --- @include parts/ttl.lua
+          ttl = ttl or unpack('>s', policy, behind + ${TERMS_BYTES})
           local head, head_bytes, tail, surplus, base, pieces = '', 0, value, 0, 0, nil
           local entries = bytes / ${ENTRY_BYTES} - 1
           --- @include parts/clean_up.lua
@@ -46,8 +85,36 @@ if code == ${PLAIN_ADMITTED} then
       end
     end
   else
-    --- @include parts/ttl.lua
-    --- @include parts/unusual.lua
+    ttl = ttl or unpack('>s', policy, behind + ${TERMS_BYTES})
+    -- As in decide.lua, for a call that may share an entry or does not weigh 1, and for a tally with calls that do not weigh 1,
+    -- with a time later than now, or that is no log.
+    local is_decided, never = last <= now, 1 / 0
+    local from, want = '-${END_BYTES}', ${END_BYTES}
+    local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
+    local tail, entries, weighed, surplus, base, total, pieces
+    local begun = now
+    --- @include parts/read.lua
+    if now > begun then
+      -- Several requests are answered with one time, so the caller asks this request alone.
+      if alone then entry = struct.pack('>${INTEGER}I4', now, 0) else now, fault = begun, ${ASK_AGAIN} end
+    end
+    for rule = 0, (is_decided or fault) and -1 or ${RULES} - 1 do
+      local back, span = unpack('>I5${INTEGER}', policy, 12 * rule + 1)
+      local beside, hit, duplicates = (back + 1) / ${ENTRY_BYTES} - 1, last, string.byte(policy, -1)
+      if rule >= duplicates then
+        --- @include parts/in_the_way.lua
+      end
+      local due = hit + span - now
+      if due > wait then
+        wait = due
+        if code == ${PLAIN_ADMITTED} or code >= duplicates then code = rule end
+      end
+    end
+    if fault then
+      code, wait = fault == ${ASK_AGAIN} and ${PLAIN_ASK_AGAIN} or ${PLAIN_UNREADABLE}, 0
+    elseif code == ${PLAIN_ADMITTED} then
+      --- @include parts/log.lua
+    end
   end
 elseif last == ${UNKNOWN} then
   code, wait = ${PLAIN_UNREADABLE}, 0

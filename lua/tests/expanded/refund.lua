@@ -109,7 +109,7 @@ for subject = 1, subjects do
       end
       if fault == -3 then fault, entries, bytes = nil, 0, 0 end
       local old_amount, old_before = amount, before
-      -- A cell that is later than now counts as forgotten: see parts/forget_future.lua.
+      -- A cell that is later than now counts as forgotten, as in parts/read.lua.
       local is_past = stamp <= now
       if kind == 'f' then
         local ends = stamp + span
@@ -178,13 +178,10 @@ for subject = 1, subjects do
 
   changed = changed and bytes > 0
   if changed then writes[#writes + 1] = { name, 0, table.concat(next_cells), renewed and ttl + 0 } end
-  -- parts/refund_log.lua
-  -- Takes weight of the call back from the log, or adds what the call used beyond its cost. That changes the first entry that is
+  -- The log: takes weight of the call back, or adds what the call used beyond its cost. That changes the first entry that is
   -- not earlier than the call, if it has the time of the call or may be shared with it, and all later sums. Where too many
   -- entries are later, a call gives nothing back, and what is added counts with a later call. An entry that weighs nothing any
   -- more has the time of the one before.
-  -- Reads: call, unpack, now, name, head_bytes, entries, cost, used, admitted, largest, reach, writes
-  -- Sets: writes, changed
   if entries > 1 and admitted <= now and now < admitted + reach then
     -- Most refunds come soon after the call.
     local tail = call('GETRANGE', name, '-352', '-1')

@@ -36,14 +36,10 @@ else
   last = value.err and 72057594037927936 or 0
 end
 
--- Otherwise parts/unusual.lua reads more of the tally.
+-- Where all calls of the log weigh 1, the time of one entry shows how long to wait for a window. In a long log, that entry may
+-- lie before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
 if last <= now then
   local absent
-  -- parts/plain_window.lua
-  -- A window of a log whose calls all weigh 1: the time of one entry shows how long to wait. In a long log, that entry may lie
-  -- before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
-  -- Reads: call, unpack, now, name, policy, behind, back_0, span_0, ranges, value, size, absent, code, wait, 0
-  -- Sets: ranges, absent, code, wait, last
   if size > back_0 then
     local due = unpack('>I7', value, size - back_0) + span_0 - now
     -- parts/due.lua
@@ -76,11 +72,6 @@ if last <= now then
       absent = back_0
     end
   end
-  -- parts/plain_window.lua
-  -- A window of a log whose calls all weigh 1: the time of one entry shows how long to wait. In a long log, that entry may lie
-  -- before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
-  -- Reads: call, unpack, now, name, policy, behind, back_1, span_1, ranges, value, size, absent, code, wait, 1
-  -- Sets: ranges, absent, code, wait, last
   if size > back_1 then
     local due = unpack('>I7', value, size - back_1) + span_1 - now
     -- parts/due.lua
@@ -116,12 +107,9 @@ if last <= now then
 end
 
 if code == 255 then
-  -- parts/terms.lua
-  -- Reads more fields of a policy, once a call needs them. `slot` is the start of the period in which the TTL of a tally is
+  -- More fields of the policy, once a call needs them. `slot` is the start of the period in which the TTL of a tally is
   -- renewed only once. `entry` is the entry of a call at `now` that weighs 1. The call has an entry of its own if the call
   -- before is earlier than `apart`.
-  -- Reads: unpack, now, policy, behind, slot
-  -- Sets: reach, most, weight, entry, slot, apart
   if not slot then
     reach, most, weight = unpack('>I7I4I4', policy, behind)
     entry = struct.pack('>I7I4', now, 0)
@@ -130,17 +118,10 @@ if code == 255 then
   end
   if last < apart then
     if last < slot then
-      -- parts/ttl.lua
-      -- The TTL of a tally, once a call needs it.
-      -- Reads: unpack, policy, behind, ttl
-      -- Sets: ttl
       ttl = ttl or unpack('>s', policy, behind + 15)
     end
     if last < slot and last <= now - reach then
-      -- parts/begin_log.lua
-      -- Starts a log, where there is none or in place of one in which nothing counts any more. A value that is no log is kept.
-      -- Reads: call, unpack, name, value, size, last, entry, ttl
-      -- Sets: code
+      -- A log begins where there is none, or in place of one in which nothing counts any more. A value that is no log is kept.
       local is_log = last > 0 or size <= 11
       if size == 374 then
         local bytes = call('STRLEN', name)
@@ -156,11 +137,8 @@ if code == 255 then
     else
       local bytes = call('APPEND', name, entry)
       if bytes % 11 > 0 or bytes > 5767168 then
-        -- parts/take_back.lua
-        -- Removes an entry that was appended to a value that is no log. A value that is longer than any log keeps it, because to copy
-        -- it would take long.
-        -- Reads: call, name, bytes
-        -- Sets: code
+        -- The entry was appended to a value that is no log. If that is longer than any log, the entry stays, as to copy it would
+        -- take long.
         code = 254
         if bytes <= 5767168 then
           call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL')
@@ -168,10 +146,6 @@ if code == 255 then
       else
         if last < slot then call('PEXPIRE', name, ttl) end
         if bytes > most and bytes / 11 % 32 == 0 then
-          -- parts/ttl.lua
-          -- The TTL of a tally, once a call needs it.
-          -- Reads: unpack, policy, behind, ttl
-          -- Sets: ttl
           ttl = ttl or unpack('>s', policy, behind + 15)
           local head, head_bytes, tail, surplus, base, pieces = '', 0, value, 0, 0, nil
           local entries = bytes / 11 - 1
@@ -236,16 +210,9 @@ if code == 255 then
       end
     end
   else
-    -- parts/ttl.lua
-    -- The TTL of a tally, once a call needs it.
-    -- Reads: unpack, policy, behind, ttl
-    -- Sets: ttl
     ttl = ttl or unpack('>s', policy, behind + 15)
-    -- parts/unusual.lua
-    -- Does what decide.lua does, for a call that may share an entry or does not weigh 1, and for a tally with calls that do not
-    -- weigh 1, with a time later than now, or that is no log.
-    -- Reads: call, unpack, now, alone, read, name, value, policy, reach, most, weight, ttl, last, wait, code, budget
-    -- Sets: now, entry, wait, code, last, budget, value
+    -- As in decide.lua, for a call that may share an entry or does not weigh 1, and for a tally with calls that do not weigh 1,
+    -- with a time later than now, or that is no log.
     local is_decided, never = last <= now, 1 / 0
     local from, want = '-374', 374
     local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
@@ -256,7 +223,7 @@ if code == 255 then
     --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
     --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
     --              with the time of a denial
-    --   the log    the calls that the sliding windows admitted: see parts/weights.lua
+    --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
     -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
     -- surplus alone. `entries` is the number of all of them, `last` the time of the last one,
     -- `latest` the latest time of all. A time that is a little later than now becomes the time of this decision. A time that is
@@ -293,16 +260,13 @@ if code == 255 then
         local first = #tail == entries * 11 and unpack('>I7', tail) or 0
         if first > 0 or last == 0 and entries > 1 then fault = -3 end
       end
-      -- parts/weights.lua
-      -- What the calls in a log weigh. Each entry has two fields:
+      -- Each entry of a log has two fields:
       --   time     when the call was admitted; its first bit is set where this entry or one before it weighs other than 1
       --   surplus  the sum of the weights up to this entry, without 1 for each of them (4 bytes, modulo 2^32)
       -- The first entry is no call: its time is 0, and the surplus counts from its own. So in a log whose calls all weigh 1,
       -- every surplus is 0. Entries may share the time of the one before; times never decrease.
       -- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
       -- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
-      -- Reads: call, unpack, name, head_bytes, tail, entries, last
-      -- Sets: last, weighed, surplus, base, total, fault
       weighed = last >= 2 ^ 55
       surplus, base, total = 0, 0, nil
       if weighed then
@@ -328,11 +292,8 @@ if code == 255 then
       if fault then
         -- Nothing of the tally is used.
       elseif latest > now + 128000 and round == 1 then
-        -- parts/forget_future.lua
-        -- Forgets what is later than now: it was written before the clock was set back, and would block calls for too long. One
+        -- What is later than now is forgotten: it was written before the clock was set back, and would block calls for too long. One
         -- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
-        -- Reads: call, unpack, now, name, ttl, cell_bytes, head_bytes, head, tail, entries, surplus, base, pieces, budget
-        -- Sets: value, pieces, budget, fault
         if budget <= 32768 then
           fault = -2
         else
@@ -507,12 +468,9 @@ if code == 255 then
       if is_over then
         weighed, surplus = false, 0
       else
-        -- parts/sharing.lua
-        -- Whether a call shares the last entry, whose time is then now. It does in three cases: both calls are of one microsecond;
+        -- A call shares the last entry, whose time is then now, in three cases: both calls are of one microsecond;
         -- the last call was refunded and weighs nothing any more; or the log is dense, which means that it holds as many counted
         -- entries as it may, and both calls are close to each other.
-        -- Reads: call, unpack, now, name, head_bytes, tail, entries, last, weighed, surplus, reach
-        -- Sets: shares
         local grain = math.ceil(reach / 65536)
         shares = last == now
         if not shares and weighed then

@@ -1,11 +1,8 @@
 //! A policy: the named, ordered rules of one function.
 
-mod ahead;
 mod builder;
 mod description;
-mod groups;
 mod layout;
-mod registration;
 pub(crate) mod registry;
 mod rule_group;
 mod shared;
@@ -23,18 +20,18 @@ use std::time::Duration;
 
 use tallygate_rules::{Ban, OnOutage, Rule};
 
-pub(crate) use self::ahead::Ahead;
 pub use self::builder::PolicyBuilder;
 pub(crate) use self::description::Description;
 pub(crate) use self::layout::LAYOUT_BYTES;
-pub(crate) use self::registration::{NO_REGISTRY, Registration};
 #[cfg(feature = "admin")]
 pub(crate) use self::rule_group::names;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, own_name};
 use self::shared::Shared;
+pub(crate) use self::shared::{NO_REGISTRY, Registration};
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
+use crate::micros;
 use crate::observe::Observed;
 #[cfg(feature = "metrics")]
 use crate::observe::metrics::PolicyMetrics;
@@ -100,6 +97,24 @@ pub(crate) struct Stored {
     taken: Box<[bool]>,
     /// The policies of some of its groups that were asked for, each with which these are.
     rests: Mutex<Vec<(Box<[bool]>, Policy)>>,
+}
+
+/// The least time by which what was taken ahead ends early.
+const LEAST_MARGIN_US: u64 = 2_000;
+
+/// How long calls are taken ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ahead {
+    pub(crate) us: u64,
+    /// A part ends so much earlier, because no two clocks run alike and a server's clock may go back a little.
+    pub(crate) margin_us: u64,
+}
+
+impl Ahead {
+    pub(crate) fn new(ahead: Duration) -> Self {
+        let us = micros::from_duration(ahead);
+        Self { us, margin_us: LEAST_MARGIN_US.max(us / 100) }
+    }
 }
 
 /// A rule that is tried out.
@@ -264,6 +279,49 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// The rules by the subject that they count: one tally each.
+    #[inline]
+    pub(crate) fn groups(&self) -> &[RuleGroup] {
+        &self.inner.groups
+    }
+
+    /// Whether concurrent calls are counted.
+    #[inline]
+    pub(crate) fn has_leases(&self) -> bool {
+        // Their groups come last.
+        self.groups().last().is_some_and(|group| group.lease_us.is_some())
+    }
+
+    /// How many groups count something else than concurrent calls. They come first.
+    pub(crate) fn counting_groups(&self) -> usize {
+        self.groups().iter().take_while(|group| group.lease_us.is_none()).count()
+    }
+
+    /// The index of the group that has the rule at that position.
+    pub(crate) fn group_of(&self, position: usize) -> Option<usize> {
+        self.groups().iter().position(|group| group.positions.contains(&position))
+    }
+
+    /// The position of the rule at that place of the groups' rules, one group after the other.
+    pub(crate) fn position(&self, place: usize) -> usize {
+        if let [group] = self.groups() {
+            return group.positions.get(place).copied().unwrap_or(place);
+        }
+        let positions = self.groups().iter().flat_map(|group| group.positions.iter());
+        positions.copied().nth(place).unwrap_or(place)
+    }
+
+    /// The label of the subject that the rule at that position counts, unless that is the main one.
+    fn label(&self, position: usize) -> Option<&str> {
+        let tried = || self.trials().iter().find(|trial| trial.is_of(position))?.label.as_deref();
+        match self.group_of(position) {
+            Some(group) => self.groups().get(group)?.label.as_deref(),
+            None => tried(),
+        }
+    }
+}
+
 impl PolicyInner {
     fn new(
         name: Cow<'static, str>,
@@ -330,5 +388,16 @@ impl fmt::Debug for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rules: Vec<_> = self.rules().iter().map(ToString::to_string).collect();
         f.debug_struct("Policy").field("name", &self.name()).field("rules", &rules).field("ban", &self.ban()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_grows_with_the_time() {
+        let margin_us = |ms| Ahead::new(Duration::from_millis(ms)).margin_us;
+        assert_eq!([10, 100, 5_000].map(margin_us), [2_000, 2_000, 50_000]);
     }
 }

@@ -1,6 +1,7 @@
 //! What the clones of a policy share: counted by reference, or for the life of the process.
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// A value that is shared by its clones.
@@ -81,5 +82,28 @@ impl<T> WeakShared<T> {
 
     pub(super) fn is_gone(&self) -> bool {
         matches!(self, Self::Counted(value) if value.strong_count() == 0)
+    }
+}
+
+/// The term of a policy that is never registered, and of a limiter that registers none.
+pub(crate) const NO_REGISTRY: u64 = u64::MAX;
+
+/// The term in which a limiter has registered the policy last. No two limiters have a term in common.
+#[derive(Debug, Default)]
+pub(crate) struct Registration(AtomicU64);
+
+impl Registration {
+    /// Whether there is nothing to do for a limiter in that term.
+    #[inline]
+    pub(crate) fn is_done(&self, term: u64) -> bool {
+        let known = self.0.load(Ordering::Relaxed);
+        known == term || known == NO_REGISTRY || term == NO_REGISTRY
+    }
+
+    /// Records that there is nothing to do for a limiter in that term.
+    pub(crate) fn set_done(&self, term: u64) {
+        if self.0.load(Ordering::Relaxed) != NO_REGISTRY {
+            self.0.store(term, Ordering::Relaxed);
+        }
     }
 }

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use tallygate_rules::{MIN_PREFETCH_COUNT, Rule};
 
-use super::ahead::Ahead;
 use super::rule_group::RuleGroup;
 use super::shared::Shared;
-use super::{Policy, PolicyInner, Stored};
+use super::{Ahead, Policy, PolicyInner, Stored};
 use crate::lock::lock;
 
 impl Policy {

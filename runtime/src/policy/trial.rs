@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use tallygate_rules::Rule;
 
-use super::registration::NO_REGISTRY;
 use super::rule_group::RuleGroup;
-use super::shared::Shared;
+use super::shared::{NO_REGISTRY, Shared};
 use super::{Policy, PolicyInner, PolicySettings, Trial};
 
 impl Trial {

@@ -35,10 +35,8 @@ use self::node::Step;
 #[cfg(feature = "admin")]
 pub(crate) use self::rehearsal::{CONCURRENT_CALLS, RehearsedStep, SEVERAL_KEYS};
 use self::script::work::refund_parts;
-pub(crate) use self::stored::denials::StoredDenials;
-pub(crate) use self::stored::overrides::StoredOverrides;
+pub(crate) use self::stored::lists::{StoredDenials, StoredOverrides, StoredPolicies};
 use self::stored::overrides_key;
-pub(crate) use self::stored::policies::StoredPolicies;
 use crate::call::{Call, ReturnedLeases, TallyId};
 use crate::decision::AdmittedAt;
 use crate::error::{BackendError, BackendErrorKind, Error};

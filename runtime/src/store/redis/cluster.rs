@@ -3,7 +3,6 @@
 pub(super) mod refresh;
 pub(super) mod route;
 pub(super) mod slots;
-pub(super) mod survey;
 pub(super) mod topology;
 
 use std::collections::HashMap;

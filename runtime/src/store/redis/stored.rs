@@ -2,9 +2,7 @@
 //!
 //! Their keys have one colon, and those of tallies have two.
 
-pub(super) mod denials;
-pub(super) mod overrides;
-pub(super) mod policies;
+pub(super) mod lists;
 
 /// The part of the keys of denied subjects behind the prefix.
 const DENIALS: &str = ":!denied/";

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use super::refresh::{Reason, Refresh};
+use super::refresh::{Reason, Refresh, first_answer};
 use super::slots::{MOST_NODES, SLOTS, Slot, SlotMap, SlotRange};
-use super::survey::first_answer;
 use crate::error::BackendError;
 use crate::lock::lock;
 use crate::observe::log::LineBudget;

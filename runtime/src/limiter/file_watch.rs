@@ -98,7 +98,7 @@ impl Limiter {
             latest,
             gauge: UnappliedFileGauge::default(),
         };
-        runtime.spawn(Watching(Some((file, task))).run());
+        runtime.spawn(Box::pin(Watching(Some((file, task))).run()));
         Ok(FileWatch { latest: watch })
     }
 }
@@ -155,7 +155,7 @@ impl Drop for Watching {
             && let Some(core) = watched.0.core.upgrade()
             && let Ok(thread) = core.runtimes.thread()
         {
-            thread.spawn(Self(Some(watched)).run());
+            thread.spawn(Box::pin(Self(Some(watched)).run()));
         }
     }
 }

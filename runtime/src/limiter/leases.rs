@@ -28,6 +28,7 @@ use crate::micros;
 use crate::observe::log;
 use crate::store::{Answer, Outcome};
 use crate::system::Handle;
+use crate::system::home::Task;
 
 /// How long after a failure leases are given back again: as long at first, and then longer.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -132,7 +133,7 @@ impl Core {
         let call = OwnedCall::new(Call { caller: Some(&Arc::downgrade(&caller)), ..call });
         let (answer, answered) = oneshot::channel();
         let task = LeaseTask { core: Arc::clone(self), call, since_us: self.clock.now_us(), is_open: true };
-        let mut task = Box::pin(task.run(answer));
+        let mut task: Task = Box::pin(task.run(answer));
         // The first step is made here, so that calls are decided in the order in which they are made.
         if poll_fn(|context| Poll::Ready(task.as_mut().poll(context).is_pending())).await {
             runtime.spawn(task);

@@ -28,7 +28,7 @@ impl Core {
         let runtime = self.thread()?;
         let (sender, output) = mpsc::sync_channel(1);
         let task = async move { drop(sender.send(future.await)) };
-        let task = runtime.spawn(context::carry(task).in_current_span());
+        let task = runtime.spawn(Box::pin(context::carry(task).in_current_span()));
         let output = match patience {
             Some(patience) => output.recv_timeout(patience),
             None => output.recv().map_err(RecvTimeoutError::from),

@@ -13,9 +13,14 @@ use std::task::{Context, Poll};
 
 use once_cell::sync::OnceCell;
 use tokio::runtime::Id;
+#[cfg(feature = "redis")]
+use tokio::task::JoinHandle;
 
 use super::{Handle, OwnRuntime, is_own_thread};
 use crate::error::BackendError;
+
+/// A task in the background. All of them have this one type: for each type, tokio has a hundred functions compiled.
+pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The runtimes of a limiter.
 #[derive(Default)]
@@ -68,16 +73,24 @@ impl Runtimes {
 
     /// Runs a task in the background. If its runtime ends before the task has begun, the thread runs it.
     pub(crate) fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_task(Box::pin(task));
+    }
+
+    fn spawn_task(self: &Arc<Self>, task: Task) {
         match (self.side(), Handle::try_current()) {
             (Side::Home, Ok(home)) => {
-                _ = home.spawn(HomeTask { task: Box::pin(task), has_begun: false, runtimes: Arc::downgrade(self) });
+                _ = home.spawn(HomeTask { task, has_begun: false, runtimes: Arc::downgrade(self) });
             }
-            _ => self.spawn_on_thread(task),
+            _ => self.spawn_task_on_thread(task),
         }
     }
 
     /// Runs a task that has to outlast all other runtimes. Without a thread it is dropped.
     pub(crate) fn spawn_on_thread(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_task_on_thread(Box::pin(task));
+    }
+
+    fn spawn_task_on_thread(&self, task: Task) {
         if let Ok(thread) = self.thread() {
             thread.spawn(task);
         }
@@ -115,7 +128,11 @@ impl Driver {
     }
 
     /// Runs a task there; `None` without a runtime.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Option<tokio::task::JoinHandle<()>> {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandle<()>> {
+        self.spawn_task(Box::pin(task))
+    }
+
+    fn spawn_task(&self, task: Task) -> Option<JoinHandle<()>> {
         match (self.side, self.runtimes.thread()) {
             (Side::Thread, Ok(thread)) => Some(thread.spawn(task)),
             _ => Some(Handle::try_current().ok()?.spawn(task)),
@@ -125,7 +142,7 @@ impl Driver {
 
 /// A task of the home.
 struct HomeTask {
-    task: Pin<Box<dyn Future<Output = ()> + Send>>,
+    task: Task,
     has_begun: bool,
     runtimes: Weak<Runtimes>,
 }
@@ -145,7 +162,7 @@ impl Drop for HomeTask {
             && let Some(runtimes) = self.runtimes.upgrade()
         {
             let task = mem::replace(&mut self.task, Box::pin(async {}));
-            runtimes.spawn_on_thread(task);
+            runtimes.spawn_task_on_thread(task);
         }
     }
 }

@@ -44,11 +44,18 @@ mod redis {
     use ::redis::{AsyncConnectionConfig, Client, RedisResult};
     pub(crate) use fastrand::{f64 as random_fraction, shuffle, u64 as random_number};
     pub(crate) use tokio::net::TcpStream;
-    pub(crate) use tokio::spawn;
+    use tokio::task::JoinHandle;
     pub(crate) use tokio::task::JoinSet;
     pub(crate) use tokio::time::{timeout, timeout_at};
 
     use super::{Instant, TokioInstant};
+    use crate::system::home::Task;
+
+    /// Runs a task beside this one.
+    pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        let task: Task = Box::pin(task);
+        tokio::spawn(task)
+    }
 
     /// Connects to a server as the client says.
     #[inline]

@@ -9,6 +9,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tracing::instrument::WithSubscriber as _;
 
+use crate::system::home::Task;
+
 thread_local! {
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
 }
@@ -53,7 +55,7 @@ impl OwnRuntime {
     }
 
     /// Runs a task, which logs as its caller does.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    pub(crate) fn spawn(&self, task: Task) -> JoinHandle<()> {
         self.runtime.spawn(task.with_current_subscriber())
     }
 }

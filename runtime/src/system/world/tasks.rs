@@ -7,6 +7,7 @@ use tokio::runtime::{Id, RuntimeFlavor, TryCurrentError};
 use tokio::task::{AbortHandle, JoinError, JoinHandle};
 
 use super::process::{InProcess, current};
+use crate::system::home::Task;
 
 /// The runtime.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl OwnRuntime {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(crate) fn spawn(&self, _: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    pub(crate) fn spawn(&self, _: Task) -> JoinHandle<()> {
         match *self {}
     }
 

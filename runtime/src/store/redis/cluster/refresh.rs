@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{Value, cmd};
+use futures_util::FutureExt as _;
 use tokio::sync::watch;
 
 use super::slots::{MOST_NODES, SlotRange};
@@ -93,7 +94,7 @@ pub(crate) async fn first_answer(
     let mut asked = JoinSet::new();
     let mut error = late();
     loop {
-        let hedge = candidates.next().map(|member| asked.spawn(ask(member, patience))).map(|_| HEDGE);
+        let hedge = candidates.next().map(|member| asked.spawn(ask(member, patience).boxed())).map(|_| HEDGE);
         match timeout(hedge.unwrap_or(patience), asked.join_next()).await {
             Ok(None) => {
                 return Err(asked_in_vain(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, Cmd, Value, cmd};
+use futures_util::FutureExt as _;
 use futures_util::future::join;
 
 use super::address::Address;
@@ -68,7 +69,7 @@ impl ConnectTarget {
         // In a task of its own: the client library may panic, for want of a provider of cryptography, and nobody could
         // connect again.
         let mut attempt = JoinSet::new();
-        attempt.spawn(async move { self.attempt(address, on_hang_up).await });
+        attempt.spawn(self.attempt(address, on_hang_up).boxed());
         match attempt.join_next().await {
             Some(Ok(outcome)) => outcome,
             _ => Err(BackendError::new("redis: the attempt to connect panicked")),

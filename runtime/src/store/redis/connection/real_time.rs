@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 pub(crate) use crate::system::clocks_differ;
 use crate::system::{Instant, TokioInstant, timeout_at};
@@ -79,9 +79,7 @@ async fn wait_by_tokio<F: Future>(until: Instant, future: Pin<&mut F>) -> Timed<
 }
 
 async fn wait_by_thread<F: Future>(until: Instant, mut future: Pin<&mut F>) -> Option<F::Output> {
-    let (done, waiting) = mpsc::channel::<()>();
-    // Tokio's clock does not jump while a blocking task runs.
-    let mut timer = spawn_blocking(move || waiting.recv_timeout(until.saturating_duration_since(Instant::now())));
+    let (done, mut timer) = start_timer(until);
     let output = poll_fn(|context| match future.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => Pin::new(&mut timer).poll(context).map(|_| None),
@@ -89,6 +87,15 @@ async fn wait_by_thread<F: Future>(until: Instant, mut future: Pin<&mut F>) -> O
     let output = output.await;
     drop(done);
     output
+}
+
+/// Starts a thread that ends at that time, or when the sender is dropped. A closure in a generic function would have the task
+/// compiled for each future.
+fn start_timer(until: Instant) -> (mpsc::Sender<()>, JoinHandle<()>) {
+    let (done, waiting) = mpsc::channel();
+    // Tokio's clock does not jump while a blocking task runs.
+    let timer = spawn_blocking(move || drop(waiting.recv_timeout(until.saturating_duration_since(Instant::now()))));
+    (done, timer)
 }
 
 #[cfg(test)]

@@ -2,9 +2,15 @@
 
 mod schemas;
 
-use serde_json::{Map, Value, json};
 use utoipa::PartialSchema as _;
-use utoipa::openapi::OpenApi;
+use utoipa::openapi::path::HttpMethod::{self, Delete, Get, Put};
+use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{
+    ComponentsBuilder, ContentBuilder, Info, ObjectBuilder, OpenApi, OpenApiBuilder, Paths, Ref, Required,
+    ResponseBuilder, ResponsesBuilder,
+};
 
 use super::AdminRoutes;
 use crate::web::problem::{PROBLEM_JSON, Problem};
@@ -34,7 +40,7 @@ enum Takes {
 /// A method of a path.
 struct Operation {
     path: &'static str,
-    method: &'static str,
+    method: HttpMethod,
     id: &'static str,
     summary: &'static str,
     takes: Takes,
@@ -43,7 +49,7 @@ struct Operation {
 }
 
 const fn operation(
-    (path, method, id): (&'static str, &'static str, &'static str),
+    (path, method, id): (&'static str, HttpMethod, &'static str),
     summary: &'static str,
     takes: Takes,
     answer: &'static str,
@@ -59,28 +65,28 @@ const ON_LABEL: &str = "/policies/{name}/override/{label}";
 
 #[rustfmt::skip]
 const OPERATIONS: [Operation; 15] = [
-    operation(("/policies", "get", "listLimitPolicies"), "Lists the policies.", Takes::Nothing, "LimitPolicies"),
-    operation((POLICY, "get", "getLimitPolicy"), "Shows a policy.", Takes::Policy, "LimitPolicy"),
-    operation((SUBJECT, "get", "peekAtLimits"), "Shows where subjects stand, and counts nothing.", Takes::Values, "LimitState"),
-    operation((SUBJECT, "delete", "resetLimit"), "Lets the main subject start again.", Takes::Values, "LimitReset"),
-    operation(("/policies/{name}/subjects", "delete", "resetLimits"),
+    operation(("/policies", Get, "listLimitPolicies"), "Lists the policies.", Takes::Nothing, "LimitPolicies"),
+    operation((POLICY, Get, "getLimitPolicy"), "Shows a policy.", Takes::Policy, "LimitPolicy"),
+    operation((SUBJECT, Get, "peekAtLimits"), "Shows where subjects stand, and counts nothing.", Takes::Values, "LimitState"),
+    operation((SUBJECT, Delete, "resetLimit"), "Lets the main subject start again.", Takes::Values, "LimitReset"),
+    operation(("/policies/{name}/subjects", Delete, "resetLimits"),
         "Lets all subjects of a call start again, which others may share.", Takes::Values, "LimitReset"),
-    operation((BAN, "put", "banSubject"), "Bans the main subject.", Takes::Values, "LimitBanned"),
-    operation((BAN, "delete", "unbanSubject"), "Ends the ban of the main subject.", Takes::Values, "LimitUnbanned"),
-    operation(("/policies/{name}/bans", "get", "listBans"), "Lists who is banned, by pages.", Takes::Page, "LimitBans"),
-    operation((OVERRIDE, "get", "getLimitOverride"),
+    operation((BAN, Put, "banSubject"), "Bans the main subject.", Takes::Values, "LimitBanned"),
+    operation((BAN, Delete, "unbanSubject"), "Ends the ban of the main subject.", Takes::Values, "LimitUnbanned"),
+    operation(("/policies/{name}/bans", Get, "listBans"), "Lists who is banned, by pages.", Takes::Page, "LimitBans"),
+    operation((OVERRIDE, Get, "getLimitOverride"),
         "Shows the override for the policy, or for a subject.", Takes::Values, "LimitOverrideFound"),
-    operation((OVERRIDE, "put", "setLimitOverride"),
+    operation((OVERRIDE, Put, "setLimitOverride"),
         "Lets other rules decide, for the policy or for a subject.", Takes::Values, "LimitOverrideSet"),
-    operation((OVERRIDE, "delete", "clearLimitOverride"),
+    operation((OVERRIDE, Delete, "clearLimitOverride"),
         "Clears the override for the policy, or for a subject.", Takes::Values, "LimitOverrideCleared"),
-    operation((ON_LABEL, "get", "getLimitOverrideOnLabel"),
+    operation((ON_LABEL, Get, "getLimitOverrideOnLabel"),
         "Shows the override of the rules on another subject.", Takes::ValuesAndLabel, "LimitOverrideFound"),
-    operation((ON_LABEL, "put", "setLimitOverrideOnLabel"),
+    operation((ON_LABEL, Put, "setLimitOverrideOnLabel"),
         "Lets other rules decide in place of those on another subject.", Takes::ValuesAndLabel, "LimitOverrideSet"),
-    operation((ON_LABEL, "delete", "clearLimitOverrideOnLabel"),
+    operation((ON_LABEL, Delete, "clearLimitOverrideOnLabel"),
         "Clears the override of the rules on another subject.", Takes::ValuesAndLabel, "LimitOverrideCleared"),
-    operation(("/overrides", "get", "listLimitOverrides"), "Lists all overrides.", Takes::Nothing, "LimitOverrides"),
+    operation(("/overrides", Get, "listLimitOverrides"), "Lists all overrides.", Takes::Nothing, "LimitOverrides"),
 ];
 
 impl AdminRoutes {
@@ -98,91 +104,97 @@ impl AdminRoutes {
     /// ```
     #[must_use]
     pub fn openapi() -> OpenApi {
-        let mut paths = Map::new();
-        for operation in &OPERATIONS {
-            paths.entry(operation.path).or_insert_with(|| json!({}))[operation.method] = operation.describe();
+        let mut paths = Paths::new();
+        for operation in OPERATIONS {
+            paths.add_path_operation(operation.path, vec![operation.method.clone()], operation.describe());
         }
-        let mut schemas = schemas::all();
-        schemas.insert(UNAVAILABLE.to_owned(), json!(Problem::schema()));
-        let responses: Map<_, _> = FAILURES
-            .iter()
-            .map(|(_, name, description, schema)| ((*name).to_owned(), response(description, PROBLEM_JSON, schema)))
-            .collect();
-        let document = json!({
-            "openapi": "3.1.0",
-            "info": { "title": "Limits", "version": env!("CARGO_PKG_VERSION") },
-            "paths": paths,
-            "components": { "schemas": schemas, "responses": responses },
+        let components = schemas::all().fold(ComponentsBuilder::new(), |all, (name, schema)| all.schema(name, schema));
+        let components = FAILURES.iter().fold(components, |all, (_, name, description, schema)| {
+            all.response(*name, response(description, PROBLEM_JSON, schema))
         });
-        // The JSON is a document of OpenAPI in every version of the crate.
-        serde_json::from_value(document).unwrap_or_default()
+        OpenApiBuilder::new()
+            .info(Info::new("Limits", env!("CARGO_PKG_VERSION")))
+            .paths(paths)
+            .components(Some(components.schema(UNAVAILABLE, Problem::schema()).build()))
+            .build()
     }
 }
 
 impl Operation {
-    fn describe(&self) -> Value {
-        let mut operation = json!({
-            "operationId": self.id,
-            "tags": ["limits"],
-            "summary": self.summary,
-            "parameters": self.parameters(),
-            "responses": self.responses(),
-        });
-        if self.method == "put" {
-            let (schema, is_required) =
-                if self.path == BAN { ("LimitBanBody", false) } else { ("LimitRulesBody", true) };
-            operation["requestBody"] =
-                json!({ "content": content("application/json", schema), "required": is_required });
-        }
-        operation
+    fn describe(&self) -> OperationBuilder {
+        OperationBuilder::new()
+            .operation_id(Some(self.id))
+            .tag("limits")
+            .summary(Some(self.summary))
+            .parameters(Some(self.parameters()))
+            .request_body((self.method == Put).then(|| self.body()))
+            .responses(self.responses())
     }
 
-    fn parameters(&self) -> Vec<Value> {
-        let parameter = |name: &str, place: &str, description: &str| {
-            let is_in_path = place == "path";
-            let schema = json!({ "type": "string" });
-            json!({ "name": name, "in": place, "required": is_in_path, "description": description, "schema": schema })
+    fn body(&self) -> RequestBody {
+        let (schema, required) = match self.path {
+            BAN => ("LimitBanBody", Required::False),
+            _ => ("LimitRulesBody", Required::True),
         };
-        let name = || parameter("name", "path", "The name of the policy; a `/` within it is written `%2F`.");
-        let label = || parameter("label", "path", "The label of another subject of the policy.");
-        let page = || parameter("from", "query", "The `next` of the page before.");
-        let values = || {
-            let mut values = parameter(
-                "values",
-                "query",
-                "The values that the keys of the policy show, by their names, like `phone=13800000000`.",
-            );
-            values["schema"] = json!({ "type": "object", "additionalProperties": { "type": "string" } });
-            (values["style"], values["explode"]) = (json!("form"), json!(true));
-            values
-        };
+        RequestBodyBuilder::new().content("application/json", content(schema)).required(Some(required)).build()
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let name = || in_path("name", "The name of the policy; a `/` within it is written `%2F`.");
         match self.takes {
             Takes::Nothing => Vec::new(),
             Takes::Policy => vec![name()],
             Takes::Values => vec![name(), values()],
-            Takes::ValuesAndLabel => vec![name(), label(), values()],
+            Takes::ValuesAndLabel => {
+                vec![name(), in_path("label", "The label of another subject of the policy."), values()]
+            }
             Takes::Page => vec![name(), page()],
         }
     }
 
-    fn responses(&self) -> Map<String, Value> {
+    fn responses(&self) -> ResponsesBuilder {
         let may_be = |status: u16| match status {
             404 => self.takes != Takes::Nothing,
-            413 => self.method == "put",
+            413 => self.method == Put,
             _ => true,
         };
-        let failures = FAILURES.iter().filter(|(status, ..)| may_be(*status)).map(|(status, name, ..)| {
-            (status.to_string(), json!({ "$ref": format!("#/components/responses/{name}") }))
-        });
         let done = response("What was asked.", "application/json", self.answer);
-        [("200".to_owned(), done)].into_iter().chain(failures).collect()
+        let failures = FAILURES.iter().filter(|(status, ..)| may_be(*status));
+        failures.fold(ResponsesBuilder::new().response("200", done), |all, (status, name, ..)| {
+            all.response(status.to_string(), Ref::from_response_name(*name))
+        })
     }
 }
 
-fn response(description: &str, media_type: &str, schema: &str) -> Value {
-    json!({ "description": description, "content": content(media_type, schema) })
+fn in_path(name: &str, description: &str) -> Parameter {
+    parameter(name, description, ParameterIn::Path).required(Required::True).schema(Some(text())).build()
 }
 
-fn content(media_type: &str, schema: &str) -> Value {
-    json!({ media_type: { "schema": schemas::reference(schema) } })
+fn page() -> Parameter {
+    parameter("from", "The `next` of the page before.", ParameterIn::Query).schema(Some(text())).build()
+}
+
+/// The values that render subjects, each as a parameter of its own.
+fn values() -> Parameter {
+    let description = "The values that the keys of the policy show, by their names, like `phone=13800000000`.";
+    let by_name = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(text()));
+    let values = parameter("values", description, ParameterIn::Query).schema(Some(by_name));
+    values.style(Some(ParameterStyle::Form)).explode(Some(true)).build()
+}
+
+fn parameter(name: &str, description: &str, place: ParameterIn) -> ParameterBuilder {
+    let parameter = ParameterBuilder::new().name(name).parameter_in(place);
+    parameter.required(Required::False).description(Some(description))
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn response(description: &str, media_type: &str, schema: &str) -> ResponseBuilder {
+    ResponseBuilder::new().description(description).content(media_type, content(schema))
+}
+
+fn content(schema: &str) -> ContentBuilder {
+    ContentBuilder::new().schema(Some(schemas::reference(schema)))
 }

@@ -94,7 +94,9 @@ async fn wait_by_thread<F: Future>(until: Instant, mut future: Pin<&mut F>) -> O
 fn start_timer(until: Instant) -> (mpsc::Sender<()>, JoinHandle<()>) {
     let (done, waiting) = mpsc::channel();
     // Tokio's clock does not jump while a blocking task runs.
-    let timer = spawn_blocking(move || drop(waiting.recv_timeout(until.saturating_duration_since(Instant::now()))));
+    let timer = spawn_blocking(move || {
+        let _ = waiting.recv_timeout(until.saturating_duration_since(Instant::now()));
+    });
     (done, timer)
 }
 

@@ -1,37 +1,30 @@
 //! The schemas of what the routes take and answer.
 
-use serde_json::{Map, Value, json};
+use utoipa::openapi::schema::{AdditionalProperties, Schema, SchemaType, Type};
+use utoipa::openapi::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Ref, RefOr};
 
 /// The schema of the answer to a request that is not carried out.
 pub(super) const MISTAKE: &str = "LimitMistake";
 
 /// The types of members.
-const TEXT: [&str; 1] = ["string"];
-const NUMBER: [&str; 1] = ["integer"];
-const TEXT_OR_NULL: [&str; 2] = ["string", "null"];
-const NUMBER_OR_NULL: [&str; 2] = ["integer", "null"];
-const FLAG: [&str; 1] = ["boolean"];
-const FLAG_OR_NULL: [&str; 2] = ["boolean", "null"];
+const TEXT: [Type; 1] = [Type::String];
+const NUMBER: [Type; 1] = [Type::Integer];
+const TEXT_OR_NULL: [Type; 2] = [Type::String, Type::Null];
+const NUMBER_OR_NULL: [Type; 2] = [Type::Integer, Type::Null];
+const FLAG: [Type; 1] = [Type::Boolean];
+const FLAG_OR_NULL: [Type; 2] = [Type::Boolean, Type::Null];
 
 const SHADOW: &str = "Whether calls run whatever is decided; `null` in memory, where only the calls know it.";
 
-/// Returns the schemas by their names.
-pub(super) fn all() -> Map<String, Value> {
-    let [policy, state, lists, changes, bodies] = [policy(), state(), lists(), changes(), bodies()];
-    policy
-        .into_iter()
-        .chain(state)
-        .chain(lists)
-        .chain(changes)
-        .chain(bodies)
-        .map(|(name, schema)| (name.to_owned(), schema))
-        .collect()
+/// Schemas by their names.
+type Schemas = Vec<(&'static str, RefOr<Schema>)>;
+
+pub(super) fn all() -> impl Iterator<Item = (&'static str, RefOr<Schema>)> {
+    [policy(), state(), lists(), changes(), bodies()].into_iter().flatten()
 }
 
-type Schemas = Vec<(&'static str, Value)>;
-
-pub(super) fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{name}") })
+pub(super) fn reference(name: &str) -> RefOr<Schema> {
+    Ref::from_schema_name(name).into()
 }
 
 fn policy() -> Schemas {
@@ -93,7 +86,7 @@ fn policy() -> Schemas {
                         "rules",
                         or_null(&list(
                             &object([
-                                ("replaces", of(["string", "integer", "null"], replaced)),
+                                ("replaces", of([Type::String, Type::Integer, Type::Null], replaced)),
                                 ("rule", of(TEXT, "The rule, like `50 per 1d`.")),
                             ]),
                             "The rules that decide; `null` if they could not be read, and then the end is not known.",
@@ -212,47 +205,58 @@ fn bodies() -> Schemas {
                  beside `shadow`.";
     let shadow = "`true` puts the whole policy in shadow, so that calls run whatever is decided; `false` enforces it.";
     let time = "For how long, like `2h`; until it is cleared unless it is given.";
-    let optional = |members: Value, required: &[&str]| json!({ "type": "object", "properties": members, "required": required, "additionalProperties": false });
     vec![
-        ("LimitBanBody", optional(json!({ "duration": of(TEXT_OR_NULL, duration) }), &[])),
+        ("LimitBanBody", object_with([("duration", of(TEXT_OR_NULL, duration))], [])),
         (
             "LimitRulesBody",
-            optional(
-                json!({
-                    "rules": of(TEXT_OR_NULL, rules),
-                    "shadow": of(FLAG_OR_NULL, shadow),
-                    "for": of(TEXT_OR_NULL, time),
-                }),
-                &["rules"],
+            object_with(
+                [
+                    ("rules", of(TEXT_OR_NULL, rules)),
+                    ("shadow", of(FLAG_OR_NULL, shadow)),
+                    ("for", of(TEXT_OR_NULL, time)),
+                ],
+                ["rules"],
             ),
         ),
     ]
 }
 
 /// Returns the schema of an object that may have one more member.
-fn with_optional(mut object: Value, name: &str, member: Value) -> Value {
-    object["properties"][name] = member;
-    object
+fn with_optional(mut schema: RefOr<Schema>, name: &str, member: RefOr<Schema>) -> RefOr<Schema> {
+    if let RefOr::T(Schema::Object(object)) = &mut schema {
+        object.properties.insert(name.to_owned(), member);
+    }
+    schema
 }
 
 /// An object that has all these members, and no others.
-fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
-    let names = members.each_ref().map(|(name, _)| *name).to_vec();
-    let members: Map<_, _> = members.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
-    json!({ "type": "object", "properties": members, "required": names, "additionalProperties": false })
+fn object<const N: usize>(members: [(&str, RefOr<Schema>); N]) -> RefOr<Schema> {
+    let names = members.each_ref().map(|(name, _)| *name);
+    object_with(members, names)
 }
 
-fn list(items: &Value, description: &str) -> Value {
-    json!({ "type": "array", "items": items, "description": description })
+fn object_with<const N: usize, const M: usize>(
+    members: [(&str, RefOr<Schema>); N],
+    required: [&str; M],
+) -> RefOr<Schema> {
+    let object = ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));
+    let object = members.into_iter().fold(object, |object, (name, schema)| object.property(name, schema));
+    required.into_iter().fold(object, ObjectBuilder::required).into()
 }
 
-fn or_null(schema: &Value) -> Value {
-    json!({ "oneOf": [schema, { "type": "null" }] })
+fn list(items: &RefOr<Schema>, description: &str) -> RefOr<Schema> {
+    ArrayBuilder::new().items(items.clone()).description(Some(description)).into()
 }
 
-fn of<const N: usize>(types: [&str; N], description: &str) -> Value {
-    match &types[..] {
-        [only] => json!({ "type": only, "description": description }),
-        some => json!({ "type": some, "description": description }),
-    }
+fn or_null(schema: &RefOr<Schema>) -> RefOr<Schema> {
+    let null = ObjectBuilder::new().schema_type(Type::Null);
+    OneOfBuilder::new().schema_type(SchemaType::AnyValue).item(schema.clone()).item(null).into()
+}
+
+fn of<const N: usize>(types: [Type; N], description: &str) -> RefOr<Schema> {
+    let types = match types.as_slice() {
+        [only] => only.clone().into(),
+        _ => types.into_iter().collect::<SchemaType>(),
+    };
+    ObjectBuilder::new().schema_type(types).description(Some(description)).into()
 }

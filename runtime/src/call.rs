@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(crate) use self::tally_key::{PREFIX_BYTES, TallyId, TallyKey};
 use crate::policy::{Policy, RuleGroup};
 use crate::subject::SubjectKey;
-use crate::system::per_process;
+use crate::system::{Instant, per_process};
 
 /// One call to decide: charge every rule of every subject, or none.
 #[derive(Clone, Copy)]
@@ -22,8 +22,16 @@ pub(crate) struct Call<'a> {
     pub(crate) subjects: &'a [SubjectKey],
     pub(crate) options: CallOptions,
     pub(crate) scope: Scope,
-    /// Leads to whoever awaits the answer, where another task asks for it.
-    pub(crate) caller: Option<&'a Weak<()>>,
+    pub(crate) awaited: Option<&'a Awaited>,
+}
+
+/// Whoever awaits the answer to a call, as far as that is not the one who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Awaited {
+    /// Leads to the caller, where another task asks.
+    pub(crate) caller: Option<Weak<()>>,
+    /// When the answer has to be there, where several questions share a deadline.
+    pub(crate) until: Option<Instant>,
 }
 
 /// A call that outlives what it is made of: in queues, for its leases and for its refund.
@@ -33,7 +41,7 @@ pub(crate) struct OwnedCall {
     pub(crate) subjects: SubjectKeys,
     pub(crate) options: CallOptions,
     scope: Scope,
-    caller: Option<Weak<()>>,
+    awaited: Option<Awaited>,
 }
 
 /// One call of one subject that asks for nothing but the outcome.
@@ -58,7 +66,7 @@ impl<'a> Call<'a> {
     /// A whole call.
     #[inline]
     pub(crate) fn new(policy: &'a Policy, subjects: &'a [SubjectKey], options: CallOptions) -> Self {
-        Self { policy, subjects, options, scope: Scope::Call, caller: None }
+        Self { policy, subjects, options, scope: Scope::Call, awaited: None }
     }
 
     /// The part of the call that takes leases, if it takes some. Nobody awaits what becomes of them.
@@ -66,7 +74,13 @@ impl<'a> Call<'a> {
         let first = self.policy.counting_groups();
         let subjects = self.subjects.get(first..).filter(|subjects| !subjects.is_empty())?;
         let takes = self.options.lease.is_some() && !self.options.peek && self.options.cost > 0;
-        takes.then_some(Self { subjects, scope: Scope::Part(first), caller: None, ..self })
+        takes.then_some(Self { subjects, scope: Scope::Part(first), awaited: None, ..self })
+    }
+
+    /// What stays counted of a whole call when it is over: concurrent calls do not.
+    pub(crate) fn counted(self) -> Self {
+        let subjects = self.subjects.get(..self.policy.counting_groups()).unwrap_or(self.subjects);
+        Self::new(self.policy, subjects, CallOptions { cost: self.options.cost, ..CallOptions::PLAIN })
     }
 
     /// Returns the part of the call on one of its subjects.
@@ -108,7 +122,27 @@ impl<'a> Call<'a> {
 
     /// Whether nobody awaits the answer any more.
     pub(crate) fn is_abandoned(self) -> bool {
-        self.caller.is_some_and(|caller| caller.strong_count() == 0)
+        let caller = self.awaited.and_then(|awaited| awaited.caller.as_ref());
+        caller.is_some_and(|caller| caller.strong_count() == 0)
+    }
+
+    /// When the answer has to be there, unless that is as long from now as its policy says.
+    pub(crate) fn until(self) -> Option<Instant> {
+        self.awaited?.until
+    }
+
+    /// Returns the call as one that counts nothing.
+    pub(crate) fn peeked(self) -> Self {
+        Self { options: CallOptions { peek: true, ..self.options }, ..self }
+    }
+
+    /// Returns the call as a server decides it: by wider windows, where calls are taken ahead.
+    pub(crate) fn stored(self) -> Self {
+        // No `map_or`: rustc 1.95 crashes on it.
+        match self.policy.stored() {
+            Some(stored) => Self { policy: &stored.policy, ..self },
+            None => self,
+        }
     }
 
     /// The rule groups that decide it.
@@ -135,13 +169,13 @@ impl<'a> Call<'a> {
 
 impl OwnedCall {
     pub(crate) fn new(call: Call<'_>) -> Self {
-        let Call { policy, subjects, options, scope, caller } = call;
-        Self { policy: policy.clone(), subjects: subjects.into(), options, scope, caller: caller.cloned() }
+        let Call { policy, subjects, options, scope, awaited } = call;
+        Self { policy: policy.clone(), subjects: subjects.into(), options, scope, awaited: awaited.cloned() }
     }
 
     pub(crate) fn as_call(&self) -> Call<'_> {
-        let Self { policy, subjects, options, scope, caller } = self;
-        Call { policy, subjects, options: *options, scope: *scope, caller: caller.as_ref() }
+        let Self { policy, subjects, options, scope, awaited } = self;
+        Call { policy, subjects, options: *options, scope: *scope, awaited: awaited.as_ref() }
     }
 }
 
@@ -232,6 +266,29 @@ impl CallOptions {
         shadow: false,
         lease: None,
     };
+}
+
+/// A number of calls, and what they cost together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Demand {
+    pub(crate) calls: u64,
+    pub(crate) cost: u64,
+}
+
+impl Demand {
+    /// Returns what one call needs.
+    pub(crate) fn of(options: CallOptions) -> Self {
+        let cost = if options.peek { 0 } else { options.cost };
+        Self { calls: cost.min(1), cost }
+    }
+
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { calls: self.calls.saturating_add(other.calls), cost: self.cost.saturating_add(other.cost) }
+    }
+
+    pub(crate) fn less(self, other: Self) -> Self {
+        Self { calls: self.calls.saturating_sub(other.calls), cost: self.cost.saturating_sub(other.cost) }
+    }
 }
 
 /// The name of the leases of one call. No two calls of any process have the same name.

@@ -155,6 +155,7 @@ mod population;
 mod request_pattern;
 #[cfg(feature = "simulation")]
 pub mod simulation;
+mod sleepers;
 mod store;
 mod subject;
 mod sweeper;

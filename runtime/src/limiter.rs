@@ -7,19 +7,16 @@ mod builder;
 mod cached_denials;
 mod check;
 mod core;
-mod demand;
 mod denied;
 #[cfg(feature = "config")]
 mod file_watch;
-mod lease_returns;
 mod leases;
-mod ledgers;
 mod outage;
 mod overrides;
 mod own_thread;
+mod prefetch;
 mod registrations;
-mod sleepers;
-mod standby_refunder;
+mod stack;
 mod wait_prospect;
 mod wait_queue;
 
@@ -204,10 +201,6 @@ impl Limiter {
     /// ```
     pub fn subject(&self) -> SubjectBuilder<'_> {
         SubjectBuilder::new(self.secret())
-    }
-
-    fn new(core: Core) -> Self {
-        Self { core: Arc::new(core) }
     }
 
     pub(crate) fn secret(&self) -> &Secret {

@@ -37,7 +37,8 @@ const OF_SYSTEM: [&str; 12] = [
 ];
 
 /// The modules that decide calls before a store does. Each is a room of its own, that can be tested without the others.
-const ROOMS: [[&str; 2]; 2] = [["limiter", "cached_denials"], ["limiter", "outage"]];
+const ROOMS: [[&str; 2]; 4] =
+    [["limiter", "outage"], ["limiter", "prefetch"], ["limiter", "cached_denials"], ["limiter", "leases"]];
 
 /// The stores of one kind, which no room knows.
 const STORES: [[&str; 2]; 2] = [["store", "memory"], ["store", "redis"]];

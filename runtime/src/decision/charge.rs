@@ -1,12 +1,13 @@
 //! What an admitted call was counted as, and what recounts it afterwards: as nothing, where it is refunded; as what it has
 //! used, where it is settled.
 
-use std::future::{Future, ready};
+use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::call::{Call, CallOptions, OwnedCall};
+use super::decided_by::DecidedBy;
+use crate::call::{Call, OwnedCall};
 use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
@@ -17,25 +18,23 @@ use crate::system::home::Runtimes;
 pub(crate) struct Charge {
     pub(crate) call: OwnedCall,
     pub(crate) admitted: AdmittedAt,
+    /// Who has counted it.
+    pub(crate) counted_by: DecidedBy,
 }
 
 impl Charge {
-    pub(crate) fn new(call: Call<'_>, admitted: AdmittedAt) -> Self {
+    pub(crate) fn new(call: Call<'_>, admitted: AdmittedAt, counted_by: DecidedBy) -> Self {
         let mut call = OwnedCall::new(call);
         if call.options.peek {
             // A peek has counted nothing that could be removed.
             call.options.cost = 0;
         }
-        Self { call, admitted }
+        Self { call, admitted, counted_by }
     }
 
-    /// What is recounted: all that was counted, or of several subjects that of the group with this index. Concurrent calls are
-    /// no part of it.
-    pub(crate) fn counted(&self, part: Option<usize>) -> Call<'_> {
-        let OwnedCall { policy, subjects, options, .. } = &self.call;
-        let counted = subjects.get(..policy.counting_groups()).unwrap_or(subjects);
-        let whole = Call::new(policy, counted, CallOptions { cost: options.cost, ..CallOptions::PLAIN });
-        part.map_or(whole, |index| whole.part(index))
+    /// What was counted.
+    pub(crate) fn counted(&self) -> Call<'_> {
+        self.call.as_call().counted()
     }
 
     /// The subject that the rule at this position counts, if that is of this part of the call.
@@ -76,67 +75,64 @@ pub(crate) trait Refunder: Send + Sync {
 
     /// Returns what runs a recount for which nobody waits; `None` if this process has the counts, so that a recount blocks
     /// nobody.
-    fn runtimes(&self) -> Option<&Arc<Runtimes>>;
+    fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>>;
 }
 
 /// All that it takes to refund a permit.
 pub(crate) struct RefundTicket {
-    refunder: Arc<dyn Refunder>,
+    /// `None` if nobody has counted the call.
+    refunder: Option<Arc<dyn Refunder>>,
     pub(crate) charge: Charge,
     /// The tickets of the rules that are tried out, which counted the call, too.
     pub(super) trials: Vec<Self>,
 }
 
-/// The refunder of calls that nobody has counted.
-struct Uncounted;
-
-impl Refunder for Uncounted {
-    fn recount<'a>(&'a self, _: &'a Charge, _: Recount) -> Refunded<'a> {
-        Box::pin(ready(Ok(false)))
-    }
-
-    fn blocking_recount(self: Arc<Self>, _: Charge, _: Recount) -> Result<bool, BackendError> {
-        Ok(false)
-    }
-
-    fn runtimes(&self) -> Option<&Arc<Runtimes>> {
-        None
-    }
-}
-
 impl RefundTicket {
     /// The ticket of a call that runs although nobody has counted it.
     pub(crate) fn of_nothing(call: Call<'_>) -> Self {
-        Self::new(Arc::new(Uncounted), Charge::new(call, AdmittedAt::Once(0)))
+        let charge = Charge::new(call, AdmittedAt::Once(0), DecidedBy::Nobody);
+        Self { refunder: None, charge, trials: Vec::new() }
     }
 
     pub(crate) fn new(refunder: Arc<dyn Refunder>, charge: Charge) -> Self {
-        Self { refunder, charge, trials: Vec::new() }
+        Self { refunder: Some(refunder), charge, trials: Vec::new() }
     }
 
     pub(crate) async fn recount(mut self, recount: Recount) -> Result<bool, BackendError> {
-        let recounted = self.refunder.recount(&self.charge, recount).await;
-        for (trial, recount) in self.take_trials(recount) {
+        let trials = self.take_trials(recount);
+        let recounted = self.recount_own(recount).await;
+        for (trial, recount) in trials {
             // A rule that is tried out changes no answer.
-            let _ = trial.refunder.recount(&trial.charge, recount).await;
+            let _ = trial.recount_own(recount).await;
         }
         recounted
+    }
+
+    async fn recount_own(&self, recount: Recount) -> Result<bool, BackendError> {
+        match &self.refunder {
+            Some(refunder) => refunder.recount(&self.charge, recount).await,
+            None => Ok(false),
+        }
     }
 
     pub(crate) fn blocking_recount(mut self, recount: Recount) -> Result<bool, BackendError> {
         let trials = self.take_trials(recount);
-        let recounted = self.refunder.blocking_recount(self.charge, recount);
+        let recounted = self.blocking_recount_own(recount);
         for (trial, recount) in trials {
-            let _ = trial.refunder.blocking_recount(trial.charge, recount);
+            let _ = trial.blocking_recount_own(recount);
         }
         recounted
+    }
+
+    fn blocking_recount_own(self, recount: Recount) -> Result<bool, BackendError> {
+        self.refunder.map_or(Ok(false), |refunder| refunder.blocking_recount(self.charge, recount))
     }
 
     /// Returns the ticket that recounts only the rules that are tried out on the subject of that label, or on the main one.
     pub(super) fn of_trials(mut self, label: Option<&str>) -> Self {
         self.trials
             .retain(|trial| trial.charge.call.policy.groups().iter().any(|group| group.label.as_deref() == label));
-        Self { refunder: Arc::new(Uncounted), ..self }
+        Self { refunder: None, ..self }
     }
 
     /// Takes what is tried out on the subjects that are recounted.
@@ -154,7 +150,8 @@ impl RefundTicket {
         recount: Recount,
         report: impl FnOnce(Result<bool, BackendError>) + Send + 'static,
     ) {
-        match (self.refunder.runtimes().map(Arc::clone), Handle::try_current()) {
+        let runtimes = self.refunder.as_ref().and_then(|refunder| refunder.runtimes(&self.charge));
+        match (runtimes.map(Arc::clone), Handle::try_current()) {
             (Some(runtimes), Ok(_)) => runtimes.spawn(async move { report(self.recount(recount).await) }),
             _ => report(self.blocking_recount(recount)),
         }
@@ -162,7 +159,7 @@ impl RefundTicket {
 }
 
 /// How much of a charge is recounted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recount {
     /// The index of the group, where only one of several subjects is concerned.
     pub(crate) part: Option<usize>,
@@ -173,4 +170,9 @@ pub(crate) struct Recount {
 impl Recount {
     /// The call counts no more.
     pub(crate) const REFUND: Self = Self { part: None, used: 0 };
+
+    /// What it changes of what was counted.
+    pub(crate) fn of(self, counted: Call<'_>) -> Call<'_> {
+        self.part.map_or(counted, |index| counted.part(index))
+    }
 }

@@ -2,52 +2,86 @@
 
 mod denial_cache;
 
+use std::future::Future;
 use std::time::Duration;
 
 use self::denial_cache::DenialCache;
 use crate::call::Call;
 use crate::clock::Clock;
-use crate::store::Outcome;
+use crate::decision::{AdmittedAt, Recount, Report};
+use crate::error::BackendError;
+use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
 
-/// The denials that a store has answered with, as long as they hold.
-pub(super) struct CachedDenials {
+/// Caches the denials of the store below, as long as they hold.
+pub(super) struct CachedDenials<S> {
+    below: S,
     clock: Clock,
     /// `None` where denials are not cached.
     cache: Option<DenialCache>,
 }
 
-impl CachedDenials {
+impl<S> CachedDenials<S> {
     /// Caches denials for at most that long; zero turns it off.
-    pub(super) fn new(longest: Duration, clock: Clock) -> Self {
-        Self { clock, cache: DenialCache::new(longest) }
+    pub(super) fn new(below: S, longest: Duration, clock: Clock) -> Self {
+        Self { below, clock, cache: DenialCache::new(longest) }
     }
 
     /// Returns what a cached denial says of such a call. A refundable call asks the store: it depends on refunds of other
     /// processes.
-    pub(super) fn find(&self, call: Call<'_>) -> Option<Outcome> {
+    fn find(&self, call: Call<'_>) -> Option<Outcome> {
         let cache = self.cache.as_ref().filter(|_| !call.options.refundable)?;
         cache.get(call, self.clock.now_us())
     }
 
-    /// Records the outcome of a call that was sent at `asked_us`.
-    pub(super) fn record(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
+    /// Removes the denials of such a call, as its tallies were changed. Answers that are still on the way are not cached either.
+    fn invalidate(&self, call: Call<'_>) {
+        if let Some(cache) = &self.cache {
+            cache.invalidate(call, self.clock.now_us());
+        }
+    }
+}
+
+impl<S: Decider> Decider for CachedDenials<S> {
+    fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
+        let Some(outcome) = self.find(call) else { return self.below.decide_at_once(call) };
+        call.policy.observed().cached_denial();
+        Some(Ok(Answer::new(outcome, Report::default(), 0).into()))
+    }
+
+    async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        let asked_us = self.clock.now_us();
+        let verdict = self.below.decide(call).await?;
+        self.note(call, verdict.answer.outcome, asked_us);
+        Ok(verdict)
+    }
+
+    fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
         if let Some(cache) = &self.cache {
             cache.record(call, outcome, asked_us, self.clock.now_us());
         }
     }
 
-    /// Removes the denials of such a call, as its tallies were changed. Answers that are still on the way are not cached either.
-    pub(super) fn invalidate(&self, call: Call<'_>) {
-        if let Some(cache) = &self.cache {
-            cache.invalidate(call, self.clock.now_us());
-        }
-    }
-
-    /// Lets the next such call ask the store, because the caller doubts a cached denial.
-    pub(super) fn forget(&self, call: Call<'_>) {
+    fn forget(&self, call: Call<'_>) {
         if let Some(cache) = &self.cache {
             cache.forget(call);
         }
+    }
+
+    async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
+        let recounted = self.below.recount(counted, recount, admitted).await;
+        // Cached denials are of whole calls.
+        self.invalidate(counted);
+        recounted
+    }
+
+    async fn reset(&self, call: Call<'_>) -> Result<(), BackendError> {
+        let reset = self.below.reset(call).await;
+        self.invalidate(call);
+        reset
+    }
+
+    fn ban(&self, call: Call<'_>, duration: Duration) -> impl Future<Output = Result<(), BackendError>> + Send {
+        self.below.ban(call, duration)
     }
 }
 
@@ -59,40 +93,47 @@ mod tests {
     use crate::call::CallOptions;
     use crate::decision::Wait;
     use crate::policy::Policy;
+    use crate::store::stub::StubStore;
     use crate::subject::Subject;
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn with_denied_call(longest: Duration, work: impl FnOnce(&CachedDenials, Call<'_>)) {
-        let denials = CachedDenials::new(longest, Clock::tokio());
+    /// Denies a call, and finds out whether the layer denies another one at once after `between`.
+    async fn is_cached(
+        longest: Duration,
+        options: CallOptions,
+        between: impl AsyncFnOnce(&CachedDenials<StubStore>, Call<'_>),
+    ) -> bool {
+        let denied = Outcome::Denied { rule: 0, retry_after: Wait::us(30_000_000) };
+        let denials = CachedDenials::new(StubStore::answering([Ok(denied)]), longest, Clock::tokio());
         let policy = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).build().unwrap();
         let subjects = [Subject::of("s").key()];
         let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
-        denials.record(call, Outcome::Denied { rule: 0, retry_after: Wait::us(30_000_000) }, denials.clock.now_us());
-        work(&denials, call);
+        assert_eq!(denials.decide(call).await.unwrap().answer.outcome, denied);
+        between(&denials, call).await;
+        let decided = denials.decide_at_once(Call { options, ..call });
+        decided.is_some_and(|decided| decided.unwrap().answer.outcome == denied)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_denial_holds_until_the_tallies_change_or_a_caller_doubts_it() {
+        let plain = CallOptions::PLAIN;
+        assert!(is_cached(SECOND, plain, async |_, _| ()).await);
+        assert!(!is_cached(SECOND, plain, async |denials, call| denials.forget(call)).await);
+        assert!(!is_cached(SECOND, plain, async |denials, call| denials.reset(call).await.unwrap()).await);
+        let recount = async |denials: &CachedDenials<_>, call: Call<'_>| {
+            assert!(denials.recount(call, Recount::REFUND, &AdmittedAt::Once(0)).await.unwrap());
+        };
+        assert!(!is_cached(SECOND, plain, recount).await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_refundable_call_asks_the_store() {
-        with_denied_call(SECOND, |denials, call| {
-            assert!(denials.find(call).is_some());
-            assert!(denials.find(Call { options: CallOptions { refundable: true, ..call.options }, ..call }).is_none());
-        });
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_whose_tallies_were_changed_asks_the_store() {
-        let changes: [fn(&CachedDenials, Call<'_>); 2] = [CachedDenials::invalidate, CachedDenials::forget];
-        for change in changes {
-            with_denied_call(SECOND, |denials, call| {
-                change(denials, call);
-                assert!(denials.find(call).is_none());
-            });
-        }
+        assert!(!is_cached(SECOND, CallOptions { refundable: true, ..CallOptions::PLAIN }, async |_, _| ()).await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn without_a_time_no_denial_is_cached() {
-        with_denied_call(Duration::ZERO, |denials, call| assert!(denials.find(call).is_none()));
+        assert!(!is_cached(Duration::ZERO, CallOptions::PLAIN, async |_, _| ()).await);
     }
 }

@@ -1,13 +1,11 @@
 //! One call to decide.
 
 mod admin;
-mod ahead;
 mod attempt;
 mod blocking;
 mod decide;
 mod deciding;
 mod inputs;
-mod stack;
 mod trying;
 mod waiting;
 

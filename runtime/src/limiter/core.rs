@@ -3,28 +3,24 @@
 use std::sync::Arc;
 #[cfg(all(feature = "config", feature = "web"))]
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 #[cfg(feature = "config")]
 use super::background::BackgroundTask;
-use super::cached_denials::CachedDenials;
 use super::denied::DeniedSubjects;
-use super::lease_returns::LimiterId;
-use super::ledgers::Ledgers;
-use super::outage::Outage;
 use super::overrides::Overrides;
 use super::registrations::Registrations;
-use super::sleepers::Sleepers;
+use super::stack::Layers;
 use super::wait_queue::WaitQueues;
 use crate::call::Call;
 use crate::clock::Clock;
 use crate::context;
-use crate::decision::{Charge, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
+use crate::decision::{Charge, DecidedBy, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
 use crate::error::BackendError;
 use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
-use crate::store::Store;
+use crate::sleepers::Sleepers;
+use crate::store::{Decider as _, LayeredAnswer, LeaseHolder, Store};
 use crate::subject::filters::Secret;
 use crate::system::home::Runtimes;
 
@@ -33,23 +29,18 @@ pub(super) type OnWarning = Arc<dyn Fn(&Warning<'_>) + Send + Sync>;
 
 /// All that the clones of a limiter share.
 pub(crate) struct Core {
-    pub(super) id: LimiterId,
     pub(super) prefix: String,
     pub(super) secret: Secret,
     pub(super) store: Store,
+    /// What decides before the store; `None` in memory.
+    pub(super) layers: Option<Layers>,
     pub(super) wait_queues: WaitQueues,
-    pub(super) sleepers: Sleepers,
+    pub(super) sleepers: Arc<Sleepers>,
     pub(super) overrides: Overrides,
     pub(super) clock: Clock,
     pub(super) on_warning: Option<OnWarning>,
     /// `None` where they are not counted.
     pub(super) denied_subjects: Option<DeniedSubjects>,
-    pub(super) cached_denials: CachedDenials,
-    /// The calls that were taken ahead.
-    pub(super) ledgers: Ledgers,
-    pub(super) outage: Outage,
-    /// How many calls are being given back whose answers did not come.
-    pub(super) late: AtomicUsize,
     pub(super) registrations: Registrations,
     #[cfg(feature = "config")]
     pub(super) file_watch: BackgroundTask,
@@ -73,15 +64,10 @@ impl Core {
         }
     }
 
-    /// Wakes the callers of this process that wait for these tallies: there may be room.
-    pub(super) fn wake(&self, call: Call<'_>) {
-        self.sleepers.wake(call.keys(&self.prefix));
-    }
-
     /// Wakes the callers that wait for room which a recount may have made, and tells the listeners of the context what has changed.
-    pub(super) fn finish_recount(&self, charge: &Charge, recount: Recount, has_changed: bool) {
+    fn finish_recount(&self, charge: &Charge, recount: Recount, has_changed: bool) {
         if recount.used < charge.call.options.cost {
-            self.wake(charge.counted(recount.part));
+            self.sleepers.wake(recount.of(charge.counted()));
         }
         if has_changed {
             context::recounted(charge, recount);
@@ -110,29 +96,105 @@ impl Core {
     }
 }
 
+/// What the limiter asks: the layers, or memory.
+impl Core {
+    /// Decides a call that this process can decide by itself; `None` for any other.
+    #[inline]
+    pub(super) fn decide_at_once(self: &Arc<Self>, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
+        let Some(layers) = &self.layers else {
+            let decided = self.store.decide_at_once(call)?;
+            return Some(decided.map(|verdict| self.with_lease_here(call, verdict)));
+        };
+        layers.decide_at_once(call)
+    }
+
+    pub(super) async fn decide(self: &Arc<Self>, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        match &self.layers {
+            Some(layers) => layers.decide(call).await,
+            None => Ok(self.with_lease_here(call, self.store.decide(call).await?)),
+        }
+    }
+
+    #[inline]
+    fn with_lease_here(self: &Arc<Self>, call: Call<'_>, verdict: LayeredAnswer) -> LayeredAnswer {
+        LayeredAnswer::with_lease_here(verdict.answer, call, || Arc::clone(self) as _)
+    }
+
+    /// Lets the next such call reach the tallies, because there may be room again.
+    pub(super) fn forget(&self, call: Call<'_>) {
+        if let Some(layers) = &self.layers {
+            layers.forget(call);
+        }
+    }
+
+    pub(super) async fn recount(&self, charge: &Charge, recount: Recount) -> Result<bool, BackendError> {
+        let (counted, admitted) = (charge.counted(), &charge.admitted);
+        match &self.layers {
+            Some(layers) if charge.counted_by == DecidedBy::Standby => Ok(layers.recount_here(charge, recount)),
+            Some(layers) => layers.recount(counted, recount, admitted).await,
+            None => self.store.recount(counted, recount, admitted).await,
+        }
+    }
+
+    /// Recounts what was counted in this process; `None` if it was counted in Redis.
+    pub(super) fn recount_at_once(&self, charge: &Charge, recount: Recount) -> Option<bool> {
+        match (&self.layers, self.store.memory()) {
+            (Some(layers), _) if charge.counted_by == DecidedBy::Standby => Some(layers.recount_here(charge, recount)),
+            (_, Some(memory)) => Some(memory.recount(recount.of(charge.counted()), recount.used, &charge.admitted)),
+            _ => None,
+        }
+    }
+
+    pub(super) async fn reset(&self, call: Call<'_>) -> Result<(), BackendError> {
+        let reset = match &self.layers {
+            Some(layers) => layers.reset(call).await,
+            None => self.store.reset(call).await,
+        };
+        self.sleepers.wake(call);
+        reset
+    }
+
+    pub(super) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+        let banned = match &self.layers {
+            Some(layers) => layers.ban(call, duration).await,
+            None => self.store.ban(call, duration).await,
+        };
+        // The new ban may end earlier than the one before.
+        self.sleepers.wake(call.part(0));
+        banned
+    }
+}
+
+impl LeaseHolder for Core {
+    fn take_back(&self, leases: Call<'_>) {
+        if let Some(memory) = self.store.memory() {
+            memory.give_back(leases);
+        }
+        self.sleepers.wake_one(leases);
+    }
+}
+
 impl Refunder for Core {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
         Box::pin(async move {
-            let recounted = self.store.recount(charge.counted(recount.part), recount.used, &charge.admitted).await;
-            // Cached denials are of whole calls.
-            self.cached_denials.invalidate(charge.counted(None));
+            let recounted = Core::recount(self, charge, recount).await;
             self.finish_recount(charge, recount, matches!(recounted, Ok(true)));
             recounted
         })
     }
 
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
-        let recounted = self.store.recount_at_once(charge.counted(recount.part), recount.used, &charge.admitted);
-        if let Some(has_changed) = recounted {
+        if let Some(has_changed) = self.recount_at_once(&charge, recount) {
             self.finish_recount(&charge, recount, has_changed);
             return Ok(has_changed);
         }
         let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));
-        let recounted = async move { core.recount(&charge, recount).await };
+        let recounted = async move { Refunder::recount(&*core, &charge, recount).await };
         self.run_on_thread(recounted, patience).unwrap_or_else(Err)
     }
 
-    fn runtimes(&self) -> Option<&Arc<Runtimes>> {
-        (!self.store.decides_at_once()).then_some(&self.runtimes)
+    fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>> {
+        let is_in_redis = self.layers.is_some() && charge.counted_by == DecidedBy::Backend;
+        is_in_redis.then_some(&self.runtimes)
     }
 }

@@ -6,29 +6,30 @@
 //! dropped outside of the task's runtime, that thread gives its leases back, because the runtime may stand still or be gone. The
 //! leases of a process that dies end by themselves.
 
-mod late_return;
+mod returns;
 
 use std::future::{Future, poll_fn};
 use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Id;
 use tokio::sync::oneshot;
 
-use self::late_return::{LateReturn, longest_us, patience_us};
-use super::core::Core;
-use super::lease_returns::ReturnUnderWay;
-use crate::call::{Call, OwnedCall, ReturnedLeases};
-use crate::decision::{DecidedBy, Lease};
+use self::returns::{LimiterId, ReturnUnderWay};
+use crate::call::{Awaited, Call, OwnedCall, ReturnedLeases};
+use crate::clock::Clock;
+use crate::decision::{AdmittedAt, Recount};
 use crate::error::BackendError;
 use crate::micros;
 use crate::observe::log;
-use crate::store::{Answer, Outcome};
+use crate::sleepers::Sleepers;
+use crate::store::{Decider, LayeredAnswer, Outcome, RemoteStore};
 use crate::system::Handle;
-use crate::system::home::Task;
+use crate::system::home::{Runtimes, Task};
 
 /// How long after a failure leases are given back again: as long at first, and then longer.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -37,20 +38,27 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The number of attempts to renew a lease while it lasts. Each has to be answered before the next one.
 const ATTEMPTS: u64 = 8;
 
-/// The answer to a call, and the leases that it has taken. Dropping these gives them back.
-pub(super) type LeasedAnswer = Result<(Answer, Option<Lease>), BackendError>;
+/// How many calls at most are given back at a time whose answers did not come.
+const MOST_LATE: usize = 1_000;
 
-/// The leases of a call that are in this process. Dropping it gives them back.
-struct LeasesInMemory {
-    core: Arc<Core>,
-    /// The part of the call that takes them.
-    call: OwnedCall,
-    decided_by: DecidedBy,
+/// Keeps the leases that calls take of the store below.
+pub(super) struct RemoteLeases<S>(Arc<LeasedStore<S>>);
+
+/// The store below, and what it takes to give leases back to it.
+struct LeasedStore<S> {
+    store: Arc<S>,
+    limiter: LimiterId,
+    prefix: String,
+    clock: Clock,
+    sleepers: Arc<Sleepers>,
+    runtimes: Arc<Runtimes>,
+    /// How many calls are being given back whose answers did not come.
+    late: AtomicUsize,
 }
 
 /// The task of one call.
-struct LeaseTask {
-    core: Arc<Core>,
+struct LeaseTask<S: RemoteStore> {
+    home: Arc<LeasedStore<S>>,
     call: OwnedCall,
     /// When it was asked, by the clock of the limiter.
     since_us: u64,
@@ -59,11 +67,11 @@ struct LeaseTask {
 }
 
 /// What renews the leases of a permit, and gives them back. If its runtime ends before, the thread of the limiter goes on.
-struct LeaseKeeper {
-    core: Arc<Core>,
+struct LeaseKeeper<S: RemoteStore> {
+    home: Arc<LeasedStore<S>>,
     leases: OwnedCall,
     /// Received when the permit is dropped; `None` afterwards.
-    dropped: Option<oneshot::Receiver<Option<LeaseReturn>>>,
+    dropped: Option<oneshot::Receiver<Option<LeaseReturn<S>>>>,
     renew_us: u64,
     ends_us: u64,
     /// Until then, a renewal may still be executed: one that was not answered, or one that ran while the lease was given back.
@@ -73,66 +81,72 @@ struct LeaseKeeper {
 }
 
 /// Leases that a task keeps. Dropping it gives them back.
-struct LeasesInRedis {
-    core: Arc<Core>,
+struct RemoteLease<S: RemoteStore> {
+    home: Arc<LeasedStore<S>>,
     leases: OwnedCall,
     /// The runtime of the task.
-    home: Id,
-    dropped: Option<oneshot::Sender<Option<LeaseReturn>>>,
+    runtime: Id,
+    dropped: Option<oneshot::Sender<Option<LeaseReturn<S>>>>,
 }
 
 /// Leases that are to be given back. If the runtime ends before that, the thread of the limiter gives them back.
-struct LeaseReturn {
-    core: Arc<Core>,
+struct LeaseReturn<S: RemoteStore> {
+    home: Arc<LeasedStore<S>>,
     leases: OwnedCall,
     /// `None` once it is done, or left to the thread of the limiter.
     under_way: Option<ReturnUnderWay>,
 }
 
-impl Core {
-    /// Decides a call, and keeps the leases that it takes; `None` if it takes awaiting.
-    pub(super) fn ask_at_once(self: &Arc<Self>, call: Call<'_>) -> Option<LeasedAnswer> {
-        let answer = self.store.decide_at_once(call)?;
-        Some(answer.map(|answer| self.leased_at_once(call, answer, DecidedBy::Backend)))
+impl<S: RemoteStore> RemoteLeases<S> {
+    pub(super) fn new(
+        store: Arc<S>,
+        prefix: String,
+        clock: Clock,
+        sleepers: Arc<Sleepers>,
+        runtimes: Arc<Runtimes>,
+    ) -> Self {
+        let (limiter, late) = (LimiterId::next(), AtomicUsize::new(0));
+        Self(Arc::new(LeasedStore { store, limiter, prefix, clock, sleepers, runtimes, late }))
     }
+}
 
-    /// Returns an answer that was given in this process, with the leases that the call has taken.
-    pub(super) fn leased_at_once(
-        self: &Arc<Self>,
-        call: Call<'_>,
-        answer: Answer,
-        decided_by: DecidedBy,
-    ) -> (Answer, Option<Lease>) {
-        let is_admitted = answer.outcome == Outcome::Admitted;
-        let lease = is_admitted.then(|| self.lease_in_memory(call, decided_by)).flatten();
-        (answer, lease)
-    }
-
-    fn lease_in_memory(self: &Arc<Self>, call: Call<'_>, decided_by: DecidedBy) -> Option<Lease> {
-        let call = OwnedCall::new(call.leases()?);
-        call.policy.observed().lease_taken();
-        Some(Box::new(LeasesInMemory { core: Arc::clone(self), call, decided_by }))
-    }
-
-    /// Wakes the callers of this process that wait for one of these leases.
-    fn notify_waiters(&self, leases: Call<'_>) {
-        self.sleepers.wake_one(leases.keys(&self.prefix));
-    }
-
-    /// Decides a call, and keeps the leases that it takes.
-    ///
+impl<S: RemoteStore> Decider for RemoteLeases<S> {
     /// If this future is dropped, nothing is sent for the call any more, and what was sent is given back.
-    pub(super) async fn ask(self: &Arc<Self>, call: Call<'_>) -> LeasedAnswer {
-        if let Some(answered) = self.ask_at_once(call) {
-            return answered;
+    async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        if call.leases().is_some()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            return self.0.decide_in_task(call, runtime).await;
         }
-        let (Some(_), Ok(runtime)) = (call.leases(), Handle::try_current()) else {
-            return Ok((self.decide_behind_returns(call).await?, None));
-        };
+        self.0.decide(call).await
+    }
+
+    fn recount(
+        &self,
+        counted: Call<'_>,
+        recount: Recount,
+        admitted: &AdmittedAt,
+    ) -> impl Future<Output = Result<bool, BackendError>> + Send {
+        self.0.store.recount(counted, recount, admitted)
+    }
+
+    fn reset(&self, call: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send {
+        self.0.store.reset(call)
+    }
+
+    fn ban(&self, call: Call<'_>, duration: Duration) -> impl Future<Output = Result<(), BackendError>> + Send {
+        self.0.store.ban(call, duration)
+    }
+}
+
+impl<S: RemoteStore> LeasedStore<S> {
+    /// Decides a call in a task that keeps the leases which it takes.
+    async fn decide_in_task(self: &Arc<Self>, call: Call<'_>, runtime: Handle) -> Result<LayeredAnswer, BackendError> {
         let caller = Arc::new(());
-        let call = OwnedCall::new(Call { caller: Some(&Arc::downgrade(&caller)), ..call });
+        let awaited = Awaited { caller: Some(Arc::downgrade(&caller)), until: call.until() };
+        let call = OwnedCall::new(Call { awaited: Some(&awaited), ..call });
         let (answer, answered) = oneshot::channel();
-        let task = LeaseTask { core: Arc::clone(self), call, since_us: self.clock.now_us(), is_open: true };
+        let task = LeaseTask { home: Arc::clone(self), call, since_us: self.clock.now_us(), is_open: true };
         let mut task: Task = Box::pin(task.run(answer));
         // The first step is made here, so that calls are decided in the order in which they are made.
         if poll_fn(|context| Poll::Ready(task.as_mut().poll(context).is_pending())).await {
@@ -144,8 +158,8 @@ impl Core {
     }
 
     /// Decides a call. Leases of its subjects that are on their way back are given back before.
-    async fn decide_behind_returns(&self, call: Call<'_>) -> Result<Answer, BackendError> {
-        let carried = self.id.carry(call, &self.prefix);
+    async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        let carried = self.limiter.carry(call, &self.prefix);
         if carried.is_empty() {
             return self.store.decide(call).await;
         }
@@ -153,7 +167,7 @@ impl Core {
         Box::pin(self.decide_behind(call, &carried)).await
     }
 
-    async fn decide_behind(&self, call: Call<'_>, carried: &[ReturnedLeases]) -> Result<Answer, BackendError> {
+    async fn decide_behind(&self, call: Call<'_>, carried: &[ReturnedLeases]) -> Result<LayeredAnswer, BackendError> {
         let store = &self.store;
         let (mut given_back, mut decided) = (pin!(store.give_back(call.policy, carried)), pin!(store.decide(call)));
         let mut returned = None;
@@ -168,13 +182,13 @@ impl Core {
         })
         .await;
         if !matches!(returned, Some(Ok(()))) {
-            self.id.lose(carried);
+            self.limiter.lose(carried);
         }
         answer
     }
 
     /// Gives leases back, and tries again until they end by themselves.
-    async fn give_back_leases(&self, leases: Call<'_>, ends_us: u64) {
+    async fn give_back(&self, leases: Call<'_>, ends_us: u64) {
         let clock = &self.clock;
         let returned = leases.returned_leases(&self.prefix);
         let mut pause = FIRST_PAUSE;
@@ -187,45 +201,38 @@ impl Core {
             clock.sleep_until(next_us).await;
             pause = (2 * pause).min(LONGEST_PAUSE);
         }
-        self.notify_waiters(leases);
+        self.sleepers.wake_one(leases);
+    }
+
+    /// How long a call may be executed after it was asked: in a cluster, what was charged is taken back within as long again.
+    fn patience_us(&self, call: Call<'_>) -> u64 {
+        micros::from_duration(2 * self.store.deadline_of(call.policy))
     }
 }
 
-impl Drop for LeasesInMemory {
-    fn drop(&mut self) {
-        let leases = self.call.as_call();
-        match self.decided_by {
-            DecidedBy::Standby => self.core.outage.give_back(leases),
-            DecidedBy::Backend | DecidedBy::Nobody => self.core.store.give_back_at_once(leases),
-        }
-        self.call.policy.observed().lease_given_back();
-        self.core.notify_waiters(leases);
-    }
-}
-
-impl LeaseTask {
+impl<S: RemoteStore> LeaseTask<S> {
     /// Decides the call, and keeps its leases.
-    async fn run(mut self, answer: oneshot::Sender<LeasedAnswer>) {
-        let core = Arc::clone(&self.core);
+    async fn run(mut self, answer: oneshot::Sender<Result<LayeredAnswer, BackendError>>) {
+        let home = Arc::clone(&self.home);
         // Boxed, so that the task does not carry it while the call is running.
-        match Box::pin(core.decide_behind_returns(self.call.as_call())).await {
-            Ok(admitted) if admitted.outcome == Outcome::Admitted => {
+        match Box::pin(home.decide(self.call.as_call())).await {
+            Ok(admitted) if admitted.answer.outcome == Outcome::Admitted => {
                 let (Ok(runtime), Some(leases)) = (Handle::try_current(), self.call.as_call().leases()) else { return };
-                let (lease, dropped) = LeasesInRedis::new(&core, leases, runtime.id());
-                let keeper = LeaseKeeper::new(&core, leases, self.since_us, dropped);
+                let (lease, dropped) = RemoteLease::new(&home, leases, runtime.id());
+                let keeper = LeaseKeeper::new(&home, leases, self.since_us, dropped);
                 self.is_open = false;
                 // What a caller that has gone does not receive is dropped.
-                drop(answer.send(Ok((admitted, Some(Box::new(lease))))));
+                drop(answer.send(Ok(LayeredAnswer { lease: Some(Box::new(lease)), ..admitted })));
                 drop(self);
                 keeper.run().await;
             }
             Ok(denied) => {
                 self.is_open = false;
-                drop(answer.send(Ok((denied, None))));
+                drop(answer.send(Ok(denied)));
             }
             Err(error) => {
                 self.is_open = !error.is_refusal();
-                let late = self.is_open.then(|| LateReturn::begin(&core, &self.call, self.since_us)).flatten();
+                let late = self.is_open.then(|| LateReturn::begin(&home, &self.call, self.since_us)).flatten();
                 drop(answer.send(Err(error)));
                 if let Some(late) = late {
                     late.run().await;
@@ -236,27 +243,32 @@ impl LeaseTask {
     }
 }
 
-impl Drop for LeaseTask {
+impl<S: RemoteStore> Drop for LeaseTask<S> {
     fn drop(&mut self) {
         if !self.is_open {
             return;
         }
-        let (core, call, since_us) = (Arc::clone(&self.core), self.call.clone(), self.since_us);
-        self.core.runtimes.spawn_on_thread(async move {
-            if let Some(late) = LateReturn::begin(&core, &call, since_us) {
+        let (home, call, since_us) = (Arc::clone(&self.home), self.call.clone(), self.since_us);
+        self.home.runtimes.spawn_on_thread(async move {
+            if let Some(late) = LateReturn::begin(&home, &call, since_us) {
                 late.run().await;
             }
         });
     }
 }
 
-impl LeaseKeeper {
+impl<S: RemoteStore> LeaseKeeper<S> {
     /// Keeps the leases of a call that was asked then.
-    fn new(core: &Arc<Core>, leases: Call<'_>, since_us: u64, dropped: oneshot::Receiver<Option<LeaseReturn>>) -> Self {
+    fn new(
+        home: &Arc<LeasedStore<S>>,
+        leases: Call<'_>,
+        since_us: u64,
+        dropped: oneshot::Receiver<Option<LeaseReturn<S>>>,
+    ) -> Self {
         Self {
-            core: Arc::clone(core),
+            home: Arc::clone(home),
             renew_us: since_us.saturating_add(shortest_us(leases) / 2),
-            ends_us: core.clock.now_us().saturating_add(longest_us(leases)),
+            ends_us: home.clock.now_us().saturating_add(longest_us(leases)),
             leases: OwnedCall::new(leases),
             dropped: Some(dropped),
             open_until_us: 0,
@@ -270,16 +282,16 @@ impl LeaseKeeper {
             returned.run(self.ends_us).await;
         }
         if self.open_until_us > 0 {
-            self.core.clock.sleep_until(self.open_until_us).await;
-            self.core.give_back_leases(self.leases.as_call(), self.ends_us).await;
+            self.home.clock.sleep_until(self.open_until_us).await;
+            self.home.give_back(self.leases.as_call(), self.ends_us).await;
         }
         self.hands_over = false;
     }
 
     /// Renews the leases until the permit is dropped. Returns what gives them back, if that is to be done here.
-    async fn renew(&mut self) -> Option<LeaseReturn> {
-        let (core, leases) = (&self.core, self.leases.as_call());
-        let clock = &core.clock;
+    async fn renew(&mut self) -> Option<LeaseReturn<S>> {
+        let (home, leases) = (&self.home, self.leases.as_call());
+        let clock = &home.clock;
         let (shortest_us, longest_us) = (shortest_us(leases), longest_us(leases));
         let dropped = self.dropped.as_mut()?;
         let returned = loop {
@@ -290,9 +302,9 @@ impl LeaseKeeper {
             let again_us = now_us.saturating_add(shortest_us / ATTEMPTS);
             let open_until_us = self.open_until_us;
             // What is not answered may be executed all the same, also if the runtime ends meanwhile.
-            self.open_until_us = now_us.saturating_add(patience_us(core, leases));
+            self.open_until_us = now_us.saturating_add(home.patience_us(leases));
             self.ends_us = now_us.saturating_add(longest_us);
-            let renewed = core.store.renew_leases(leases);
+            let renewed = home.store.renew_leases(leases);
             let renewed = clock.timeout_at(again_us, renewed).await.unwrap_or_else(|| Err(silent()));
             self.renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
             self.ends_us = clock.now_us().saturating_add(longest_us);
@@ -300,7 +312,7 @@ impl LeaseKeeper {
                 // An earlier renewal without an answer may still arrive.
                 Ok(()) => self.open_until_us = open_until_us.max(now_us),
                 Err(error) => {
-                    self.open_until_us = clock.now_us().saturating_add(patience_us(core, leases));
+                    self.open_until_us = clock.now_us().saturating_add(home.patience_us(leases));
                     log::lease_not_renewed(leases.policy.name(), &error);
                 }
             }
@@ -310,33 +322,37 @@ impl LeaseKeeper {
     }
 }
 
-impl Drop for LeaseKeeper {
+impl<S: RemoteStore> Drop for LeaseKeeper<S> {
     fn drop(&mut self) {
         let is_needed = self.dropped.is_some() || self.open_until_us > 0;
         if !mem::take(&mut self.hands_over) || !is_needed {
             return;
         }
-        let (core, leases) = (Arc::clone(&self.core), self.leases.clone());
-        let rest = Self { core, leases, dropped: self.dropped.take(), ..*self };
-        self.core.runtimes.spawn_on_thread(rest.run());
+        let (home, leases) = (Arc::clone(&self.home), self.leases.clone());
+        let rest = Self { home, leases, dropped: self.dropped.take(), ..*self };
+        self.home.runtimes.spawn_on_thread(rest.run());
     }
 }
 
-impl LeasesInRedis {
+impl<S: RemoteStore> RemoteLease<S> {
     /// The leases that a call has taken, and what tells the task on that runtime that they were dropped.
-    fn new(core: &Arc<Core>, leases: Call<'_>, home: Id) -> (Self, oneshot::Receiver<Option<LeaseReturn>>) {
+    fn new(
+        home: &Arc<LeasedStore<S>>,
+        leases: Call<'_>,
+        runtime: Id,
+    ) -> (Self, oneshot::Receiver<Option<LeaseReturn<S>>>) {
         let (sender, dropped) = oneshot::channel();
         leases.policy.observed().lease_taken();
-        (Self { core: Arc::clone(core), leases: OwnedCall::new(leases), home, dropped: Some(sender) }, dropped)
+        (Self { home: Arc::clone(home), leases: OwnedCall::new(leases), runtime, dropped: Some(sender) }, dropped)
     }
 }
 
-impl Drop for LeasesInRedis {
+impl<S: RemoteStore> Drop for RemoteLease<S> {
     fn drop(&mut self) {
         self.leases.policy.observed().lease_given_back();
         let Some(dropped) = self.dropped.take() else { return };
-        let returned = LeaseReturn::new(&self.core, &self.leases);
-        let is_at_home = Handle::try_current().is_ok_and(|runtime| runtime.id() == self.home);
+        let returned = LeaseReturn::new(&self.home, &self.leases);
+        let is_at_home = Handle::try_current().is_ok_and(|runtime| runtime.id() == self.runtime);
         if is_at_home {
             // If the task is gone, the return is dropped here.
             drop(dropped.send(Some(returned)));
@@ -347,29 +363,71 @@ impl Drop for LeasesInRedis {
     }
 }
 
-impl LeaseReturn {
-    fn new(core: &Arc<Core>, leases: &OwnedCall) -> Self {
-        let under_way = ReturnUnderWay::begin(leases.as_call(), &core.prefix);
-        Self { core: Arc::clone(core), leases: leases.clone(), under_way }
+impl<S: RemoteStore> LeaseReturn<S> {
+    fn new(home: &Arc<LeasedStore<S>>, leases: &OwnedCall) -> Self {
+        let under_way = ReturnUnderWay::begin(leases.as_call(), &home.prefix);
+        Self { home: Arc::clone(home), leases: leases.clone(), under_way }
     }
 
     async fn run(mut self, ends_us: u64) {
-        self.core.give_back_leases(self.leases.as_call(), ends_us).await;
+        self.home.give_back(self.leases.as_call(), ends_us).await;
         self.under_way = None;
     }
 
-    async fn run_on_thread(core: Arc<Core>, leases: OwnedCall, under_way: ReturnUnderWay) {
-        let ends_us = core.clock.now_us().saturating_add(longest_us(leases.as_call()));
-        core.give_back_leases(leases.as_call(), ends_us).await;
+    async fn run_on_thread(home: Arc<LeasedStore<S>>, leases: OwnedCall, under_way: ReturnUnderWay) {
+        let ends_us = home.clock.now_us().saturating_add(longest_us(leases.as_call()));
+        home.give_back(leases.as_call(), ends_us).await;
         drop(under_way);
     }
 }
 
-impl Drop for LeaseReturn {
+impl<S: RemoteStore> Drop for LeaseReturn<S> {
     fn drop(&mut self) {
         let Some(under_way) = self.under_way.take() else { return };
-        let returned = Self::run_on_thread(Arc::clone(&self.core), self.leases.clone(), under_way);
-        self.core.runtimes.spawn_on_thread(returned);
+        let returned = Self::run_on_thread(Arc::clone(&self.home), self.leases.clone(), under_way);
+        self.home.runtimes.spawn_on_thread(returned);
+    }
+}
+
+/// The leases of a call whose answer did not come. They are given back once it is not executed any more; without a place, they
+/// end by themselves.
+struct LateReturn<'a, S: RemoteStore> {
+    leases: Call<'a>,
+    since_us: u64,
+    home: &'a LeasedStore<S>,
+    _place: LatePlace<'a>,
+    _under_way: Option<ReturnUnderWay>,
+}
+
+impl<'a, S: RemoteStore> LateReturn<'a, S> {
+    /// Returns `None` if there is no place, or no lease.
+    fn begin(home: &'a LeasedStore<S>, call: &'a OwnedCall, since_us: u64) -> Option<Self> {
+        let leases = call.as_call().leases()?;
+        let place = LatePlace::take(&home.late)?;
+        Some(Self { leases, since_us, home, _place: place, _under_way: ReturnUnderWay::begin(leases, &home.prefix) })
+    }
+
+    async fn run(self) {
+        let over_us = self.since_us.saturating_add(self.home.patience_us(self.leases));
+        self.home.clock.sleep_until(over_us).await;
+        self.home.give_back(self.leases, over_us.saturating_add(longest_us(self.leases))).await;
+    }
+}
+
+/// A place among the calls whose answers did not come. It is free again also if the runtime ends before.
+struct LatePlace<'a>(&'a AtomicUsize);
+
+impl<'a> LatePlace<'a> {
+    /// Takes a place, if there is one.
+    fn take(late: &'a AtomicUsize) -> Option<Self> {
+        let place = Self(late);
+        (late.fetch_add(1, Ordering::Relaxed) < MOST_LATE).then_some(place)
+    }
+}
+
+impl Drop for LatePlace<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -377,7 +435,15 @@ fn silent() -> BackendError {
     BackendError::away("redis: no answer before the lease is to be renewed again")
 }
 
+/// How long the longest of the leases lasts.
+fn longest_us(leases: Call<'_>) -> u64 {
+    leases.groups().iter().filter_map(|group| group.lease_us).max().unwrap_or_default()
+}
+
 /// How long the shortest of the leases lasts.
 fn shortest_us(leases: Call<'_>) -> u64 {
     leases.groups().iter().filter_map(|group| group.lease_us).min().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

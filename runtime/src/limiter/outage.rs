@@ -1,28 +1,31 @@
 //! Decides calls while the store below is away, as the policy says: by tallies of this process, or by nobody.
 
-use std::borrow::Cow;
-use std::num::NonZeroU64;
+use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tallygate_rules::OnOutage;
 
-use crate::call::{Call, CallOptions, PlainCall};
+use crate::call::{Call, PlainCall};
 use crate::clock::Clock;
-use crate::decision::{Charge, DecidedBy, Decision, Recount, Report};
+use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Recount, Report};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::micros;
+use crate::observe::log;
 use crate::policy::Policy;
-use crate::store::{Answer, MayBeAway, Outcome, Standby};
+use crate::store::{Answer, Decider, LayeredAnswer, Outcome, RemoteStore, Standby};
 
 /// How often a call finds out, during an outage, whether it goes on. The other calls are decided by what is known.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Decides the calls of a limiter while the store below is away.
-pub(super) struct Outage {
+/// Decides calls while the server is away.
+pub(super) struct Outage<S, R> {
+    below: S,
+    server: Arc<R>,
     /// The setting for policies that have none.
     default: OnOutage,
-    standby: Standby,
+    standby: Arc<Standby>,
     clock: Clock,
     /// When the next call looks.
     next_look_us: AtomicU64,
@@ -39,68 +42,69 @@ pub(super) enum StoreState {
     Away(DecidedBy),
 }
 
-/// A call as it was decided in place of the store, and the answer.
-pub(super) struct Substituted<'a> {
-    pub(super) policy: Cow<'a, Policy>,
-    pub(super) options: CallOptions,
-    pub(super) answer: Answer,
-}
-
-impl Outage {
-    pub(super) fn new(on_outage: OnOutage, processes: NonZeroU64, max_subjects: usize, clock: Clock) -> Self {
-        Self {
-            default: on_outage,
-            standby: Standby::new(clock.clone(), max_subjects, processes),
-            clock,
-            next_look_us: AtomicU64::new(0),
-        }
+impl<S: Decider, R: RemoteStore> Outage<S, R> {
+    pub(super) fn new(below: S, server: Arc<R>, on_outage: OnOutage, standby: Standby, clock: Clock) -> Self {
+        let standby = Arc::new(standby);
+        Self { below, server, default: on_outage, standby, clock, next_look_us: AtomicU64::new(0) }
     }
 
     /// Returns what is known of the store for a call of that policy.
-    pub(super) fn state_of(&self, store: &impl MayBeAway, policy: &Policy) -> StoreState {
-        let known = store.known_outage().and_then(|reason| self.substitute(policy, reason, store));
+    pub(super) fn state_for(&self, policy: &Policy) -> StoreState {
+        let known = self.server.known_outage().and_then(|reason| self.substitute(policy, reason));
         match known {
             None => StoreState::There,
-            Some(substitute) if self.is_look_due(store, substitute) => StoreState::LookDue,
+            Some(substitute) if self.is_look_due(substitute) => StoreState::LookDue,
             Some(substitute) => StoreState::Away(substitute),
         }
     }
 
     /// Returns what decides a call of that policy that the store did not decide for that reason; `None` if it is rejected.
-    pub(super) fn substitute(
-        &self,
-        policy: &Policy,
-        reason: BackendErrorKind,
-        store: &impl MayBeAway,
-    ) -> Option<DecidedBy> {
+    fn substitute(&self, policy: &Policy, reason: BackendErrorKind) -> Option<DecidedBy> {
         match (self.on_outage(policy), reason) {
             (OnOutage::Local, BackendErrorKind::Away) => Some(DecidedBy::Standby),
             // If calls were decided before, the set-up is right.
-            (OnOutage::Local, BackendErrorKind::Unknown) if store.has_decided() => Some(DecidedBy::Standby),
+            (OnOutage::Local, BackendErrorKind::Unknown) if self.server.has_decided() => Some(DecidedBy::Standby),
             (OnOutage::Allow, BackendErrorKind::Away) => Some(DecidedBy::Nobody),
             // No mistake ever admits a call.
             _ => None,
         }
     }
 
-    /// Decides a call in place of the store.
+    /// Decides a call at once, given what is known of the store; `None` if that takes awaiting.
+    pub(super) fn decide_known(
+        &self,
+        state: StoreState,
+        call: Call<'_>,
+    ) -> Option<Result<LayeredAnswer, BackendError>> {
+        match state {
+            StoreState::LookDue => None,
+            StoreState::Away(substitute) => Some(self.decide_by(substitute, call)),
+            StoreState::There => self.below.decide_at_once(call),
+        }
+    }
+
+    /// Decides a call that the store did not decide for that reason, if its policy says so.
     ///
     /// # Errors
     ///
-    /// There is no room for a new subject, or the call needs more than one process may admit alone.
-    pub(super) fn decide<'a>(&self, substitute: DecidedBy, call: Call<'a>) -> Result<Substituted<'a>, BackendError> {
-        if substitute == DecidedBy::Nobody {
-            // A peek counts nothing, so nothing is refunded.
-            let options = CallOptions { peek: true, ..call.options };
-            let outcome = Outcome::closed(call.policy).unwrap_or(Outcome::Admitted);
-            let answer = Answer::new(outcome, Report::default(), 0);
-            return Ok(Substituted { policy: Cow::Borrowed(call.policy), options, answer });
-        }
-        let (policy, answer) = self.standby.decide(call)?;
-        Ok(Substituted { policy, options: call.options, answer })
+    /// That reason; or there is no room for a new subject, or the call needs more than one process may admit alone.
+    #[cold]
+    pub(super) fn decide_without(&self, reason: BackendError, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        let Some(substitute) = self.substitute(call.policy, reason.kind()) else { return Err(reason) };
+        log::decided_without_redis(call.policy.name(), substitute.as_str(), &reason);
+        self.decide_by(substitute, call)
     }
 
-    /// Decides a plain call in place of the store; `None` for a call as [`decide`](Self::decide) decides it.
+    fn decide_by(&self, substitute: DecidedBy, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        if substitute == DecidedBy::Nobody {
+            let outcome = Outcome::closed(call.policy).unwrap_or(Outcome::Admitted);
+            let answer = Answer::new(outcome, Report::default(), 0);
+            return Ok(LayeredAnswer { decided_by: substitute, ..answer.into() });
+        }
+        self.standby.decide(call)
+    }
+
+    /// Decides a plain call in place of the store; `None` if [`decide_known`](Self::decide_known) decides it.
     pub(super) fn decide_plain(
         &self,
         substitute: DecidedBy,
@@ -110,23 +114,8 @@ impl Outage {
     }
 
     /// Counts a call that was admitted in place of the store as what it has used; returns whether that has changed anything.
-    pub(super) fn recount(&self, charge: &Charge, recount: Recount) -> bool {
+    pub(super) fn recount_here(&self, charge: &Charge, recount: Recount) -> bool {
         self.standby.recount(charge, recount)
-    }
-
-    /// Gives back the leases of a call that was admitted in place of the store.
-    pub(super) fn give_back(&self, leases: Call<'_>) {
-        self.standby.give_back(leases);
-    }
-
-    /// Removes what this process has counted of such a call.
-    pub(super) fn reset(&self, call: Call<'_>) {
-        self.standby.reset(call);
-    }
-
-    /// Bans the main subject of such a call for that long, or ends its ban, if this process decides such calls in an outage.
-    pub(super) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
-        if self.on_outage(call.policy) == OnOutage::Local { self.standby.ban(call, duration) } else { Ok(()) }
     }
 
     fn on_outage(&self, policy: &Policy) -> OnOutage {
@@ -134,9 +123,9 @@ impl Outage {
     }
 
     /// Whether this call is the one to look. It also lets the tasks run that repair the connection.
-    fn is_look_due(&self, store: &impl MayBeAway, substitute: DecidedBy) -> bool {
+    fn is_look_due(&self, substitute: DecidedBy) -> bool {
         // In a test that sets the clock, no time may pass between two calls.
-        if self.clock.manual_us().is_some() || store.have_clocks_differed() {
+        if self.clock.manual_us().is_some() || self.server.have_clocks_differed() {
             return true;
         }
         let now_us = match substitute {
@@ -149,6 +138,44 @@ impl Outage {
             self.next_look_us.store(now_us.saturating_add(micros::from_duration(LOOK_EVERY)), Ordering::Relaxed);
         }
         is_due
+    }
+}
+
+impl<S: Decider, R: RemoteStore> Decider for Outage<S, R> {
+    fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
+        self.decide_known(self.state_for(call.policy), call)
+    }
+
+    async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        match self.below.decide(call).await {
+            Err(reason) => self.decide_without(reason, call),
+            decided => decided,
+        }
+    }
+
+    fn forget(&self, call: Call<'_>) {
+        self.below.forget(call);
+    }
+
+    fn recount(
+        &self,
+        counted: Call<'_>,
+        recount: Recount,
+        admitted: &AdmittedAt,
+    ) -> impl Future<Output = Result<bool, BackendError>> + Send {
+        self.below.recount(counted, recount, admitted)
+    }
+
+    fn reset(&self, call: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send {
+        self.standby.reset(call);
+        self.below.reset(call)
+    }
+
+    async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+        // The tallies of this process are changed although the store is away.
+        let is_local = self.on_outage(call.policy) == OnOutage::Local;
+        let banned_here = if is_local { self.standby.ban(call, duration) } else { Ok(()) };
+        banned_here.and(self.below.ban(call, duration).await)
     }
 }
 

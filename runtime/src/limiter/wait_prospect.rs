@@ -4,9 +4,9 @@
 
 use tallygate_rules::Role;
 
-use super::demand::Demand;
 use super::wait_queue::QueueHead;
 use crate::algorithm::{self, Span};
+use crate::call::Demand;
 use crate::policy::Policy;
 
 /// The time in which a caller is to be served, in microseconds since 1970.

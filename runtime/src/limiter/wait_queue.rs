@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use crate::call::Demand;
 use crate::clock::Clock;
-use crate::limiter::demand::Demand;
 use crate::lock::lock;
 use crate::observe::WaitRefusal;
 use crate::system::RandomState;

@@ -1,9 +1,11 @@
 //! What a store answers: to a call, and to a ping.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::algorithm::Quota;
-use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, Permit, Report, RuleStatus, Wait};
+use crate::call::{Call, OwnedCall};
+use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, Lease, Permit, Report, RuleStatus, Wait};
 use crate::error::BackendError;
 use crate::policy::Policy;
 
@@ -23,6 +25,61 @@ impl Answer {
     /// An answer to a whole call.
     pub(crate) fn new(outcome: Outcome, report: Report, at_us: u64) -> Self {
         Self { outcome, report, at: AdmittedAt::Once(at_us), lapse: Wait::NEVER }
+    }
+}
+
+/// The answer to a call, with all that a layer has added to it.
+pub(crate) struct LayeredAnswer {
+    pub(crate) answer: Answer,
+    /// The leases that the call has taken. Dropping them gives them back.
+    pub(crate) lease: Option<Lease>,
+    pub(crate) decided_by: DecidedBy,
+    /// The policy that has decided in place of that of the call: this process's part of it.
+    pub(crate) part: Option<Policy>,
+}
+
+impl From<Answer> for LayeredAnswer {
+    #[inline]
+    fn from(answer: Answer) -> Self {
+        Self { answer, lease: None, decided_by: DecidedBy::Backend, part: None }
+    }
+}
+
+impl LayeredAnswer {
+    /// The answer of tallies in this process, with the leases that the call has taken of them.
+    #[inline]
+    pub(crate) fn with_lease_here(
+        answer: Answer,
+        call: Call<'_>,
+        holder: impl FnOnce() -> Arc<dyn LeaseHolder>,
+    ) -> Self {
+        let is_admitted = answer.outcome == Outcome::Admitted;
+        let leases = if is_admitted { call.leases() } else { None };
+        let lease = leases.map(|leases| -> Lease {
+            leases.policy.observed().lease_taken();
+            Box::new(LeaseHere { holder: holder(), call: OwnedCall::new(leases) })
+        });
+        Self { lease, ..Self::from(answer) }
+    }
+}
+
+/// What holds the leases of calls in this process.
+pub(crate) trait LeaseHolder: Send + Sync {
+    /// Takes the leases of a call back, and wakes callers that wait for them.
+    fn take_back(&self, leases: Call<'_>);
+}
+
+/// The leases of a call that are in this process. Dropping it gives them back.
+struct LeaseHere {
+    holder: Arc<dyn LeaseHolder>,
+    /// The part of the call that takes them.
+    call: OwnedCall,
+}
+
+impl Drop for LeaseHere {
+    fn drop(&mut self) {
+        self.holder.take_back(self.call.as_call());
+        self.call.policy.observed().lease_given_back();
     }
 }
 

@@ -5,12 +5,14 @@
 use std::future::{Future, Ready};
 use std::time::Duration;
 
-use super::answer::{Answer, Readiness};
+use super::answer::{LayeredAnswer, Readiness};
+use super::decider::{Decider, RemoteStore};
 use super::redis_types::{Progress, RegistrationResult, Setup, StoredText};
-use crate::call::{Call, ReturnedLeases, TallyId};
-use crate::decision::AdmittedAt;
+use crate::call::{Call, ReturnedLeases};
+use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
+use crate::system::Instant;
 
 pub(crate) use self::NoRedis as Redis;
 pub(crate) use self::{NotStored as StoredDenials, NotStored as StoredOverrides, NotStored as StoredPolicies};
@@ -24,10 +26,6 @@ pub(crate) type NotStored<'a> = &'a NoRedis;
 
 /// The type of an answer of Redis.
 type Answered<T> = Ready<Result<T, BackendError>>;
-
-pub(crate) fn have_clocks_differed() -> bool {
-    false
-}
 
 pub(crate) fn random_fraction() -> f64 {
     0.0
@@ -52,18 +50,54 @@ impl NoRedis {
     methods! {
         reach() -> Ready<Result<(), Error>>;
         ping() -> Answered<Readiness>;
-        known_outage() -> Option<BackendErrorKind>;
         now_us() -> u64;
         refresh_time() -> Answered<()>;
-        within_deadline<T>(&Policy, impl Future<Output = Result<T, BackendError>>) -> Answered<T>;
-        decide(Call<'_>) -> Answered<Answer>;
-        has_decided() -> bool;
-        recount(Call<'_>, u64, &AdmittedAt) -> Answered<bool>;
-        renew_leases(Call<'_>) -> Answered<()>;
-        give_back(&Policy, &[ReturnedLeases]) -> Answered<()>;
-        ban(TallyId<'_>, u64) -> Answered<()>;
-        reset(Call<'_>) -> Answered<()>;
-        deadline_of(&Policy) -> Duration;
+        until_for(&Policy) -> Result<Instant, BackendError>;
+        wait_until<T>(Instant, impl Future<Output = Result<T, BackendError>>) -> Answered<T>;
+    }
+}
+
+impl Decider for NoRedis {
+    async fn decide(&self, _: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        match *self {}
+    }
+
+    async fn recount(&self, _: Call<'_>, _: Recount, _: &AdmittedAt) -> Result<bool, BackendError> {
+        match *self {}
+    }
+
+    async fn reset(&self, _: Call<'_>) -> Result<(), BackendError> {
+        match *self {}
+    }
+
+    async fn ban(&self, _: Call<'_>, _: Duration) -> Result<(), BackendError> {
+        match *self {}
+    }
+}
+
+impl RemoteStore for NoRedis {
+    fn known_outage(&self) -> Option<BackendErrorKind> {
+        match *self {}
+    }
+
+    fn has_decided(&self) -> bool {
+        match *self {}
+    }
+
+    fn have_clocks_differed(&self) -> bool {
+        match *self {}
+    }
+
+    fn deadline_of(&self, _: &Policy) -> Duration {
+        match *self {}
+    }
+
+    async fn give_back(&self, _: &Policy, _: &[ReturnedLeases]) -> Result<(), BackendError> {
+        match *self {}
+    }
+
+    async fn renew_leases(&self, _: Call<'_>) -> Result<(), BackendError> {
+        match *self {}
     }
 }
 

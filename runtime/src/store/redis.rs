@@ -23,7 +23,6 @@ use once_cell::sync::OnceCell;
 
 use self::connection::address::Destination;
 use self::connection::fault::is_cross_slot;
-pub(crate) use self::connection::real_time::have_clocks_differed;
 #[cfg(feature = "tls")]
 pub use self::connection::tls::Tls;
 use self::deployment::Deployment;
@@ -37,11 +36,12 @@ pub(crate) use self::rehearsal::{CONCURRENT_CALLS, RehearsedStep, SEVERAL_KEYS};
 use self::script::work::refund_parts;
 pub(crate) use self::stored::lists::{StoredDenials, StoredOverrides, StoredPolicies};
 use self::stored::overrides_key;
-use crate::call::{Call, ReturnedLeases, TallyId};
-use crate::decision::AdmittedAt;
+use crate::call::{Call, ReturnedLeases};
+use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
-use crate::store::answer::{Answer, Readiness};
+use crate::store::answer::{LayeredAnswer, Readiness};
+use crate::store::decider::{Decider, RemoteStore, ban};
 use crate::store::redis_types::{Setup, StoredText};
 use crate::system::home::{Driver, Side};
 use crate::system::{self, Instant};
@@ -131,16 +131,6 @@ impl Redis {
         }
     }
 
-    /// Why the server does not decide calls, as far as this process knows without asking; `None` if it may decide them.
-    ///
-    /// In a cluster, each call finds out from its own nodes.
-    pub(crate) fn known_outage(&self) -> Option<BackendErrorKind> {
-        match self.deployment() {
-            Deployment::Server(node) => node.server().connector.known_outage(),
-            Deployment::Cluster(_) => None,
-        }
-    }
-
     /// The server's time, as well as this process knows it.
     pub(crate) fn now_us(&self) -> u64 {
         match self.deployment() {
@@ -155,80 +145,23 @@ impl Redis {
         self.ask(&overrides_key(&self.setup.prefix), self.until()?, Step::refresh_time).await
     }
 
-    /// Awaits a future that asks this server, as long as a decision may take.
-    pub(crate) async fn within_deadline<T>(
+    /// Returns until when a call by that policy is decided that is asked now.
+    ///
+    /// # Errors
+    ///
+    /// There is no runtime in which the server could be asked.
+    pub(crate) fn until_for(&self, policy: &Policy) -> Result<Instant, BackendError> {
+        until(self.deadline_of(policy))
+    }
+
+    /// Awaits a future that asks this server, until then at most.
+    pub(crate) async fn wait_until<T>(
         &self,
-        policy: &Policy,
+        until: Instant,
         asking: impl Future<Output = Result<T, BackendError>>,
     ) -> Result<T, BackendError> {
-        let asked = connection::real_time::wait_for_bounded(until(self.deadline_of(policy))?, asking);
+        let asked = connection::real_time::wait_for_bounded(until, asking);
         asked.await.unwrap_or_else(|| Err(connection::connect::late()))
-    }
-
-    pub(crate) async fn decide(&self, request: Call<'_>) -> Result<Answer, BackendError> {
-        let now = Instant::now();
-        let deadline = self.deadline_of(request.policy);
-        let until = now + deadline;
-        let deployment = self.deployment();
-        let decided = match deployment {
-            Deployment::Server(node) if !node.server().is_asked_by_slot() => node.decide(request, now, until).await,
-            // Boxed, so that a call of one server does not carry its state.
-            _ => Box::pin(deployment.decide_by_slot(request, until, deadline)).await,
-        };
-        let decided = match decided {
-            // The first such answer: nothing was executed.
-            Err(error) if request.subjects.len() > 1 && is_cross_slot(&error) => {
-                Box::pin(deployment.decide_by_slot(request, until, deadline)).await
-            }
-            decided => decided,
-        };
-        // Written once only: all threads read it.
-        if decided.is_ok() && !self.has_decided() {
-            self.has_decided.store(true, Ordering::Relaxed);
-        }
-        decided
-    }
-
-    /// Whether a call was decided. Until then, nothing shows that the set-up is right.
-    pub(crate) fn has_decided(&self) -> bool {
-        self.has_decided.load(Ordering::Relaxed)
-    }
-
-    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
-    /// that has changed anything.
-    pub(crate) async fn recount(
-        &self,
-        request: Call<'_>,
-        used: u64,
-        admitted: &AdmittedAt,
-    ) -> Result<bool, BackendError> {
-        // What takes several calls of the script is never asked again as a whole.
-        let at_once = matches!(admitted, AdmittedAt::Once(_)) && refund_parts(request).nth(1).is_none();
-        let refunded = self
-            .ask_parts(request, at_once, |step, part| step.refund(part, used, admitted.us(part.first_group())))
-            .await?;
-        Ok(refunded.contains(&true))
-    }
-
-    /// Renews the leases of a call.
-    pub(crate) async fn renew_leases(&self, request: Call<'_>) -> Result<(), BackendError> {
-        self.ask_parts(request, true, Step::renew_leases).await.map(drop)
-    }
-
-    /// Gives leases back that calls by that policy have taken. Leases that are not there change nothing.
-    pub(crate) async fn give_back(&self, policy: &Policy, leases: &[ReturnedLeases]) -> Result<(), BackendError> {
-        self.deployment().give_back(leases, until(self.deadline_of(policy))?).await
-    }
-
-    /// Bans a subject for that long, or ends its ban.
-    pub(crate) async fn ban(&self, id: TallyId<'_>, duration_us: u64) -> Result<(), BackendError> {
-        let key = id.key(&self.setup.prefix);
-        self.ask(key.as_str(), self.until()?, |step| step.ban(id, duration_us)).await
-    }
-
-    /// Removes the tallies of such a call.
-    pub(crate) async fn reset(&self, request: Call<'_>) -> Result<(), BackendError> {
-        self.ask_parts(request, true, Step::reset).await.map(drop)
     }
 
     /// Sends a command about a key that is no tally.
@@ -294,7 +227,7 @@ impl Redis {
     where
         F: Future<Output = Result<T, BackendError>>,
     {
-        let until = until(self.deadline_of(request.policy))?;
+        let until = self.until_for(request.policy)?;
         let deployment = self.deployment();
         if let Deployment::Server(node) = deployment
             && at_once
@@ -321,10 +254,84 @@ impl Redis {
     fn until(&self) -> Result<Instant, BackendError> {
         until(self.setup.deadline)
     }
+}
 
-    /// Returns the longest time that a decision by that policy takes.
-    pub(crate) fn deadline_of(&self, policy: &Policy) -> Duration {
+impl Decider for Redis {
+    async fn decide(&self, request: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        let now = Instant::now();
+        let deadline = self.deadline_of(request.policy);
+        let until = request.until().unwrap_or(now + deadline);
+        if until < now {
+            return Err(connection::connect::late());
+        }
+        let deployment = self.deployment();
+        let decided = match deployment {
+            Deployment::Server(node) if !node.server().is_asked_by_slot() => node.decide(request, now, until).await,
+            // Boxed, so that a call of one server does not carry its state.
+            _ => Box::pin(deployment.decide_by_slot(request, until, deadline)).await,
+        };
+        let decided = match decided {
+            // The first such answer: nothing was executed.
+            Err(error) if request.subjects.len() > 1 && is_cross_slot(&error) => {
+                Box::pin(deployment.decide_by_slot(request, until, deadline)).await
+            }
+            decided => decided,
+        };
+        // Written once only: all threads read it.
+        if decided.is_ok() && !self.has_decided() {
+            self.has_decided.store(true, Ordering::Relaxed);
+        }
+        decided.map(LayeredAnswer::from)
+    }
+
+    async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
+        let request = recount.of(counted);
+        // What takes several calls of the script is never asked again as a whole.
+        let at_once = matches!(admitted, AdmittedAt::Once(_)) && refund_parts(request).nth(1).is_none();
+        let refunded = self
+            .ask_parts(request, at_once, |step, part| step.refund(part, recount.used, admitted.us(part.first_group())))
+            .await?;
+        Ok(refunded.contains(&true))
+    }
+
+    async fn reset(&self, request: Call<'_>) -> Result<(), BackendError> {
+        self.ask_parts(request, true, Step::reset).await.map(drop)
+    }
+
+    async fn ban(&self, request: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+        let (id, duration_us) = ban(request, duration)?;
+        let key = id.key(&self.setup.prefix);
+        self.ask(key.as_str(), self.until()?, |step| step.ban(id, duration_us)).await
+    }
+}
+
+impl RemoteStore for Redis {
+    /// In a cluster, each call finds out from its own nodes.
+    fn known_outage(&self) -> Option<BackendErrorKind> {
+        match self.deployment() {
+            Deployment::Server(node) => node.server().connector.known_outage(),
+            Deployment::Cluster(_) => None,
+        }
+    }
+
+    fn has_decided(&self) -> bool {
+        self.has_decided.load(Ordering::Relaxed)
+    }
+
+    fn have_clocks_differed(&self) -> bool {
+        connection::real_time::have_clocks_differed()
+    }
+
+    fn deadline_of(&self, policy: &Policy) -> Duration {
         policy.deadline().unwrap_or(self.setup.deadline)
+    }
+
+    async fn give_back(&self, policy: &Policy, leases: &[ReturnedLeases]) -> Result<(), BackendError> {
+        self.deployment().give_back(leases, self.until_for(policy)?).await
+    }
+
+    async fn renew_leases(&self, request: Call<'_>) -> Result<(), BackendError> {
+        self.ask_parts(request, true, Step::renew_leases).await.map(drop)
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::answer::{Answer, Outcome};
+use super::answer::{LayeredAnswer, LeaseHolder, Outcome};
+use super::decider::ban;
 use super::memory::Memory;
 use crate::call::{Call, PlainCall};
 use crate::clock::Clock;
 use crate::decision::{Charge, DecidedBy, Decision, Recount, Wait};
 use crate::error::BackendError;
 use crate::policy::Policy;
+use crate::sleepers::Sleepers;
 
 /// How exactly the time of the last decision is known.
 const RESOLUTION_US: u64 = 1_000;
@@ -29,25 +31,29 @@ pub(crate) struct Standby {
     memory: OnceLock<Memory>,
     /// When it has decided last, by its clock.
     latest_us: AtomicU64,
+    sleepers: Arc<Sleepers>,
 }
 
 impl Standby {
     /// Starts without tallies.
-    pub(crate) fn new(clock: Clock, max_subjects: usize, processes: NonZeroU64) -> Self {
-        Self { clock, max_subjects, processes, memory: OnceLock::new(), latest_us: AtomicU64::new(0) }
+    pub(crate) fn new(clock: Clock, max_subjects: usize, processes: NonZeroU64, sleepers: Arc<Sleepers>) -> Self {
+        Self { clock, max_subjects, processes, memory: OnceLock::new(), latest_us: AtomicU64::new(0), sleepers }
     }
 
-    /// Decides a call. Returns with the answer the policy that decided: this process's part of that of the call.
+    /// Decides a call, by this process's part of its policy.
     ///
     /// # Errors
     ///
     /// There is no room for a new subject, or the call needs more than one process may admit alone.
-    pub(crate) fn decide<'a>(&self, call: Call<'a>) -> Result<(Cow<'a, Policy>, Answer), BackendError> {
+    pub(crate) fn decide(self: &Arc<Self>, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         let part = call.policy.part_of(self.processes);
-        let answer = self.memory().decide(Call { policy: &part, ..call })?;
+        let call_of_part = Call { policy: &part, ..call };
+        let answer = self.memory().decide(call_of_part)?;
         self.note_us(answer.at.us(0));
         self.check_part(call.policy, &part, call.options.cost, answer.outcome)?;
-        Ok((part, answer))
+        let verdict = LayeredAnswer::with_lease_here(answer, call_of_part, || Arc::clone(self) as _);
+        let part = if let Cow::Owned(part) = part { Some(part) } else { None };
+        Ok(LayeredAnswer { decided_by: DecidedBy::Standby, part, ..verdict })
     }
 
     /// Decides a plain call; `None` where [`Memory::outcome`] decides none.
@@ -85,13 +91,6 @@ impl Standby {
         }
     }
 
-    /// Gives the leases of a call back.
-    pub(crate) fn give_back(&self, call: Call<'_>) {
-        if let Some(memory) = self.memory.get() {
-            memory.give_back(call);
-        }
-    }
-
     /// Removes the tallies of such a call.
     pub(crate) fn reset(&self, call: Call<'_>) {
         if let Some(memory) = self.memory.get() {
@@ -101,7 +100,7 @@ impl Standby {
 
     /// Bans the main subject of such a call for that long, or ends its ban.
     pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
-        let (id, duration_us) = super::ban(call, duration)?;
+        let (id, duration_us) = ban(call, duration)?;
         match duration_us {
             0 if self.memory.get().is_none() => Ok(()),
             _ => self.memory().ban(id, duration_us),
@@ -110,12 +109,21 @@ impl Standby {
 
     /// Counts a call that it admitted as what it has used; returns whether that has changed anything.
     pub(crate) fn recount(&self, charge: &Charge, recount: Recount) -> bool {
-        let recount_in = |memory: &Memory| memory.recount(charge.counted(recount.part), recount.used, &charge.admitted);
-        self.memory.get().is_some_and(recount_in)
+        let memory = self.memory.get();
+        memory.is_some_and(|memory| memory.recount(recount.of(charge.counted()), recount.used, &charge.admitted))
     }
 
     fn memory(&self) -> &Memory {
         self.memory.get_or_init(|| Memory::new(self.clock.clone(), self.max_subjects))
+    }
+}
+
+impl LeaseHolder for Standby {
+    fn take_back(&self, leases: Call<'_>) {
+        if let Some(memory) = self.memory.get() {
+            memory.give_back(leases);
+        }
+        self.sleepers.wake_one(leases);
     }
 }
 

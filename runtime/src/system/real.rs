@@ -2,7 +2,6 @@
 
 mod own_runtime;
 
-#[cfg(any(feature = "metrics", feature = "redis"))]
 pub(crate) use std::time::Instant;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -32,8 +32,8 @@ pub(crate) fn has_fault(name: &str) -> bool {
 const ALL: &[Planted] = &[
     Planted {
         name: "a cached denial that outlives a reset",
-        file: "runtime/src/limiter/check/admin.rs",
-        old: "core.cached_denials.invalidate(stored)",
+        file: "runtime/src/limiter/cached_denials.rs",
+        old: "self.invalidate(call)",
         new: "()",
     },
     Planted {
@@ -60,17 +60,17 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a refund that is sent twice",
         file: "runtime/src/limiter/core.rs",
-        old: "self.store.recount(charge.counted(recount.part), recount.used, &charge.admitted).await",
+        old: "layers.recount(counted, recount, admitted).await",
         new: "{
-            let _ = self.store.recount(charge.counted(recount.part), recount.used, &charge.admitted).await;
-            self.store.recount(charge.counted(recount.part), recount.used, &charge.admitted).await
+            let _ = layers.recount(counted, recount, admitted).await;
+            layers.recount(counted, recount, admitted).await
         }",
     },
     Planted {
         name: "a lease that is kept though its caller is gone",
         file: "runtime/src/limiter/leases.rs",
-        old: "drop(answer.send(Ok((admitted, Some(Box::new(lease))))))",
-        new: "std::mem::forget(answer.send(Ok((admitted, Some(Box::new(lease))))))",
+        old: "drop(answer.send(Ok(LayeredAnswer { lease: Some(Box::new(lease)), ..admitted })))",
+        new: "std::mem::forget(answer.send(Ok(LayeredAnswer { lease: Some(Box::new(lease)), ..admitted })))",
     },
     Planted {
         name: "a lease that frees another one",
@@ -80,7 +80,7 @@ const ALL: &[Planted] = &[
     },
     Planted {
         name: "a waiter that is not woken",
-        file: "runtime/src/limiter/sleepers.rs",
+        file: "runtime/src/sleepers.rs",
         old: "most.min(self.by_number.len())",
         new: "0",
     },
@@ -140,7 +140,7 @@ const ALL: &[Planted] = &[
     },
     Planted {
         name: "a part that never ends",
-        file: "runtime/src/limiter/ledgers/part.rs",
+        file: "runtime/src/limiter/prefetch/part.rs",
         old: "now_us < self.ends_us",
         new: "true",
     },

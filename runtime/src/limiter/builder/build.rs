@@ -3,25 +3,21 @@
 use std::num::NonZeroU64;
 #[cfg(all(feature = "config", feature = "web"))]
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicUsize;
-use std::time::Duration;
+use std::sync::{Arc, Weak};
 
 use super::LimiterBuilder;
 use crate::error::Error;
 use crate::limiter::Limiter;
 #[cfg(feature = "config")]
 use crate::limiter::background::BackgroundTask;
-use crate::limiter::cached_denials::CachedDenials;
 use crate::limiter::core::Core;
 use crate::limiter::denied::DeniedSubjects;
-use crate::limiter::lease_returns::LimiterId;
-use crate::limiter::ledgers::Ledgers;
-use crate::limiter::outage::Outage;
 use crate::limiter::overrides::Overrides;
 use crate::limiter::registrations::Registrations;
-use crate::limiter::sleepers::Sleepers;
+use crate::limiter::stack::StackSettings;
 use crate::limiter::wait_queue::WaitQueues;
-use crate::store::{Setup, Store};
+use crate::sleepers::Sleepers;
+use crate::store::{Setup, Standby, Store};
 use crate::subject::filters::Secret;
 use crate::system::home::Driver;
 
@@ -147,39 +143,49 @@ impl LimiterBuilder {
     /// Builds a limiter of settings that were checked.
     fn build(self, store: Store, driver: Driver) -> Limiter {
         let Self { prefix, secret, clock, max_subjects, max_waiting, on_warning, denied_subjects, .. } = self;
-        let Self { on_outage, processes, registry, denial_cache, .. } = self;
+        let Self { on_outage, processes, registry, denial_cache, deadline, .. } = self;
         // Never 0, as that was checked.
         let processes = NonZeroU64::new(processes).unwrap_or(NonZeroU64::MIN);
-        // Tallies in memory answer as fast as the cache.
-        let denial_cache = if store.decides_at_once() { Duration::ZERO } else { denial_cache };
         let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
         let registry = registry && store.policies().is_some();
         if registry {
             // The digest takes some time, for which the first call would wait.
             secret.fingerprint();
         }
-        Limiter::new(Core {
-            id: LimiterId::next(),
+        let sleepers = Arc::new(Sleepers::new(prefix.clone()));
+        let standby = Standby::new(clock.clone(), max_subjects, processes, Arc::clone(&sleepers));
+        let layers = StackSettings {
+            prefix: prefix.clone(),
+            deadline,
+            denial_cache,
+            on_outage,
+            standby,
+            clock: clock.clone(),
+            sleepers: Arc::clone(&sleepers),
+            runtimes: Arc::clone(&driver.runtimes),
+        };
+        let core = |core: &Weak<Core>| Core {
+            layers: store.redis().map(|redis| {
+                let core = Weak::clone(core);
+                layers.layers(redis, move || core.upgrade().is_some_and(|core| core.refresh_overrides().is_some()))
+            }),
             prefix,
             secret,
             store,
             wait_queues: WaitQueues::new(max_waiting),
-            sleepers: Sleepers::default(),
+            sleepers,
             overrides: Overrides::default(),
-            outage: Outage::new(on_outage, processes, max_subjects, clock.clone()),
-            cached_denials: CachedDenials::new(denial_cache, clock.clone()),
-            ledgers: Ledgers::new(clock.clone()),
             clock,
             on_warning,
             denied_subjects: DeniedSubjects::new(denied_subjects),
-            late: AtomicUsize::new(0),
             registrations: Registrations::new(registry),
             #[cfg(feature = "config")]
             file_watch: BackgroundTask::default(),
             #[cfg(all(feature = "config", feature = "web"))]
             limits_requests: AtomicBool::new(false),
             runtimes: driver.runtimes,
-        })
+        };
+        Limiter { core: Arc::new_cyclic(core) }
     }
 
     fn store(&self, url: &str, driver: &Driver) -> Result<Store, Error> {

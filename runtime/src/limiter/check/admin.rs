@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::attempt::Attempt;
 use super::{Check, CheckSubjects};
-use crate::call::Call;
 use crate::context;
 use crate::error::BackendError;
 use crate::observe::log;
@@ -50,27 +49,13 @@ impl Check<'_> {
 
     async fn reset_subjects(&self, subjects: CheckSubjects) -> Result<(), BackendError> {
         let mut reset = self.adopt_overrides().await;
+        let core = &self.limiter().core;
         for attempt in Attempt::in_force_and_own(self, subjects)? {
             // What fails of one leaves the others to reset: in an outage, this process has tallies of its own.
-            for call in attempt.calls(subjects) {
-                reset = self.reset_tallies(call, attempt.stored(call)).await.and(reset);
-            }
-            for call in attempt.trial_calls(subjects) {
-                reset = self.reset_tallies(call, call).await.and(reset);
+            for call in attempt.calls(subjects).into_iter().chain(attempt.trial_calls(subjects)) {
+                reset = core.reset(call).await.and(reset);
             }
         }
-        reset
-    }
-
-    /// Removes the tallies of a call, and those of the call as the store decides it.
-    async fn reset_tallies(&self, call: Call<'_>, stored: Call<'_>) -> Result<(), BackendError> {
-        let core = &self.limiter().core;
-        core.outage.reset(call);
-        let reset = core.store.reset(stored).await;
-        core.cached_denials.invalidate(stored);
-        core.ledgers.end(stored);
-        core.wake(call);
-        core.wake(stored);
         reset
     }
 
@@ -90,14 +75,7 @@ impl Check<'_> {
         let mut banned = self.adopt_overrides().await;
         let core = &self.limiter().core;
         for attempt in Attempt::in_force_and_own(self, CheckSubjects::Main)? {
-            // As with a reset, the tallies of this process are changed although the store is away.
-            let banned_here = core.outage.ban(attempt.call(), duration);
-            let stored = attempt.stored(attempt.call());
-            core.ledgers.end(stored.part(0));
-            banned = banned_here.and(core.store.ban(stored, duration).await).and(banned);
-            core.ledgers.end(stored.part(0));
-            // The new ban may end earlier than the one before.
-            core.wake(stored.part(0));
+            banned = core.ban(attempt.call(), duration).await.and(banned);
         }
         banned
     }
@@ -141,6 +119,6 @@ impl Check<'_> {
     /// Where that fails, what is known is changed all the same, and then the error says that there may be more.
     async fn adopt_overrides(&self) -> Result<(), BackendError> {
         let core = &self.limiter().core;
-        core.store.within_deadline(self.policy(), core.adopt_stored_overrides()).await
+        core.store.wait_for(self.policy(), core.adopt_stored_overrides()).await?.0
     }
 }

@@ -4,15 +4,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::{iter, slice};
 
+use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
-use crate::call::{Call, CallOptions, LeaseName};
-use crate::decision::{Charge, DecidedBy, Decision, Lease, Permit, RefundTicket, Refunder};
+use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall};
+use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Permit, RefundTicket};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
-use crate::limiter::standby_refunder::StandbyRefunder;
-use crate::policy::{Policy, Stored, Trial};
-use crate::store::{Answer, Outcome};
+use crate::limiter::outage::StoreState;
+use crate::limiter::stack::Layers;
+use crate::policy::{Policy, Trial};
+use crate::store::{Answer, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
+use crate::system::Instant;
 
 /// A call as it is decided now: by the policy in force, its own or an override's, on the subject of each of its groups.
 pub(super) struct Attempt<'a> {
@@ -22,6 +25,104 @@ pub(super) struct Attempt<'a> {
     pub(super) options: CallOptions,
     /// The outcome of every call, if an override closes the limit by a count of 0.
     pub(super) closed: Option<Outcome>,
+}
+
+impl Check<'_> {
+    /// Decides once, without waiting for admission.
+    pub(super) async fn attempt(&self) -> Result<Decision, BackendError> {
+        match self.attempt_in_process() {
+            Some(decided) => decided,
+            None => self.attempt_in_store().await,
+        }
+    }
+
+    /// Decides a call that this process can decide by itself; `None` for any other.
+    pub(super) fn attempt_in_process(&self) -> Option<Result<Decision, BackendError>> {
+        let Some(layers) = &self.limiter().core.layers else {
+            return match self.plain_outcome() {
+                Some(outcome) => Some(Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend))),
+                None => Attempt::new(self).and_then(|attempt| attempt.decide_in_memory().transpose()).transpose(),
+            };
+        };
+        let state = layers.state_for(self.policy());
+        let plain = match state {
+            StoreState::LookDue => return None,
+            StoreState::Away(substitute) => self.plain().and_then(|call| layers.decide_plain(substitute, call)),
+            StoreState::There => None,
+        };
+        let decide = |attempt: Attempt<'_>| attempt.decide_before_redis(layers, state).transpose();
+        plain.or_else(|| Attempt::new(self).and_then(decide).transpose())
+    }
+
+    /// The outcome in memory of a plain call.
+    #[inline]
+    pub(super) fn plain_outcome(&self) -> Option<Outcome> {
+        let memory = self.limiter().core.store.memory()?;
+        // One by one: they go in registers.
+        let PlainCall { policy, subject, cost } = self.plain()?;
+        memory.outcome(policy, subject, cost)
+    }
+
+    /// Returns the short form of the call, which most calls have: they are decided by the policy's own rules, on one
+    /// subject, and ask for nothing but the outcome. `None` for any other.
+    #[inline]
+    fn plain(&self) -> Option<PlainCall<'_>> {
+        let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
+        let CallOptions { cost, report, peek, provisional, refundable, .. } = self.options;
+        if report
+            || peek
+            || provisional
+            || refundable
+            || policy.warn_at().is_some()
+            || policy.has_leases()
+            || limiter.core.overrides.are_active()
+        {
+            return None;
+        }
+        Some(PlainCall { policy, subject, cost })
+    }
+
+    /// Decides a call that this process cannot decide by itself, by the rules in force: they are refreshed before if they are too
+    /// old.
+    pub(super) async fn attempt_in_store(&self) -> Result<Decision, BackendError> {
+        let core = &self.limiter().core;
+        let refresh = core.refresh_overrides();
+        let mut attempt = Attempt::new(self)?;
+        let mut until = None;
+        if let Some(mut refresh) = refresh {
+            // The refresh and the decision share one deadline. However the refresh ends, the call asks then.
+            let ended = async {
+                let _ = refresh.changed().await;
+                Ok(())
+            };
+            // Boxed, as it is rare: no other call carries its state.
+            (_, until) = Box::pin(core.store.wait_for(&attempt.policy, ended)).await?;
+            attempt = Attempt::new(self)?;
+        }
+        let decision = attempt.decide(until).await?;
+        if decision.decided_by() == DecidedBy::Backend {
+            self.register();
+        }
+        Ok(decision)
+    }
+
+    /// Decides a call that the store did not decide for that reason, if its policy says so. A store in memory is never away.
+    #[cold]
+    pub(super) fn attempt_without_store(&self, reason: BackendError) -> Result<Decision, BackendError> {
+        let Some(layers) = &self.limiter().core.layers else { return Err(reason) };
+        let attempt = Attempt::new(self)?;
+        layers.decide_without(reason, attempt.call()).map(|verdict| attempt.decision(verdict))
+    }
+
+    /// Lists the policy in Redis, in the background, unless this is known to be done.
+    #[inline]
+    fn register(&self) {
+        let core = &self.limiter().core;
+        let policy = self.policy().origin();
+        if !core.registrations.is_done(policy) && !self.options.peek {
+            core.register(policy, self.options.shadow);
+        }
+    }
 }
 
 impl<'a> Attempt<'a> {
@@ -112,19 +213,6 @@ impl<'a> Attempt<'a> {
         meant.map(|(trial, subject)| Call::new(&trial.policy, slice::from_ref(subject), CallOptions::PLAIN)).collect()
     }
 
-    /// How the store decides it, where calls are taken ahead. A store that decides at once needs none of that.
-    fn prefetched(&self) -> Option<&Stored> {
-        self.policy.stored().filter(|_| !self.core.store.decides_at_once())
-    }
-
-    /// The call as the store of the limiter decides it: by wider windows, where calls are taken ahead.
-    pub(super) fn stored<'s>(&'s self, call: Call<'s>) -> Call<'s> {
-        match self.prefetched() {
-            Some(stored) => Call { policy: &stored.policy, ..call },
-            None => call,
-        }
-    }
-
     /// Returns the calls that a store decides for some of the subjects: one for all of them, or one for each tally of the
     /// main subject.
     pub(super) fn calls(&self, subjects: CheckSubjects) -> Vec<Call<'_>> {
@@ -138,66 +226,33 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Decides a call where the store decides at once; `None` if that takes awaiting.
-    pub(super) fn decide_in_process(&self) -> Result<Option<Decision>, BackendError> {
-        if let Some(closed) = self.closed_decision() {
-            return Ok(Some(closed));
+    fn decide_in_memory(&self) -> Option<Result<Decision, BackendError>> {
+        match self.closed_decision() {
+            Some(closed) => Some(Ok(closed)),
+            None => Some(self.core.decide_at_once(self.call())?.map(|verdict| self.decision(verdict))),
         }
-        let Some(answered) = self.core.ask_at_once(self.call()) else { return Ok(None) };
-        let (answer, lease) = answered?;
-        Ok(Some(self.decision(self.call(), answer, lease, DecidedBy::Backend)))
     }
 
-    pub(super) async fn decide_in_store(&self) -> Result<Decision, BackendError> {
-        if let Some(closed) = self.closed_decision() {
-            return Ok(closed);
-        }
-        let (core, call) = (self.core, self.stored(self.call()));
-        let asked_us = core.clock.now_us();
-        let (answer, lease) = match self.prefetched() {
-            Some(stored) => self.ask_beside_ahead(stored, call).await?,
-            None => core.ask(call).await?,
+    /// Decides a call before Redis does, given what is known of it; `None` if that takes awaiting.
+    fn decide_before_redis(&self, layers: &Layers, state: StoreState) -> Option<Result<Decision, BackendError>> {
+        let decided = match self.closed_decision() {
+            Some(closed) => Ok(closed),
+            None => layers.decide_known(state, self.call())?.map(|verdict| self.decision(verdict)),
         };
-        core.ledgers.record(call, answer.outcome, asked_us);
-        core.cached_denials.record(call, answer.outcome, asked_us);
-        Ok(self.decision(call, answer, lease, DecidedBy::Backend))
-    }
-
-    /// Decides a call that this process can decide by itself while the store is there: by what it has taken ahead, or by what it
-    /// knows of denials.
-    pub(super) fn decide_at_once(&self) -> Option<Decision> {
-        self.prefetched().and_then(|stored| self.decide_ahead(stored)).or_else(|| self.deny_at_once())
-    }
-
-    /// Denies a call of which this process knows that Redis would deny it.
-    fn deny_at_once(&self) -> Option<Decision> {
-        let closed = self.closed_decision();
-        let is_cached = closed.is_none();
-        let cached = || {
-            let call = self.stored(self.call());
-            Some(self.core.cached_denials.find(call)?.decision(&self.policy, self.options.cost, DecidedBy::Backend))
-        };
-        let denied = closed.or_else(cached)?;
         // An override may end such denials, so a flood of them refreshes the overrides like any other calls. They go on
         // meanwhile without Redis, unless the known overrides are so old that every call waits for the refresh.
-        if self.core.refresh_overrides().is_some() {
-            return None;
-        }
-        if is_cached {
-            self.policy.observed().cached_denial();
-        }
-        Some(denied)
+        let may_end = state == StoreState::There && matches!(decided, Ok(Decision::Denied(_)));
+        if may_end && self.core.refresh_overrides().is_some() { None } else { Some(decided) }
     }
 
-    /// Decides a call while the store is away.
-    pub(super) fn decide_by_substitute(&self, substitute: DecidedBy) -> Result<Decision, BackendError> {
+    /// Decides a call, until then if that is said.
+    async fn decide(&self, until: Option<Instant>) -> Result<Decision, BackendError> {
         if let Some(closed) = self.closed_decision() {
             return Ok(closed);
         }
-        let decided = self.core.outage.decide(substitute, self.call())?;
-        let call = Call { policy: &decided.policy, options: decided.options, ..self.call() };
-        let (answer, lease) = self.core.leased_at_once(call, decided.answer, substitute);
-        Ok(self.decision(call, answer, lease, substitute))
+        let awaited = until.map(|until| Awaited { caller: None, until: Some(until) });
+        let verdict = self.core.decide(Call { awaited: awaited.as_ref(), ..self.call() }).await?;
+        Ok(self.decision(verdict))
     }
 
     /// The decision that takes no store, where an override closes the limit. A report always takes the store.
@@ -206,35 +261,31 @@ impl<'a> Attempt<'a> {
         Some(closed.decision(&self.policy, self.options.cost, DecidedBy::Backend))
     }
 
-    pub(super) fn decision(
-        &self,
-        call: Call<'_>,
-        answer: Answer,
-        lease: Option<Lease>,
-        decided_by: DecidedBy,
-    ) -> Decision {
-        let Answer { outcome, report, at, .. } = answer;
+    fn decision(&self, verdict: LayeredAnswer) -> Decision {
+        let LayeredAnswer { answer: Answer { outcome, report, at, .. }, lease, decided_by, part } = verdict;
         // At a closed limit, the store was asked for a report alone.
         let outcome = self.closed.unwrap_or(outcome);
-        let policy = if decided_by == DecidedBy::Backend { &*self.policy } else { call.policy };
-        match outcome.decision(policy, call.options.cost, decided_by) {
+        let policy = part.as_ref().unwrap_or(&self.policy);
+        match outcome.decision(policy, self.options.cost, decided_by) {
             Decision::Denied(denial) => Decision::Denied(denial.with_report(report)),
             Decision::Allowed(_) => {
+                let call = Call { policy, ..self.call() };
                 // The application may panic: then the lease is given back.
                 self.core.warn(call, &report);
-                let ticket = || RefundTicket::new(self.refunder(decided_by), Charge::new(call, at));
-                let refund = call.options.refundable.then(|| Box::new(ticket()));
-                Decision::Allowed(Permit::new(decided_by, report, call.policy.warn_at(), refund, lease))
+                let refund = self.options.refundable.then(|| Box::new(self.ticket(call, at, decided_by)));
+                Decision::Allowed(Permit::new(decided_by, report, policy.warn_at(), refund, lease))
             }
         }
     }
 
-    /// Returns what takes a charge back: whatever has counted it.
-    fn refunder(&self, decided_by: DecidedBy) -> Arc<dyn Refunder> {
-        match decided_by {
-            DecidedBy::Backend => Arc::clone(self.core) as _,
-            _ => Arc::new(StandbyRefunder(Arc::clone(self.core))),
-        }
+    /// Returns what takes the charge of an admitted call back.
+    fn ticket(&self, call: Call<'_>, at: AdmittedAt, decided_by: DecidedBy) -> RefundTicket {
+        let call = match (decided_by, &self.core.layers) {
+            (DecidedBy::Nobody, _) => return RefundTicket::of_nothing(call.peeked()),
+            (DecidedBy::Backend, Some(_)) => call.stored(),
+            (DecidedBy::Backend, None) | (DecidedBy::Standby, _) => call,
+        };
+        RefundTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
     }
 }
 

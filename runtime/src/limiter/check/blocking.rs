@@ -49,7 +49,7 @@ impl Check<'_> {
 
     #[inline]
     fn decide_blocking(&mut self) -> Result<Decision, BackendError> {
-        if self.limiter().core.store.decides_at_once()
+        if self.limiter().core.layers.is_none()
             && self.options.wait.is_none()
             && let ControlFlow::Break(decided) = self.decide_at_once()
         {

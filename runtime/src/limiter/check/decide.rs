@@ -12,7 +12,6 @@ use crate::decision::{DecidedBy, Decision, Denial, Permit, RefundTicket, Rejecti
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::{self, DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::store::Outcome;
-use crate::system::budget;
 
 impl Check<'_> {
     /// Decides a call that this process can decide at once. Of any other, it returns the observation that has begun.
@@ -41,7 +40,7 @@ impl Check<'_> {
         let observation = Observation::start(self.policy().name(), self.purpose());
         let tries = self.may_try_rules();
         // Rules are tried out in Redis, too.
-        let is_awaited = self.options.wait.is_some() || tries && !self.limiter().core.store.decides_at_once();
+        let is_awaited = self.options.wait.is_some() || tries && self.limiter().core.layers.is_some();
         if !is_awaited && let Some(decided) = observation.within(|| self.attempt_in_process()) {
             let decided = self.finish(&observation, decided);
             return ControlFlow::Break(if tries { self.try_rules_at_once(decided) } else { decided });
@@ -56,10 +55,6 @@ impl Check<'_> {
                 match self.options.wait {
                     // Boxed, as few calls wait.
                     Some(limit) if !self.is_shadow() => Box::pin(self.wait_for_admission(limit)).await,
-                    _ if self.lets_others_run() => {
-                        budget::consume_budget().await;
-                        self.attempt().await
-                    }
                     _ if self.may_try_rules() => self.attempt().await,
                     _ => self.attempt_in_store().await,
                 }

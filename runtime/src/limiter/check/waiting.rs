@@ -10,17 +10,17 @@ use tallygate_rules::Role;
 
 use super::Check;
 use super::attempt::Attempt;
+use crate::call::Demand;
 use crate::call::{Call, CallOptions, TallyKey, WaitLimit};
 use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
-use crate::limiter::demand::Demand;
-use crate::limiter::sleepers::{AwaitedRoom, Sleeper};
 use crate::limiter::wait_prospect::WaitSpan;
 use crate::limiter::wait_queue::{QueueHead, QueuePlace, QueueTurn};
 use crate::micros;
 use crate::observe::WaitRefusal;
 use crate::policy::Policy;
+use crate::sleepers::{AwaitedRoom, Sleeper};
 use crate::system::{Handle, is_own_thread};
 
 /// `Continue` if the wait goes on; `Break` with the decision that ends it.
@@ -212,7 +212,7 @@ impl Check<'_> {
     /// Lets the next question reach the store, because there may be room again.
     fn forget_denials(&self) -> Result<(), BackendError> {
         let attempt = Attempt::new(self)?;
-        self.limiter().core.cached_denials.forget(attempt.stored(attempt.call()));
+        self.limiter().core.forget(attempt.call());
         Ok(())
     }
 
@@ -220,7 +220,7 @@ impl Check<'_> {
     fn limit_keys(&self) -> Result<Vec<TallyKey>, BackendError> {
         let (core, attempt) = (&self.limiter().core, Attempt::new(self)?);
         let own = Call::new(self.policy(), self.inputs.subjects()?, self.options);
-        let calls = [own, attempt.call(), attempt.stored(attempt.call())];
+        let calls = [own, attempt.call(), attempt.call().stored()];
         let limits = calls.iter().flat_map(|call| call.tally_ids()).filter(|id| id.group.lease_us.is_none());
         Ok(limits.map(|id| id.key(&core.prefix)).collect())
     }

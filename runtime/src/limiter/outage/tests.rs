@@ -1,37 +1,26 @@
 //! Who decides, with a store below that only says whether it is away.
 
+use std::num::NonZeroU64;
 use std::slice;
 
 use tallygate_rules::{Ban, Rule};
 
 use super::*;
+use crate::call::CallOptions;
+use crate::sleepers::Sleepers;
+use crate::store::stub::StubStore;
 use crate::subject::{Subject, SubjectKey};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A store that decides nothing.
-#[derive(Default)]
-struct Stub {
-    outage: Option<BackendErrorKind>,
-    has_decided: bool,
+fn outage_of(on_outage: OnOutage, server: StubStore) -> Outage<StubStore, StubStore> {
+    let (clock, sleepers) = (Clock::tokio(), Arc::new(Sleepers::new("test".to_owned())));
+    let standby = Standby::new(clock.clone(), 100, NonZeroU64::new(2).unwrap(), sleepers);
+    Outage::new(StubStore::default(), Arc::new(server), on_outage, standby, clock)
 }
 
-impl MayBeAway for Stub {
-    fn known_outage(&self) -> Option<BackendErrorKind> {
-        self.outage
-    }
-
-    fn has_decided(&self) -> bool {
-        self.has_decided
-    }
-
-    fn have_clocks_differed(&self) -> bool {
-        false
-    }
-}
-
-fn outage(on_outage: OnOutage) -> Outage {
-    Outage::new(on_outage, NonZeroU64::new(2).unwrap(), 100, Clock::tokio())
+fn outage(on_outage: OnOutage) -> Outage<StubStore, StubStore> {
+    outage_of(on_outage, StubStore::default())
 }
 
 fn policy(count: u64) -> Policy {
@@ -49,10 +38,10 @@ fn call<'a>(policy: &'a Policy, subject: &'a SubjectKey) -> Call<'a> {
 #[test]
 fn no_mistake_is_decided_by_anything_else_whatever_a_policy_says() {
     use BackendErrorKind::{Misuse, Unidentified, Wrong};
-    let store = Stub { has_decided: true, ..Stub::default() };
     for on_outage in [OnOutage::Deny, OnOutage::Local, OnOutage::Allow] {
         for reason in [Misuse, Unidentified, Wrong] {
-            assert_eq!(outage(on_outage).substitute(&policy(1), reason, &store), None);
+            let server = StubStore { has_decided: true, ..StubStore::default() };
+            assert_eq!(outage_of(on_outage, server).substitute(&policy(1), reason), None);
         }
     }
 }
@@ -66,40 +55,43 @@ fn while_the_store_is_away_what_the_limiter_or_the_policy_says_decides() {
         (OnOutage::Local, Some(DecidedBy::Standby)),
         (OnOutage::Allow, Some(DecidedBy::Nobody)),
     ] {
-        let substitute_of = |policy| outage(on_outage).substitute(policy, BackendErrorKind::Away, &Stub::default());
+        let substitute_of = |policy| outage(on_outage).substitute(policy, BackendErrorKind::Away);
         assert_eq!((substitute_of(&silent), substitute_of(&denying)), (substitute, None));
     }
 }
 
 #[test]
 fn an_unknown_error_is_an_outage_only_once_the_store_has_decided() {
-    let local = outage(OnOutage::Local);
     for (has_decided, substitute) in [(false, None), (true, Some(DecidedBy::Standby))] {
-        let store = Stub { has_decided, ..Stub::default() };
-        assert_eq!(local.substitute(&policy(1), BackendErrorKind::Unknown, &store), substitute);
-        assert_eq!(outage(OnOutage::Allow).substitute(&policy(1), BackendErrorKind::Unknown, &store), None);
+        let substitute_of = |on_outage| {
+            let server = StubStore { has_decided, ..StubStore::default() };
+            outage_of(on_outage, server).substitute(&policy(1), BackendErrorKind::Unknown)
+        };
+        assert_eq!([OnOutage::Local, OnOutage::Allow].map(substitute_of), [substitute, None]);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_asks_a_store_that_is_not_known_to_be_away_and_looks_now_and_then_for_one_that_is() {
-    let (allowing, away) = (outage(OnOutage::Allow), Stub { outage: Some(BackendErrorKind::Away), has_decided: true });
-    assert_eq!(allowing.state_of(&Stub::default(), &policy(1)), StoreState::There);
+    let away = || StubStore { outage: Some(BackendErrorKind::Away), has_decided: true, ..StubStore::default() };
+    assert_eq!(outage(OnOutage::Allow).state_for(&policy(1)), StoreState::There);
+    let allowing = outage_of(OnOutage::Allow, away());
     for _ in 0..2 {
-        assert_eq!(allowing.state_of(&away, &policy(1)), StoreState::LookDue);
-        assert_eq!(allowing.state_of(&away, &policy(1)), StoreState::Away(DecidedBy::Nobody));
+        assert_eq!(allowing.state_for(&policy(1)), StoreState::LookDue);
+        assert_eq!(allowing.state_for(&policy(1)), StoreState::Away(DecidedBy::Nobody));
         tokio::time::advance(LOOK_EVERY).await;
     }
-    assert_eq!(outage(OnOutage::Deny).state_of(&away, &policy(1)), StoreState::There, "the store says why");
+    let state = outage_of(OnOutage::Deny, away()).state_for(&policy(1));
+    assert_eq!(state, StoreState::There, "the store says why");
 }
 
 #[tokio::test]
 async fn the_standby_admits_the_part_of_this_process_until_it_is_reset() {
     let (local, policy, subject) = (outage(OnOutage::Local), policy(4), subject());
     let call = call(&policy, &subject);
-    let admits = || local.decide(DecidedBy::Standby, call).unwrap().answer.outcome == Outcome::Admitted;
+    let admits = || local.decide_by(DecidedBy::Standby, call).unwrap().answer.outcome == Outcome::Admitted;
     assert_eq!([admits(), admits(), admits()], [true, true, false], "2 processes admit 2 each");
-    local.reset(call);
+    local.reset(call).await.unwrap();
     assert!(admits());
 }
 
@@ -107,8 +99,8 @@ async fn the_standby_admits_the_part_of_this_process_until_it_is_reset() {
 fn nobody_admits_calls_and_counts_nothing() {
     let (allowing, policy, subject) = (outage(OnOutage::Allow), policy(1), subject());
     for _ in 0..2 {
-        let decided = allowing.decide(DecidedBy::Nobody, call(&policy, &subject)).unwrap();
-        assert_eq!((decided.answer.outcome, decided.options.peek), (Outcome::Admitted, true));
+        let decided = allowing.decide_by(DecidedBy::Nobody, call(&policy, &subject)).unwrap();
+        assert_eq!((decided.answer.outcome, decided.decided_by), (Outcome::Admitted, DecidedBy::Nobody));
     }
 }
 
@@ -119,8 +111,19 @@ async fn a_ban_reaches_the_standby_only_where_that_decides() {
     let call = call(&policy, &subject);
     for (on_outage, is_banned) in [(OnOutage::Local, true), (OnOutage::Deny, false)] {
         let outage = outage(on_outage);
-        outage.ban(call, MINUTE).unwrap();
-        let outcome = outage.decide(DecidedBy::Standby, call).unwrap().answer.outcome;
+        outage.ban(call, MINUTE).await.unwrap();
+        let outcome = outage.decide_by(DecidedBy::Standby, call).unwrap().answer.outcome;
         assert_eq!(matches!(outcome, Outcome::Banned { .. }), is_banned);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_the_store_did_not_decide_is_decided_in_its_place_or_has_its_error() {
+    let (policy, subject) = (policy(1), subject());
+    for (on_outage, decided_by) in [(OnOutage::Local, Ok(DecidedBy::Standby)), (OnOutage::Deny, Err("late"))] {
+        let below = StubStore::answering([Err(BackendError::away("late"))]);
+        let outage = Outage { below, ..outage(on_outage) };
+        let decided = outage.decide(call(&policy, &subject)).await.map(|verdict| verdict.decided_by);
+        assert_eq!(decided.map_err(|error| error.to_string()), decided_by.map_err(str::to_owned));
     }
 }

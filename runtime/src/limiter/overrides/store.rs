@@ -188,9 +188,7 @@ impl Core {
     /// to be used.
     pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
         // The overrides in memory are all known.
-        if self.store.decides_at_once() {
-            return None;
-        }
+        self.layers.as_ref()?;
         let side = self.runtimes.side();
         let timer = self.overrides.timer(side);
         if !timer.is_due() {

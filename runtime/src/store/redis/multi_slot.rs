@@ -77,7 +77,7 @@ impl Deployment {
         if request.is_abandoned() {
             return Err(late().into_refusal());
         }
-        let request = Call { caller: None, ..request };
+        let request = Call { awaited: None, ..request };
         let count = CountedCall { deployment: self.clone(), request: OwnedCall::new(request), until, patience };
         let (answer, answered) = oneshot::channel();
         self.setup().driver.spawn(async move {

@@ -1,20 +1,12 @@
-//! What this process has taken ahead of calls, for the subjects that it is busy with.
-//!
-//! A process that is busy with a subject takes some calls of it at once from Redis, as one call of their cost: a *part*. It
-//! decides by its parts until they end, no later than `ahead` after they were asked for. The next one is asked for in the
-//! background, before the last one is used up, and what is left of a part at its end is given back.
-
-mod ledger;
-mod part;
-mod refill;
+//! The ledgers of all subjects that this process may be busy with.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError};
 
 use hashbrown::HashTable;
 
-use self::ledger::{Ledger, Refill};
-pub(super) use self::part::{Part, Taken};
+use super::ledger::{Ledger, Refill};
+use super::part::{Part, Taken};
 use crate::call::{Call, TallyId};
 use crate::clock::Clock;
 use crate::observe::opaque_debug;
@@ -23,7 +15,7 @@ use crate::population::{Inhabitant, Population};
 use crate::store::Outcome;
 use crate::sweeper::Sweeper;
 use crate::sync::RwLock;
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::system::RandomState;
 
 /// Subjects are spread over this many locks; a power of two.
@@ -39,13 +31,11 @@ const SWEPT: usize = 8;
 const LONGEST_PAUSE_US: u64 = 1_000_000;
 
 /// The ledgers of all subjects that this process may be busy with.
-pub(crate) struct Ledgers {
+pub(super) struct Ledgers {
     clock: Clock,
     seed: RandomState,
     shards: [RwLock<LedgerShard>; SHARDS],
     refills: AtomicUsize,
-    /// When calls look for overrides again.
-    looks_us: AtomicU64,
 }
 
 #[derive(Default)]
@@ -58,22 +48,16 @@ struct LedgerShard {
 }
 
 /// A refill that is on its way.
-struct RefillUnderWay<'a>(&'a AtomicUsize);
+pub(super) struct RefillUnderWay<'a>(&'a AtomicUsize);
 
 impl Ledgers {
     pub(super) fn new(clock: Clock) -> Self {
-        Self {
-            clock,
-            seed: RandomState::default(),
-            shards: Default::default(),
-            refills: AtomicUsize::new(0),
-            looks_us: AtomicU64::new(0),
-        }
+        Self { clock, seed: RandomState::default(), shards: Default::default(), refills: AtomicUsize::new(0) }
     }
 
     /// Takes a call of one subject of what was taken ahead, if that is enough. Returns what has to be asked for in the
     /// background.
-    fn take(&self, call: Call<'_>, ahead: Ahead) -> (Option<Taken>, Option<Refill>) {
+    pub(super) fn take(&self, call: Call<'_>, ahead: Ahead) -> (Option<Taken>, Option<Refill>) {
         let Some(id) = call.tally_ids().next() else { return (None, None) };
         let hash = id.hash(&self.seed);
         let shard = read(self.shard(hash));
@@ -87,7 +71,7 @@ impl Ledgers {
     }
 
     /// Does something with the ledger of such a call, if there is one.
-    fn with<T>(&self, call: Call<'_>, with: impl FnOnce(&mut Ledger) -> T) -> Option<T> {
+    pub(super) fn with<T>(&self, call: Call<'_>, with: impl FnOnce(&mut Ledger) -> T) -> Option<T> {
         let id = call.tally_ids().next()?;
         let hash = id.hash(&self.seed);
         let mut shard = write(self.shard(hash));
@@ -155,6 +139,17 @@ impl Ledgers {
         }
     }
 
+    /// Does something with the ledger that has asked for a part, if it is still there.
+    pub(super) fn with_numbered<T>(&self, refill: &Refill, with: impl FnOnce(&mut Ledger) -> T) -> Option<T> {
+        self.with(refill.call.as_call(), |ledger| (ledger.number == refill.number).then(|| with(ledger)))?
+    }
+
+    /// Records that something is asked for, until the result is dropped.
+    pub(super) fn begin_refill(&self) -> RefillUnderWay<'_> {
+        self.refills.fetch_add(1, Ordering::Relaxed);
+        RefillUnderWay(&self.refills)
+    }
+
     /// Whether something is asked for at this moment.
     #[inline]
     pub(super) fn are_refilled(&self) -> bool {
@@ -219,13 +214,6 @@ impl LedgerShard {
     }
 }
 
-impl<'a> RefillUnderWay<'a> {
-    fn new(refills: &'a AtomicUsize) -> Self {
-        refills.fetch_add(1, Ordering::Relaxed);
-        Self(refills)
-    }
-}
-
 impl Drop for RefillUnderWay<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
@@ -243,7 +231,72 @@ fn write(shard: &RwLock<LedgerShard>) -> impl DerefMut<Target = LedgerShard> + '
 opaque_debug!(Ledgers);
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
-#[cfg(tallygate_shuttle)]
-mod threads;
+mod tests {
+    use std::time::Duration;
+
+    use tallygate_rules::Rule;
+
+    use super::*;
+    use crate::call::CallOptions;
+    use crate::decision::{AdmittedAt, Report};
+    use crate::policy::Policy;
+    use crate::subject::{Subject, SubjectKey};
+
+    const FLOOD: usize = 2 * SHARDS * MOST_PER_SHARD;
+
+    fn policy(name: &'static str) -> Policy {
+        Policy::builder(name).rule(Rule::sliding_window(1_000, Duration::from_secs(60))).build().unwrap()
+    }
+
+    fn subject(number: usize) -> [SubjectKey; 1] {
+        [Subject::of(number).key()]
+    }
+
+    fn call<'a>(policy: &'a Policy, subject: &'a [SubjectKey]) -> Call<'a> {
+        Call::new(policy, subject, CallOptions::PLAIN)
+    }
+
+    fn take(ledgers: &Ledgers, policy: &Policy, number: usize) {
+        ledgers.take(call(policy, &subject(number)), Ahead::new(Duration::from_secs(10)));
+    }
+
+    fn has(ledgers: &Ledgers, policy: &Policy, number: usize) -> bool {
+        ledgers.with(call(policy, &subject(number)), |_| ()).is_some()
+    }
+
+    fn number_of(ledgers: &Ledgers) -> usize {
+        ledgers.shards.iter().map(|shard| read(shard).ledgers.len()).sum()
+    }
+
+    #[test]
+    fn a_flood_of_one_policy_takes_the_place_of_no_other() {
+        let (ledgers, flooding, calm) = (Ledgers::new(Clock::tokio()), policy("p"), policy("calm"));
+        (0..200).for_each(|number| take(&ledgers, &calm, number));
+        (0..FLOOD).for_each(|number| take(&ledgers, &flooding, number));
+        assert_eq!(number_of(&ledgers), SHARDS * MOST_PER_SHARD);
+        (200..400).for_each(|number| take(&ledgers, &calm, number));
+        (0..FLOOD).for_each(|number| take(&ledgers, &flooding, number));
+        assert!((0..400).all(|number| has(&ledgers, &calm, number)));
+        assert_eq!(number_of(&ledgers), SHARDS * MOST_PER_SHARD);
+        let subject = subject(0);
+        ledgers.end(call(&calm, &subject));
+        for shard in &ledgers.shards {
+            let shard = read(shard);
+            let counted =
+                [&flooding, &calm].map(|policy| shard.population.count(Inhabitant::of(&policy.groups()[0].segment)));
+            assert_eq!(counted.iter().sum::<usize>(), shard.ledgers.len());
+        }
+    }
+
+    #[test]
+    fn a_subject_from_which_much_was_taken_ahead_keeps_its_place_before_one_that_only_called() {
+        let (ledgers, flooding, calm) = (Ledgers::new(Clock::tokio()), policy("p"), policy("calm"));
+        take(&ledgers, &flooding, 0);
+        let part = Arc::new(Part::new(100, u64::MAX, AdmittedAt::Once(0), Report::default()));
+        ledgers.with(call(&flooding, &subject(0)), |ledger| ledger.add(part, 0, 0)).unwrap();
+        (0..FLOOD).for_each(|number| take(&ledgers, &flooding, number));
+        (0..500).for_each(|number| take(&ledgers, &calm, number));
+        assert!((0..500).all(|number| has(&ledgers, &calm, number)));
+        assert!(has(&ledgers, &flooding, 0));
+    }
+}

@@ -1,8 +1,8 @@
 //! A part: calls that were taken ahead at once, as one call of their cost.
 
+use crate::call::Demand;
 use crate::clock::Clock;
 use crate::decision::{AdmittedAt, Report};
-use crate::limiter::demand::Demand;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The most of one part, so that what is left and the calls fit into one number.
@@ -12,7 +12,7 @@ pub(super) const MOST_UNITS: u64 = u32::MAX as u64;
 const CALL: u64 = 1 << 32;
 
 /// Calls that were taken ahead at once.
-pub(in crate::limiter) struct Part {
+pub(super) struct Part {
     /// How much was taken: at most [`MOST_UNITS`].
     pub(super) units: u64,
     /// What is left, and in the upper half the calls that have used the rest: one number, as all threads change it with each
@@ -27,14 +27,14 @@ pub(in crate::limiter) struct Part {
 }
 
 /// What one call has taken of a part.
-pub(in crate::limiter) struct Taken {
+pub(super) struct Taken {
     /// When Redis has counted it.
-    pub(in crate::limiter) at: AdmittedAt,
+    pub(super) at: AdmittedAt,
     /// The time at which it was taken, and before which the call has to be made.
-    pub(in crate::limiter) now_us: u64,
-    pub(in crate::limiter) ends_us: u64,
+    pub(super) now_us: u64,
+    pub(super) ends_us: u64,
     /// Where the rules stood then, with what this process has left; nothing unless it was asked for.
-    pub(in crate::limiter) report: Report,
+    pub(super) report: Report,
 }
 
 impl Part {
@@ -83,7 +83,7 @@ impl Part {
     }
 
     /// Returns how much calls can still use of it.
-    pub(in crate::limiter) fn left_at(&self, now_us: u64) -> u64 {
+    pub(super) fn left_at(&self, now_us: u64) -> u64 {
         if now_us < self.ends_us { self.left() } else { 0 }
     }
 
@@ -101,4 +101,34 @@ impl Part {
 
 fn left_of(state: u64) -> u64 {
     state % CALL
+}
+
+#[cfg(test)]
+#[cfg(tallygate_shuttle)]
+mod threads {
+    use std::sync::Arc;
+
+    use shuttle::thread;
+
+    use super::*;
+    use crate::sync::interleaved::explore;
+
+    const UNITS: u64 = 3;
+
+    #[test]
+    fn threads_use_and_give_back_exactly_what_was_taken() {
+        explore(|| {
+            let part = Arc::new(Part::new(UNITS, u64::MAX, AdmittedAt::Once(0), Report::default()));
+            let takers = [1, 2].map(|cost| {
+                let part = Arc::clone(&part);
+                thread::spawn(move || {
+                    let clock = Clock::tokio();
+                    (0..2).filter(|_| part.take(cost, &clock).is_some()).count() as u64 * cost
+                })
+            });
+            let given_back = part.end();
+            let used: u64 = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
+            assert_eq!(used + given_back, UNITS);
+        });
+    }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::call::TallyKey;
+use crate::call::{Call, TallyKey};
 use crate::lock::lock;
 use crate::micros;
 use crate::system::RandomState;
@@ -30,8 +30,10 @@ const TICK_US: u64 = 100_000;
 const MOST_WOKEN: usize = 64;
 
 /// The callers that sleep, by the keys of the tallies.
-#[derive(Debug, Default)]
-pub(super) struct Sleepers {
+#[derive(Debug)]
+pub(crate) struct Sleepers {
+    /// The prefix of the keys.
+    prefix: String,
     state: Mutex<SleepersByKey>,
     /// How many there are: most calls end while nobody sleeps.
     count: AtomicUsize,
@@ -53,7 +55,7 @@ struct SleepersOfKey {
 
 /// A caller that sleeps now and then, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Sleeper<'a> {
+pub(crate) struct Sleeper<'a> {
     all: &'a Sleepers,
     number: u64,
     keys: Vec<TallyKey>,
@@ -62,14 +64,18 @@ pub(super) struct Sleeper<'a> {
 
 /// The kind of room that a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AwaitedRoom {
+pub(crate) enum AwaitedRoom {
     Limit,
     Lease,
 }
 
 impl Sleepers {
+    pub(crate) fn new(prefix: String) -> Self {
+        Self { prefix, state: Mutex::default(), count: AtomicUsize::new(0) }
+    }
+
     /// Adds a caller. From now on it is woken.
-    pub(super) fn join(&self, keys: Vec<TallyKey>) -> Sleeper<'_> {
+    pub(crate) fn join(&self, keys: Vec<TallyKey>) -> Sleeper<'_> {
         let mut state = lock(&self.state);
         state.latest += 1;
         let mut sleeper = Sleeper { all: self, number: state.latest, keys: Vec::new(), woken: Arc::default() };
@@ -78,15 +84,16 @@ impl Sleepers {
         sleeper
     }
 
-    /// Wakes the callers that wait for these tallies: there may be room.
-    pub(super) fn wake(&self, keys: impl Iterator<Item = TallyKey>) {
-        self.wake_some(keys, MOST_WOKEN);
+    /// Wakes the callers that wait for the tallies of such a call: there may be room.
+    #[inline]
+    pub(crate) fn wake(&self, call: Call<'_>) {
+        self.wake_some(call.keys(&self.prefix), MOST_WOKEN);
     }
 
-    /// Wakes, for each of these subjects, the next caller that waits for its lease: one lease that is freed is for one
-    /// caller.
-    pub(super) fn wake_one(&self, keys: impl Iterator<Item = TallyKey>) {
-        self.wake_some(keys, 1);
+    /// Wakes, for each subject of these leases, the next caller that waits for one: a lease that is freed is for one caller.
+    #[inline]
+    pub(crate) fn wake_one(&self, leases: Call<'_>) {
+        self.wake_some(leases.keys(&self.prefix), 1);
     }
 
     #[inline]
@@ -103,7 +110,7 @@ impl Sleepers {
     }
 
     /// Returns when a caller looks next.
-    pub(super) fn look_us(&self, room: AwaitedRoom, now_us: u64) -> u64 {
+    pub(crate) fn look_us(&self, room: AwaitedRoom, now_us: u64) -> u64 {
         let every = match room {
             AwaitedRoom::Limit => LOOK_EVERY,
             AwaitedRoom::Lease => LOOK_FOR_LEASES_EVERY,
@@ -129,7 +136,7 @@ impl SleepersOfKey {
 
 impl Sleeper<'_> {
     /// Adds tallies that the caller waits for, too.
-    pub(super) fn add(&mut self, keys: Vec<TallyKey>) {
+    pub(crate) fn add(&mut self, keys: Vec<TallyKey>) {
         let all = self.all;
         self.add_to(&mut lock(&all.state), keys);
     }
@@ -144,7 +151,7 @@ impl Sleeper<'_> {
     }
 
     /// Waits until the caller is woken. Returns at once if it was woken since the last time.
-    pub(super) async fn woken(&self) {
+    pub(crate) async fn woken(&self) {
         self.woken.notified().await;
     }
 }
@@ -180,18 +187,18 @@ mod tests {
 
     #[test]
     fn one_lease_wakes_one_sleeper_in_turn_and_room_wakes_those_of_its_tally() {
-        let sleepers = Sleepers::default();
+        let sleepers = Sleepers::new("test".to_owned());
         let mut all: Vec<_> = (0..4).map(|subject| sleepers.join(vec![key(subject % 2)])).collect();
         let woken = |all: &[Sleeper<'_>]| all.iter().map(is_woken).collect::<Vec<_>>();
-        sleepers.wake_one([key(0)].into_iter());
+        sleepers.wake_some([key(0)].into_iter(), 1);
         assert_eq!(woken(&all), [true, false, false, false]);
-        sleepers.wake_one([key(0)].into_iter());
+        sleepers.wake_some([key(0)].into_iter(), 1);
         assert_eq!(woken(&all), [false, false, true, false]);
-        sleepers.wake([key(1)].into_iter());
+        sleepers.wake_some([key(1)].into_iter(), MOST_WOKEN);
         assert_eq!(woken(&all), [false, true, false, true]);
         all[3].add(vec![key(0), key(1)]);
         drop(all.remove(0));
-        sleepers.wake([key(0), key(1)].into_iter());
+        sleepers.wake_some([key(0), key(1)].into_iter(), MOST_WOKEN);
         assert_eq!(woken(&all), [true, true, true]);
         drop(all);
         assert!(lock(&sleepers.state).by_key.is_empty());
@@ -200,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_sleepers_of_one_tally_leave_in_no_time() {
-        let sleepers = Sleepers::default();
+        let sleepers = Sleepers::new("test".to_owned());
         let all: Vec<_> = (0..100_000).map(|_| sleepers.join(vec![key(0)])).collect();
         let began = std::time::Instant::now();
         // The last ones first: each would be searched for among all.
@@ -210,7 +217,7 @@ mod tests {
 
     #[test]
     fn sleepers_look_within_two_seconds_and_the_more_there_are_the_less_often() {
-        let sleepers = Sleepers::default();
+        let sleepers = Sleepers::new("test".to_owned());
         let look_us = |room| sleepers.look_us(room, 10_000_000) - 10_000_000;
         assert_eq!([AwaitedRoom::Limit, AwaitedRoom::Lease].map(look_us), [2_000_000, 500_000]);
         let all: Vec<_> = (0..10_000).map(|subject| sleepers.join(vec![key(subject)])).collect();

@@ -4,10 +4,10 @@ use std::mem;
 use std::sync::Arc;
 
 use super::part::{MOST_UNITS, Part, Taken};
+use crate::call::Demand;
 use crate::call::{Call, CallOptions, OwnedCall, TallyId};
 use crate::clock::Clock;
 use crate::decision::Report;
-use crate::limiter::demand::Demand;
 use crate::policy::{Ahead, Policy};
 use crate::population::Inhabitant;
 use crate::subject::SubjectKey;
@@ -183,7 +183,7 @@ impl Ledger {
     fn refill(&self, call: Call<'_>, units: u64) -> Refill {
         // Its denial is no denial of a caller, and does not count towards a ban.
         let options = CallOptions { cost: units, report: true, provisional: true, ..CallOptions::PLAIN };
-        Refill { call: OwnedCall::new(Call { options, caller: None, ..call }), ahead: self.ahead, number: self.number }
+        Refill { call: OwnedCall::new(Call { options, awaited: None, ..call }), ahead: self.ahead, number: self.number }
     }
 
     /// Adds a part, of which the next one may be several times as much unless less is left. Parts that have ended are removed.

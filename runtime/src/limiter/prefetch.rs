@@ -1,0 +1,290 @@
+//! Decides calls by what this process has taken ahead of them.
+//!
+//! A process that is busy with a subject takes some calls of it at once from the store below, as one call of their cost: a
+//! *part*. It decides by its parts until they end, no later than `ahead` after they were asked for. The next one is asked for
+//! in the background, before the last one is used up, and what is left of a part at its end is given back.
+
+mod ledger;
+mod ledgers;
+mod part;
+mod several;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::ledger::Refill;
+use self::ledgers::Ledgers;
+use self::part::{Part, Taken};
+use crate::algorithm;
+use crate::call::{Call, CallOptions};
+use crate::clock::Clock;
+use crate::decision::{AdmittedAt, Recount, Report, RuleStatus, Wait};
+use crate::error::BackendError;
+use crate::micros;
+use crate::observe::PrefetchUse;
+use crate::policy::Stored;
+use crate::sleepers::Sleepers;
+use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::system::budget;
+use crate::system::home::Runtimes;
+
+/// How long calls do not look again whether the rules in force are known, as that reads another clock.
+const LOOKS_US: u64 = 10_000;
+
+/// How long nothing is asked for where the store is away or slow.
+const PAUSE_US: u64 = 1_000_000;
+
+/// Takes calls ahead of the store below.
+pub(super) struct Prefetch<S>(Arc<PrefetchedStore<S>>);
+
+/// The store below, and what was taken ahead of it.
+pub(super) struct PrefetchedStore<S> {
+    below: S,
+    ledgers: Ledgers,
+    /// The longest that a decision takes by a policy that does not say it.
+    deadline: Duration,
+    clock: Clock,
+    sleepers: Arc<Sleepers>,
+    runtimes: Arc<Runtimes>,
+    /// Whether the rules in force have to be asked for before a call is decided.
+    are_rules_old: Box<dyn Fn() -> bool + Send + Sync>,
+    /// When a call looks for that again.
+    looks_us: AtomicU64,
+}
+
+impl<S: Decider> Prefetch<S> {
+    pub(super) fn new(
+        below: S,
+        deadline: Duration,
+        clock: Clock,
+        sleepers: Arc<Sleepers>,
+        runtimes: Arc<Runtimes>,
+        are_rules_old: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(PrefetchedStore {
+            below,
+            ledgers: Ledgers::new(clock.clone()),
+            deadline,
+            clock,
+            sleepers,
+            runtimes,
+            are_rules_old: Box::new(are_rules_old),
+            looks_us: AtomicU64::new(0),
+        }))
+    }
+}
+
+impl<S: Decider> Decider for Prefetch<S> {
+    fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
+        let Some(stored) = call.policy.stored() else { return self.0.below.decide_at_once(call) };
+        if self.0.lets_others_run() {
+            return None;
+        }
+        let call = call.stored();
+        self.0.decide_ahead(stored, call).or_else(|| self.0.below.decide_at_once(call))
+    }
+
+    async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        let Some(stored) = call.policy.stored() else { return self.0.below.decide(call).await };
+        if self.0.lets_others_run() {
+            budget::consume_budget().await;
+            if let Some(decided) = self.decide_at_once(call) {
+                return decided;
+            }
+        }
+        let (call, asked_us) = (call.stored(), self.0.clock.now_us());
+        let verdict = if call.subjects.len() == 1 {
+            self.0.ask_whole(call).await?
+        } else {
+            // Boxed, so that a call of one subject does not carry its state.
+            let verdict = Box::pin(self.0.ask_beside_parts(stored, call)).await?;
+            self.0.below.note(call, verdict.answer.outcome, asked_us);
+            verdict
+        };
+        self.0.ledgers.record(call, verdict.answer.outcome, asked_us);
+        Ok(verdict)
+    }
+
+    fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
+        self.0.below.note(call.stored(), outcome, asked_us);
+    }
+
+    fn forget(&self, call: Call<'_>) {
+        self.0.below.forget(call.stored());
+    }
+
+    /// The call is as the store below has counted it.
+    async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
+        self.0.below.recount(counted, recount, admitted).await
+    }
+
+    async fn reset(&self, call: Call<'_>) -> Result<(), BackendError> {
+        let stored = call.stored();
+        let reset = self.0.below.reset(stored).await;
+        self.0.ledgers.end(stored);
+        self.0.sleepers.wake(stored);
+        reset
+    }
+
+    async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+        let stored = call.stored();
+        self.0.ledgers.end(stored.part(0));
+        let banned = self.0.below.ban(stored, duration).await;
+        self.0.ledgers.end(stored.part(0));
+        // The new ban may end earlier than the one before.
+        self.0.sleepers.wake(stored.part(0));
+        banned
+    }
+}
+
+impl<S: Decider> PrefetchedStore<S> {
+    /// Decides a call of one subject by what was taken ahead of it. Of several subjects, some may have to be asked for.
+    fn decide_ahead(self: &Arc<Self>, stored: &Stored, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
+        if call.subjects.len() > 1 {
+            return None;
+        }
+        let taken = self.take(stored, call)?;
+        if self.has_to_await_rules(taken.now_us) {
+            self.ledgers.put_back(call, &taken);
+            return None;
+        }
+        let Taken { at, report, .. } = taken;
+        call.policy.observed().decided_ahead();
+        Some(Ok(admitted(report, at).into()))
+    }
+
+    /// Takes a call of one subject of what was taken ahead, if that is enough. It also counts what the subject needs, and has a
+    /// part asked for in the background if that is due.
+    fn take(self: &Arc<Self>, stored: &Stored, call: Call<'_>) -> Option<Taken> {
+        let ahead = stored.ahead_of(call.first_group())?;
+        let CallOptions { cost, peek, report, report_is_optional, .. } = call.options;
+        // A peek and a call without cost take nothing, and a report shows what all processes have used.
+        if peek || cost == 0 || report && !report_is_optional {
+            return None;
+        }
+        let (taken, refill) = self.ledgers.take(call, ahead);
+        if let Some(refill) = refill {
+            self.runtimes.spawn(Arc::clone(self).refill(refill));
+        }
+        taken
+    }
+
+    /// Looks now and then whether the rules in force are known, as a call does that the store decides.
+    fn has_to_await_rules(&self, now_us: u64) -> bool {
+        if now_us < self.looks_us.load(Ordering::Relaxed) {
+            return false;
+        }
+        let has_to = (self.are_rules_old)();
+        if !has_to {
+            self.looks_us.store(now_us.saturating_add(LOOKS_US), Ordering::Relaxed);
+        }
+        has_to
+    }
+
+    /// Whether others run before a call is decided: what is taken ahead is asked for by a task that has to run, too, and
+    /// callers that never wait would keep it from that.
+    fn lets_others_run(&self) -> bool {
+        self.ledgers.are_refilled() && budget::is_spent()
+    }
+
+    /// Asks for a part, and gives back what is left of it at its end.
+    async fn refill(self: Arc<Self>, refill: Refill) {
+        let call = refill.call.as_call();
+        let sent_us = self.clock.now_us();
+        let Some(answer) = self.ask_for_part(&refill, sent_us).await else { return };
+        let (part, until_us) = self.add(&refill, answer, sent_us);
+        self.sleepers.wake(call);
+        self.clock.sleep_until(until_us).await;
+        self.ledgers.with(call, |ledger| ledger.remove(&part));
+        let left = part.end();
+        call.policy.observed().prefetched(PrefetchUse::Used, part.units - left.min(part.units));
+        self.give_back(call, left, &part.at).await;
+    }
+
+    /// Asks the store once. Returns its answer if it has admitted the part.
+    async fn ask_for_part(&self, refill: &Refill, sent_us: u64) -> Option<Answer> {
+        let call = refill.call.as_call();
+        let asked = {
+            let _under_way = self.ledgers.begin_refill();
+            self.below.decide(call).await
+        };
+        let units = call.options.cost;
+        let now_us = self.clock.now_us();
+        match asked.map(|verdict| verdict.answer) {
+            Ok(answer) if answer.outcome == Outcome::Admitted => {
+                call.policy.observed().prefetched(PrefetchUse::Taken, units);
+                Some(answer)
+            }
+            Ok(Answer { outcome: Outcome::Denied { retry_after, .. }, report, .. }) => {
+                let until_us = denied_until_us(retry_after, refill.ahead.us, sent_us, now_us);
+                self.ledgers.with_numbered(refill, |ledger| ledger.denied(units, remaining(&report), until_us));
+                None
+            }
+            // The subject is banned, or nothing answers. What may have been counted stays counted: nothing is sent again.
+            _ => {
+                self.ledgers.with_numbered(refill, |ledger| ledger.pause(now_us.saturating_add(PAUSE_US)));
+                None
+            }
+        }
+    }
+
+    /// Adds a part to the ledger that has asked for it. Returns until when it is used: not at all if it came late, or if the
+    /// ledger has ended meanwhile.
+    fn add(&self, refill: &Refill, answer: Answer, sent_us: u64) -> (Arc<Part>, u64) {
+        let now_us = self.clock.now_us();
+        let Answer { report, at, .. } = answer;
+        let ends_us = sent_us.saturating_add(lasts_us(&report, refill.ahead.us)).saturating_sub(refill.ahead.margin_us);
+        let remaining = remaining(&report);
+        let is_late = now_us.saturating_sub(sent_us) > refill.ahead.us / 2;
+        let ends_us = if is_late { now_us } else { ends_us };
+        let part = Arc::new(Part::new(refill.call.options.cost, ends_us, at, report));
+        let added = self.ledgers.with_numbered(refill, |ledger| {
+            ledger.add(Arc::clone(&part), remaining, now_us);
+            if is_late {
+                ledger.pause(now_us.saturating_add(PAUSE_US));
+            }
+        });
+        // Nobody takes of a part that no ledger has.
+        let until_us = if added.is_some() { ends_us } else { now_us };
+        (part, until_us)
+    }
+
+    /// Gives back what is left of a part. What gets lost is not given back again, and counts until it is out of its window.
+    async fn give_back(&self, call: Call<'_>, left: u64, at: &AdmittedAt) {
+        if left == 0 {
+            return;
+        }
+        let options = CallOptions { cost: left, ..CallOptions::PLAIN };
+        let given_back = self.below.recount(Call { options, ..call }, Recount::REFUND, at).await;
+        if given_back.is_ok() {
+            call.policy.observed().prefetched(PrefetchUse::GivenBack, left);
+        }
+        self.sleepers.wake(call);
+    }
+}
+
+fn admitted(report: Report, at: AdmittedAt) -> Answer {
+    Answer { outcome: Outcome::Admitted, report, at, lapse: Wait::NEVER }
+}
+
+/// When a part may be asked for again: no later than one that is smaller may be admitted.
+fn denied_until_us(retry_after: Wait, ahead_us: u64, sent_us: u64, now_us: u64) -> u64 {
+    retry_after.ends_us(sent_us).min(now_us.saturating_add(ahead_us / 2)).max(now_us.saturating_add(ahead_us / 4))
+}
+
+/// How long a part lasts: no longer than the window of a rule that does not slide.
+fn lasts_us(report: &Report, ahead_us: u64) -> u64 {
+    let slides = |status: &&RuleStatus| algorithm::with(status.rule(), |counting| counting.slides());
+    let resets =
+        report.rules().iter().filter(|status| !slides(status)).map(|status| micros::from_duration(status.reset()));
+    resets.fold(ahead_us, u64::min)
+}
+
+/// The most that every rule would admit now.
+fn remaining(report: &Report) -> u64 {
+    report.rules().iter().map(RuleStatus::remaining).min().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Calls of several subjects.
+//!
+//! Those that have a part take of it, and the store below decides the rest in one request. If the rest is denied, what was
+//! taken is put back. If a part ends before the answer comes, all is given back, and the store decides the whole call.
+
+use std::sync::Arc;
+
+use tallygate_rules::Role;
+
+use super::part::{Part, Taken};
+use super::{PrefetchedStore, admitted};
+use crate::call::{Awaited, Call, CallOptions, LeaseName, OwnedCall};
+use crate::decision::{AdmittedAt, Recount, Report, RuleStatus};
+use crate::error::BackendError;
+use crate::policy::Stored;
+use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
+use crate::subject::SubjectKey;
+use crate::system::Instant;
+
+/// The parts that this process has taken ahead of each subject of a call.
+struct OwnParts(Vec<Vec<Arc<Part>>>);
+
+/// What a call of several subjects has taken of their parts. It is put back unless the call is made.
+struct TakenOfSome<'a, S: Decider> {
+    home: &'a Arc<PrefetchedStore<S>>,
+    call: Call<'a>,
+    /// What was taken of each subject; `None` for a subject that the store decides.
+    taken: Vec<Option<Taken>>,
+}
+
+impl<S: Decider> PrefetchedStore<S> {
+    /// Decides a call by the store, but for those of its several subjects that have taken calls ahead.
+    pub(super) async fn ask_beside_parts(
+        self: &Arc<Self>,
+        stored: &Stored,
+        call: Call<'_>,
+    ) -> Result<LayeredAnswer, BackendError> {
+        // All questions share one deadline.
+        let deadline = call.policy.deadline().unwrap_or(self.deadline);
+        let until = call.until().unwrap_or_else(|| Instant::now() + deadline);
+        let awaited = Awaited { caller: None, until: Some(until) };
+        let call = Call { awaited: Some(&awaited), ..call };
+        let ahead = TakenOfSome::take(self, stored, call);
+        let rest = ahead.rest();
+        if rest.is_empty() {
+            call.policy.observed().decided_ahead();
+            return Ok(ahead.completed_by(&admitted(Report::default(), AdmittedAt::Once(0))).into());
+        }
+        if rest.len() == call.subjects.len() {
+            return self.ask_whole(call).await;
+        }
+        let policy = stored.rest(&ahead.asked());
+        let verdict = self.below.decide(Call { policy: &policy, subjects: &rest, ..call }).await?;
+        match verdict.answer.outcome {
+            Outcome::Admitted if !ahead.has_ended() => {
+                Ok(LayeredAnswer { answer: ahead.completed_by(&verdict.answer), ..verdict })
+            }
+            Outcome::Admitted => {
+                drop(verdict.lease);
+                ahead.give_back(&verdict.answer);
+                self.ask_again(call).await
+            }
+            // The denial counts towards the ban of a subject that was not asked about.
+            Outcome::Denied { .. } if ahead.has_main() && call.policy.ban().is_some() && !call.options.provisional => {
+                drop(ahead);
+                self.ask_again(call).await
+            }
+            Outcome::Denied { .. } | Outcome::Banned { .. } => Ok(verdict),
+        }
+    }
+
+    /// Decides a whole call of which nothing was taken ahead.
+    pub(super) async fn ask_whole(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        // Parts that come while the store is asked may be in its answer or not.
+        let own = call.options.report.then(|| OwnParts::of(self, call));
+        let verdict = self.below.decide(call).await?;
+        let Some(own) = own else { return Ok(verdict) };
+        let answer = own.added_to(self.clock.now_us(), call, verdict.answer);
+        Ok(LayeredAnswer { answer, ..verdict })
+    }
+
+    /// Asks after another request, whose lease may still be on its way back.
+    async fn ask_again(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        let options = CallOptions { lease: call.options.lease.map(|_| LeaseName::next()), ..call.options };
+        self.ask_whole(Call { options, ..call }).await
+    }
+}
+
+impl OwnParts {
+    fn of<S: Decider>(home: &PrefetchedStore<S>, call: Call<'_>) -> Self {
+        Self(call.parts().map(|part| home.ledgers.parts(part)).collect())
+    }
+
+    /// To the store, what was taken ahead is used. This process may still use its own parts.
+    fn added_to(self, now_us: u64, call: Call<'_>, answer: Answer) -> Answer {
+        let own: Vec<u64> =
+            { self.0.iter() }.map(|parts| parts.iter().map(|part| part.left_at(now_us)).sum()).collect();
+        let own = |status: &RuleStatus| {
+            let group = call.policy.group_of(status.position());
+            group.and_then(|group| own.get(group)).copied().unwrap_or_default()
+        };
+        let CallOptions { peek, cost, .. } = call.options;
+        let is_admitted = |status: &RuleStatus| {
+            let weight = if status.rule().role() == Role::Duplicate { 1 } else { cost };
+            status.remaining().max(own(status)) >= weight
+        };
+        let is_own = matches!(answer.outcome, Outcome::Denied { .. })
+            && !answer.report.is_empty()
+            && answer.report.rules().iter().all(is_admitted);
+        let outcome = if peek && is_own { Outcome::Admitted } else { answer.outcome };
+        Answer { outcome, report: answer.report.with_more(own), ..answer }
+    }
+}
+
+impl<'a, S: Decider> TakenOfSome<'a, S> {
+    /// Takes of each subject that has a part.
+    fn take(home: &'a Arc<PrefetchedStore<S>>, stored: &Stored, call: Call<'a>) -> Self {
+        Self { home, call, taken: call.parts().map(|part| home.take(stored, part)).collect() }
+    }
+
+    /// Whether the store decides each subject.
+    fn asked(&self) -> Vec<bool> {
+        self.taken.iter().map(Option::is_none).collect()
+    }
+
+    /// The subjects that the store decides.
+    fn rest(&self) -> Vec<SubjectKey> {
+        let rest = self.call.subjects.iter().zip(&self.taken).filter(|(_, taken)| taken.is_none());
+        rest.map(|(subject, _)| *subject).collect()
+    }
+
+    /// Whether the main subject has taken a call.
+    fn has_main(&self) -> bool {
+        self.taken.first().is_some_and(Option::is_some)
+    }
+
+    /// Whether a part has ended meanwhile.
+    fn has_ended(&self) -> bool {
+        let now_us = self.home.clock.now_us();
+        self.taken.iter().flatten().any(|taken| now_us >= taken.ends_us)
+    }
+
+    /// Returns the answer to the whole call, which is made.
+    fn completed_by(mut self, answer: &Answer) -> Answer {
+        let at = self.admitted_at(&answer.at);
+        let taken = self.taken.iter_mut().filter_map(Option::take);
+        let mut report: Vec<_> = taken.flat_map(|taken| taken.report.rules().to_vec()).collect();
+        report.extend(answer.report.rules().iter().cloned());
+        admitted(report.into(), at)
+    }
+
+    /// Gives all that was counted back to the store: the parts have ended, and take nothing back.
+    fn give_back(mut self, answer: &Answer) {
+        let (admitted, counted) = (self.admitted_at(&answer.at), OwnedCall::new(self.call.counted()));
+        self.taken.clear();
+        let home = Arc::clone(self.home);
+        self.home.runtimes.spawn(async move {
+            // A refund that gets lost leaves the call counted until it is out of its window.
+            let _ = home.below.recount(counted.as_call(), Recount::REFUND, &admitted).await;
+        });
+    }
+
+    fn admitted_at(&self, rest: &AdmittedAt) -> AdmittedAt {
+        let mut asked = 0..;
+        let us = |taken: &Option<Taken>| match taken {
+            Some(taken) => taken.at.us(0),
+            None => asked.next().map_or(0, |index| rest.us(index)),
+        };
+        AdmittedAt::Each(self.taken.iter().map(us).collect())
+    }
+
+    fn put_back(&mut self, index: usize) {
+        if let Some(taken) = self.taken.get_mut(index).and_then(Option::take) {
+            self.home.ledgers.put_back(self.call.part(index), &taken);
+            self.home.sleepers.wake(self.call.part(index));
+        }
+    }
+}
+
+impl<S: Decider> Drop for TakenOfSome<'_, S> {
+    fn drop(&mut self) {
+        (0..self.taken.len()).for_each(|index| self.put_back(index));
+    }
+}

@@ -1,0 +1,63 @@
+//! What is taken ahead of a store below.
+
+use tallygate_rules::Rule;
+use tokio::task::yield_now;
+
+use super::*;
+use crate::policy::Policy;
+use crate::store::stub::StubStore;
+use crate::subject::{Subject, SubjectKey};
+
+const AHEAD: Duration = Duration::from_secs(1);
+
+fn prefetch(are_rules_old: fn() -> bool) -> Prefetch<StubStore> {
+    let (clock, sleepers) = (Clock::tokio(), Arc::new(Sleepers::new("test".to_owned())));
+    Prefetch::new(StubStore::default(), AHEAD, clock, sleepers, Arc::default(), are_rules_old)
+}
+
+fn policy() -> Policy {
+    let rule = Rule::sliding_window(1_000, Duration::from_secs(60));
+    Policy::builder("p").rule(rule).prefetch(AHEAD).build().unwrap()
+}
+
+/// Calls so often that the subject is busy, and returns how many calls were decided at once.
+async fn call_often(prefetch: &Prefetch<StubStore>, policy: &Policy, subject: &[SubjectKey]) -> usize {
+    let mut at_once = 0;
+    for _ in 0..40 {
+        let call = Call::new(policy, subject, CallOptions::PLAIN);
+        match prefetch.decide_at_once(call) {
+            Some(decided) => drop((decided.unwrap(), at_once += 1)),
+            None => drop(prefetch.decide(call).await.unwrap()),
+        }
+        yield_now().await;
+    }
+    at_once
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_subject_is_decided_ahead_and_what_is_left_is_given_back() {
+    let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
+    let at_once = call_often(&prefetch, &policy, &subject).await;
+    let asked = prefetch.0.below.asked();
+    let single = asked.iter().filter(|asked| *asked == "decide 1").count();
+    assert!(at_once > 0 && single + at_once == 40 && asked.len() > single, "{at_once} at once, {asked:?}");
+    tokio::time::sleep(2 * AHEAD).await;
+    let given_back = prefetch.0.below.asked();
+    assert!(given_back.iter().any(|asked| asked.starts_with("recount") && asked.ends_with("as 0")), "{given_back:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_rules_in_force_have_to_be_asked_for_nothing_is_decided_ahead() {
+    let (prefetch, policy, subject) = (prefetch(|| true), policy(), [Subject::of("s").key()]);
+    assert_eq!(call_often(&prefetch, &policy, &subject).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_ends_what_was_taken_ahead() {
+    let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
+    call_often(&prefetch, &policy, &subject).await;
+    let call = Call::new(&policy, &subject, CallOptions::PLAIN);
+    assert!(prefetch.decide_at_once(call).is_some());
+    prefetch.reset(call).await.unwrap();
+    assert!(prefetch.decide_at_once(call).is_none());
+}

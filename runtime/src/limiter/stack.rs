@@ -1,0 +1,51 @@
+//! What decides calls: memory at once, or the layers before Redis.
+//!
+//! | layer | at once | by awaiting | in `limiter/` |
+//! | --- | --- | --- | --- |
+//! | outage | decides while the server is known to be away | decides if the server did not | `outage.rs` |
+//! | prefetch | decides a call of one subject by what was taken ahead | decides for some of several subjects | `prefetch.rs` |
+//! | cached denials | deny | are recorded from the answer | `cached_denials.rs` |
+//! | leases | | hold what a concurrent call takes | `leases.rs` |
+//!
+//! Each layer is a [`Decider`](crate::store::Decider) on the one below it, and so is the store. Before them, the call gets the rules in force.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tallygate_rules::OnOutage;
+
+use super::cached_denials::CachedDenials;
+use super::leases::RemoteLeases;
+use super::outage::Outage;
+use super::prefetch::Prefetch;
+use crate::clock::Clock;
+use crate::sleepers::Sleepers;
+use crate::store::{Redis, Standby};
+use crate::system::home::Runtimes;
+
+/// The layers before Redis, the highest first.
+pub(super) type Layers = Outage<Prefetch<CachedDenials<RemoteLeases<Redis>>>, Redis>;
+
+/// What the layers are made of.
+pub(super) struct StackSettings {
+    pub(super) prefix: String,
+    pub(super) deadline: Duration,
+    pub(super) denial_cache: Duration,
+    pub(super) on_outage: OnOutage,
+    pub(super) standby: Standby,
+    pub(super) clock: Clock,
+    pub(super) sleepers: Arc<Sleepers>,
+    pub(super) runtimes: Arc<Runtimes>,
+}
+
+impl StackSettings {
+    /// Puts the layers before Redis. `are_rules_old` says whether the rules in force have to be asked for before a call is decided.
+    pub(super) fn layers(self, redis: &Arc<Redis>, are_rules_old: impl Fn() -> bool + Send + Sync + 'static) -> Layers {
+        let Self { prefix, deadline, denial_cache, on_outage, standby, clock, sleepers, runtimes } = self;
+        let leases =
+            RemoteLeases::new(Arc::clone(redis), prefix, clock.clone(), Arc::clone(&sleepers), Arc::clone(&runtimes));
+        let denials = CachedDenials::new(leases, denial_cache, clock.clone());
+        let prefetch = Prefetch::new(denials, deadline, clock.clone(), sleepers, runtimes, are_rules_old);
+        Outage::new(prefetch, Arc::clone(redis), on_outage, standby, clock)
+    }
+}

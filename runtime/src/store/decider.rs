@@ -1,0 +1,89 @@
+//! What decides calls, as a trait of stores and of the layers before them.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tallygate_rules::{MAX_PER, format_duration};
+
+use super::answer::{LayeredAnswer, Outcome};
+use crate::call::{Call, ReturnedLeases, TallyId};
+use crate::decision::{AdmittedAt, Recount};
+use crate::error::{BackendError, BackendErrorKind};
+use crate::micros;
+use crate::policy::Policy;
+
+/// What decides calls: tallies, or a layer before them.
+pub(crate) trait Decider: Send + Sync + 'static {
+    /// Decides a call that this process can decide by itself; `None` for any other.
+    fn decide_at_once(&self, _: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
+        None
+    }
+
+    /// Decides a call.
+    fn decide(&self, call: Call<'_>) -> impl Future<Output = Result<LayeredAnswer, BackendError>> + Send;
+
+    /// Notes how a call was decided that was sent at `asked_us`, and of which not all was asked here.
+    fn note(&self, _call: Call<'_>, _outcome: Outcome, _asked_us: u64) {}
+
+    /// Lets the next such call reach the tallies, because the caller doubts what this process knows.
+    fn forget(&self, _: Call<'_>) {}
+
+    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts. Returns whether that has
+    /// changed anything.
+    fn recount(
+        &self,
+        counted: Call<'_>,
+        recount: Recount,
+        admitted: &AdmittedAt,
+    ) -> impl Future<Output = Result<bool, BackendError>> + Send;
+
+    /// Removes the tallies of such a call.
+    fn reset(&self, call: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send;
+
+    /// Bans the main subject of such a call for that long, or ends its ban.
+    fn ban(&self, call: Call<'_>, duration: Duration) -> impl Future<Output = Result<(), BackendError>> + Send;
+}
+
+/// Tallies on a server, as the layers before them know them.
+pub(crate) trait RemoteStore: Decider {
+    /// Why no calls are decided, as far as this process knows without asking; `None` if they may be decided.
+    fn known_outage(&self) -> Option<BackendErrorKind>;
+
+    /// Whether a server has decided a call. Until then, nothing shows that the set-up is right.
+    fn has_decided(&self) -> bool;
+
+    /// Whether tokio's clock was ever seen to differ from the system's, as it does where a test pauses it.
+    fn have_clocks_differed(&self) -> bool;
+
+    /// The longest that a decision by that policy takes.
+    fn deadline_of(&self, policy: &Policy) -> Duration;
+
+    /// Gives leases back that calls by that policy have taken. Leases that are not there change nothing.
+    fn give_back(
+        &self,
+        policy: &Policy,
+        leases: &[ReturnedLeases],
+    ) -> impl Future<Output = Result<(), BackendError>> + Send;
+
+    /// Renews the leases of a call.
+    fn renew_leases(&self, leases: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send;
+}
+
+/// Returns the tally of the main subject of such a call, and how long a ban of that duration lasts.
+///
+/// # Errors
+///
+/// The policy has no ban, or the duration is longer than any ban.
+pub(super) fn ban(call: Call<'_>, duration: Duration) -> Result<(TallyId<'_>, u64), BackendError> {
+    let Some(id) = call.tally_ids().next().filter(|id| id.group.ban.is_some()) else {
+        let name = call.policy.name();
+        return Err(BackendError::misuse(format!("policy `{name}` has no ban; give it one with `PolicyBuilder::ban`")));
+    };
+    if duration > MAX_PER {
+        let longest = format_duration(MAX_PER);
+        return Err(BackendError::misuse(format!("a ban lasts {longest} at most; give it a shorter `duration`")));
+    }
+    // Rounded up, as a ban of no time at all ends the one that there is.
+    let duration_us = micros::from_duration(duration) + u64::from(!duration.subsec_nanos().is_multiple_of(1_000));
+    Ok((id, duration_us))
+}

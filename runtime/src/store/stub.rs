@@ -1,0 +1,95 @@
+//! A store for the tests of the layers before it: it answers as it is told, and records what it is asked.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::answer::{Answer, LayeredAnswer, Outcome};
+use super::decider::{Decider, RemoteStore};
+use crate::call::{Call, ReturnedLeases};
+use crate::decision::{AdmittedAt, Recount, Report};
+use crate::error::{BackendError, BackendErrorKind};
+use crate::lock::lock;
+use crate::policy::Policy;
+
+/// A store that admits all calls, unless it is told to answer something else.
+#[derive(Default)]
+pub(crate) struct StubStore {
+    pub(crate) outage: Option<BackendErrorKind>,
+    pub(crate) has_decided: bool,
+    /// Whether no call is ever answered.
+    pub(crate) is_silent: bool,
+    pub(crate) answers: Mutex<VecDeque<Result<Outcome, BackendError>>>,
+    pub(crate) asked: Mutex<Vec<String>>,
+}
+
+impl StubStore {
+    /// Answers the next calls in this way.
+    pub(crate) fn answering(answers: impl IntoIterator<Item = Result<Outcome, BackendError>>) -> Self {
+        Self { answers: Mutex::new(answers.into_iter().collect()), ..Self::default() }
+    }
+
+    /// Returns what it was asked since the last time.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.asked))
+    }
+
+    fn note_asked(&self, asked: impl Into<String>) {
+        lock(&self.asked).push(asked.into());
+    }
+}
+
+impl Decider for StubStore {
+    async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        self.note_asked(format!("decide {}", call.options.cost));
+        if self.is_silent {
+            pending::<()>().await;
+        }
+        let answer = lock(&self.answers).pop_front().unwrap_or(Ok(Outcome::Admitted));
+        answer.map(|outcome| Answer::new(outcome, Report::default(), 0).into())
+    }
+
+    async fn recount(&self, counted: Call<'_>, recount: Recount, _: &AdmittedAt) -> Result<bool, BackendError> {
+        self.note_asked(format!("recount {} as {}", counted.options.cost, recount.used));
+        Ok(true)
+    }
+
+    async fn reset(&self, _: Call<'_>) -> Result<(), BackendError> {
+        self.note_asked("reset");
+        Ok(())
+    }
+
+    async fn ban(&self, _: Call<'_>, _: Duration) -> Result<(), BackendError> {
+        self.note_asked("ban");
+        Ok(())
+    }
+}
+
+impl RemoteStore for StubStore {
+    fn known_outage(&self) -> Option<BackendErrorKind> {
+        self.outage
+    }
+
+    fn has_decided(&self) -> bool {
+        self.has_decided
+    }
+
+    fn have_clocks_differed(&self) -> bool {
+        false
+    }
+
+    fn deadline_of(&self, _: &Policy) -> Duration {
+        Duration::from_millis(250)
+    }
+
+    async fn give_back(&self, _: &Policy, _: &[ReturnedLeases]) -> Result<(), BackendError> {
+        self.note_asked("give back");
+        Ok(())
+    }
+
+    async fn renew_leases(&self, _: Call<'_>) -> Result<(), BackendError> {
+        self.note_asked("renew");
+        Ok(())
+    }
+}

@@ -140,7 +140,6 @@ impl Network {
 
     /// Returns whether this is how the address of a client is counted, by a filter if there is one: IPv4 alone or as wide as that,
     /// and IPv6 by its network.
-    #[cfg(feature = "admin")]
     pub(crate) fn is_of_client(self, filter: Option<SubnetBits>) -> bool {
         match self.address {
             IpAddr::V4(_) => self.bits == most_bits(self.address) || filter.is_some_and(|bits| self.bits == bits.ipv4),
@@ -149,13 +148,11 @@ impl Network {
     }
 
     /// Returns whether this is a whole IPv6 address, as it is counted where networks have 128 bits.
-    #[cfg(feature = "admin")]
     pub(crate) fn is_whole_ipv6(self) -> bool {
         self.address.is_ipv6() && self.bits == most_bits(self.address) && self.carried_ipv4().is_none()
     }
 
     /// Returns whether all addresses of this network count as the IPv4 addresses that they carry.
-    #[cfg(feature = "admin")]
     fn is_within_tunnel(self) -> bool {
         let IpAddr::V6(address) = self.address else { return false };
         let address = address.to_bits();

@@ -32,9 +32,7 @@ pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
 use crate::micros;
-use crate::observe::Observed;
-#[cfg(feature = "metrics")]
-use crate::observe::metrics::PolicyMetrics;
+use crate::observe::{Observed, PolicyMetrics};
 
 /// A named, ordered list of rules that decide a call together.
 ///
@@ -84,7 +82,6 @@ struct PolicyInner {
     origin: Option<Policy>,
     /// The registries that are known to list the policy.
     registration: Registration,
-    #[cfg(feature = "metrics")]
     metrics: PolicyMetrics,
 }
 
@@ -269,13 +266,7 @@ impl Policy {
     /// What reports need of the policy.
     #[inline]
     pub(crate) fn observed(&self) -> Observed<'_> {
-        Observed {
-            policy: self.name(),
-            #[cfg(feature = "metrics")]
-            rules: self.rules(),
-            #[cfg(feature = "metrics")]
-            metrics: &self.inner.metrics,
-        }
+        Observed { policy: self.name(), rules: self.rules(), metrics: &self.inner.metrics }
     }
 }
 
@@ -347,7 +338,6 @@ impl PolicyInner {
         settings: PolicySettings,
         replaced: Box<[Option<usize>]>,
     ) -> Self {
-        #[cfg(feature = "metrics")]
         let metrics = PolicyMetrics::new(rules.len());
         Self {
             name,
@@ -364,7 +354,6 @@ impl PolicyInner {
             templates: Templates::default(),
             origin: None,
             registration: Registration::default(),
-            #[cfg(feature = "metrics")]
             metrics,
         }
     }

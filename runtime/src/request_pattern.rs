@@ -49,13 +49,11 @@ impl PathPattern {
     }
 
     /// Returns whether the pattern matches all paths.
-    #[cfg(feature = "config")]
     pub(crate) fn contains_all(&self) -> bool {
         matches!(self, Self::Start(start) if start.seen == "/")
     }
 
     /// Returns whether the pattern matches every path that the other matches.
-    #[cfg(feature = "config")]
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Whole(own), Self::Whole(other)) => own == other,
@@ -238,7 +236,6 @@ mod tests {
         assert!(method_includes("POST", "post") && method_includes("GET", "head") && !method_includes("HEAD", "GET"));
     }
 
-    #[cfg(feature = "config")]
     #[test]
     fn a_pattern_covers_those_that_are_as_narrow() {
         assert!(pattern("/*").covers(&pattern("/api/*")) && pattern("/api/*").covers(&pattern("/api/users")));

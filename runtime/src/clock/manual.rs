@@ -1,13 +1,11 @@
 //! A clock that a test or a simulation moves by hand.
 
 use std::ops::RangeInclusive;
-#[cfg(feature = "testing")]
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tallygate_rules::MAX_PER;
 use tokio::sync::watch;
 
-#[cfg(feature = "testing")]
 use crate::micros;
 
 /// The times that a clock can be set to, in microseconds since 1970.
@@ -46,12 +44,10 @@ pub(crate) const RANGE_US: RangeInclusive<u64> = {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-#[cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "it is public with the feature `testing`"))]
 pub struct ManualClock {
     now_us: watch::Sender<u64>,
 }
 
-#[cfg(feature = "testing")]
 impl ManualClock {
     /// Returns a clock that shows that time.
     ///
@@ -119,7 +115,6 @@ impl ManualClock {
     }
 }
 
-#[cfg(feature = "testing")]
 #[track_caller]
 fn checked_us(time: SystemTime) -> u64 {
     let us = time.duration_since(UNIX_EPOCH).map_or(0, micros::from_duration);
@@ -127,7 +122,7 @@ fn checked_us(time: SystemTime) -> u64 {
     us
 }
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

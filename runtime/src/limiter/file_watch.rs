@@ -20,7 +20,7 @@ use super::background::RunningTask;
 use super::core::Core;
 use crate::config::Policies;
 use crate::error::Error;
-use crate::observe::{UnappliedFileGauge, file_watched, log, opaque_debug};
+use crate::observe::{UnappliedFileGauge, begin_metrics_of_files, log, opaque_debug};
 use crate::system::{Handle, beside_tasks, sleep};
 
 /// The time between two readings.
@@ -86,7 +86,7 @@ impl Limiter {
         let in_force = version(&path, &contents)?;
         let put = self.apply_silently(&in_force.policies).map_err(|mistakes| Error::of_file(&path, mistakes))?;
         let applied = put.reported(Some(&path));
-        file_watched();
+        begin_metrics_of_files();
         let (latest, watch) = watch::channel(Ok(applied));
         let file = WatchedFile {
             path,

@@ -1,19 +1,12 @@
 //! One decision, from its start to its outcome.
 
-#[cfg(feature = "metrics")]
 use tallygate_rules::Rule;
 
-use super::log;
-#[cfg(feature = "metrics")]
-use super::metrics::{Labels, PolicyMetrics};
-use super::opaque_debug;
-use super::rule::ObservedRule;
-#[cfg(feature = "tracing-spans")]
-use super::span::DecisionSpan;
-use super::wait_refusal::WaitRefusal;
+use super::metrics::{self, PolicyMetrics, Start};
+use super::span::{self, DecisionSpan};
+use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
+use super::{log, opaque_debug};
 use crate::error::{BackendError, BackendErrorKind};
-#[cfg(feature = "metrics")]
-use crate::system::Instant;
 
 /// What a decision is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,98 +21,54 @@ pub(crate) enum Purpose {
     Peek,
 }
 
-/// What becomes of calls that are taken ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "metrics"), allow(dead_code, reason = "without metrics nothing is counted"))]
-pub(crate) enum PrefetchUse {
-    Taken,
-    Used,
-    GivenBack,
-}
-
-#[cfg(feature = "metrics")]
-impl PrefetchUse {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Taken => "taken",
-            Self::Used => "used",
-            Self::GivenBack => "given_back",
-        }
-    }
-}
-
 /// The parts of a policy that reports need.
 #[derive(Clone, Copy)]
 pub(crate) struct Observed<'a> {
     pub(crate) policy: &'a str,
-    #[cfg(feature = "metrics")]
     pub(crate) rules: &'a [Rule],
-    #[cfg(feature = "metrics")]
     pub(crate) metrics: &'a PolicyMetrics,
 }
 
 impl Observed<'_> {
     /// Counts a denial from the cache.
-    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     #[inline]
     pub(crate) fn cached_denial(self) {
-        #[cfg(feature = "metrics")]
         self.metrics.count_cached_denial(self.policy);
     }
 
     /// Counts a decision by what was taken ahead.
-    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     #[inline]
     pub(crate) fn decided_ahead(self) {
-        #[cfg(feature = "metrics")]
-        self.metrics.prefetch.count_decision(self.policy);
+        self.metrics.count_ahead(self.policy);
     }
 
     /// Counts what was taken ahead, and what became of it.
-    #[cfg_attr(
-        not(feature = "metrics"),
-        allow(clippy::unused_self, unused_variables, reason = "without metrics nothing is counted")
-    )]
     pub(crate) fn prefetched(self, used: PrefetchUse, units: u64) {
-        #[cfg(feature = "metrics")]
-        self.metrics.prefetch.count_units(self.policy, used.as_str(), units);
+        metrics::count_prefetched(self.policy, used, units);
     }
 
     /// Counts that what was taken ahead has ended before its time.
-    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     pub(crate) fn ended_early(self) {
-        #[cfg(feature = "metrics")]
-        self.metrics.prefetch.count_early_end(self.policy);
+        metrics::count_early_end(self.policy);
     }
 
     /// Reports that a concurrent call has begun.
-    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     pub(crate) fn lease_taken(self) {
-        #[cfg(feature = "metrics")]
         self.metrics.add_concurrent_calls(self.policy, 1.0);
     }
 
     /// Reports that a caller waits for admission, until what is returned is dropped.
-    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     pub(crate) fn waiting(self) -> impl Sized + Send {
-        #[cfg(feature = "metrics")]
         self.metrics.waiting(self.policy)
     }
 
     /// Counts a call that is denied at once although it may wait.
-    #[cfg_attr(
-        not(feature = "metrics"),
-        allow(clippy::unused_self, unused_variables, reason = "without metrics nothing is counted")
-    )]
     pub(crate) fn wait_refused(self, reason: WaitRefusal) {
-        #[cfg(feature = "metrics")]
-        super::metrics::add_refused_waits(self.policy, reason, 1);
+        metrics::add_refused_waits(self.policy, reason, 1);
     }
 
     /// Reports that a concurrent call has ended.
-    #[cfg_attr(not(feature = "metrics"), allow(clippy::unused_self, reason = "without metrics nothing is counted"))]
     pub(crate) fn lease_given_back(self) {
-        #[cfg(feature = "metrics")]
         self.metrics.add_concurrent_calls(self.policy, -1.0);
     }
 }
@@ -138,20 +87,15 @@ pub(crate) enum DecisionOutcome<'a> {
 
 /// An observation of one decision while it is made.
 pub(crate) struct Observation {
-    #[cfg(feature = "metrics")]
-    started: Instant,
-    #[cfg(feature = "tracing-spans")]
+    start: Start,
     span: DecisionSpan,
 }
 
 impl Observation {
-    #[cfg_attr(not(feature = "tracing-spans"), allow(unused_variables, reason = "only a span needs them"))]
     #[inline]
     pub(crate) fn start(policy: &str, purpose: Purpose) -> Self {
         Self {
-            #[cfg(feature = "metrics")]
-            started: Instant::now(),
-            #[cfg(feature = "tracing-spans")]
+            start: Start::now(),
             span: if matches!(purpose, Purpose::Peek | Purpose::Trial) {
                 DecisionSpan::none()
             } else {
@@ -161,19 +105,15 @@ impl Observation {
     }
 
     /// Runs a part of the decision inside its span.
-    #[cfg_attr(not(feature = "tracing-spans"), allow(clippy::unused_self, reason = "there is no span to enter"))]
     #[inline]
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
-        #[cfg(feature = "tracing-spans")]
-        return self.span.within(work);
-        #[cfg(not(feature = "tracing-spans"))]
-        work()
+        self.span.within(work)
     }
 
     /// Returns whether a report on such a decision would be seen.
     #[inline]
     pub(crate) fn is_heard(purpose: Purpose) -> bool {
-        let is_heard = cfg!(any(feature = "metrics", feature = "tracing-spans")) || log::is_heard();
+        let is_heard = metrics::IS_ON || span::IS_ON || log::is_heard();
         is_heard && purpose != Purpose::Peek
     }
 
@@ -189,14 +129,10 @@ impl Observation {
         if is_silent || !Self::is_heard(purpose) {
             return;
         }
-        #[cfg(any(feature = "metrics", feature = "tracing-spans"))]
         let (label, rule) = outcome.label(purpose);
-        #[cfg(feature = "tracing-spans")]
         self.span.record(label, rule.map(|rule| rule.position), decided_by);
-        #[cfg(feature = "metrics")]
         let labels = Labels { outcome: label, rule, decided_by };
-        #[cfg(feature = "metrics")]
-        observed.metrics.record(observed.policy, observed.rules, labels, self.started.elapsed());
+        observed.metrics.record(observed.policy, observed.rules, labels, &self.start);
         let position = |rule: Option<ObservedRule<'_>>| rule.map(|rule| rule.position);
         self.within(|| match outcome {
             DecisionOutcome::Allowed => {}
@@ -209,7 +145,6 @@ impl Observation {
     }
 }
 
-#[cfg(any(feature = "metrics", feature = "tracing-spans"))]
 impl<'a> DecisionOutcome<'a> {
     /// Returns the outcome in one word, and the rule.
     fn label(self, purpose: Purpose) -> (&'static str, Option<ObservedRule<'a>>) {

@@ -9,11 +9,8 @@ use std::time::Duration;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-#[cfg(all(feature = "config", feature = "metrics"))]
-use super::metrics::count_lost_policies;
-#[cfg(feature = "metrics")]
-use super::metrics::count_warning;
-use super::rule::ObservedRule;
+use super::metrics::{count_lost_policies, count_warning};
+use super::terms::ObservedRule;
 use super::voice::{is_speaking, report, speak};
 use crate::bounds::shown_word;
 use crate::bounds::{shown_mistakes, shown_names};
@@ -257,7 +254,6 @@ pub(crate) fn file_not_applied(error: &crate::error::Error) {
 /// Reports the policies that a file no longer has.
 pub(crate) fn policies_lost(names: &[String]) {
     warn!(target: TARGET, policies = %shown_names(names), "policies are no longer in the file; their limits end, or are those of the program");
-    #[cfg(feature = "metrics")]
     count_lost_policies(names.len());
 }
 
@@ -351,7 +347,6 @@ pub(crate) fn too_many_overrides(most: usize) {
 /// Reports that a subject has come near the limit of this rule.
 pub(crate) fn warned(policy: &str, rule: ObservedRule<'_>) {
     debug!(target: TARGET, policy, rule = rule.position, "near a limit");
-    #[cfg(feature = "metrics")]
     count_warning(policy, rule);
 }
 

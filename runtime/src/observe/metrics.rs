@@ -1,8 +1,11 @@
 //! The metrics of decisions, warnings, tallies and overrides.
+//!
+//! A recorder is told something never while a lock or an initialisation of ours is held, and never of the calls that it makes
+//! itself: it may call limited functions, which would wait for that lock, or be counted without an end.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use metrics::{
     Gauge, Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram, gauge,
@@ -11,21 +14,24 @@ use metrics::{
 
 use tallygate_rules::Rule;
 
-use super::prefetch_metrics::PrefetchMetrics;
-use super::recorder;
 use super::reported_once::ReportedOnce;
-use super::rule::ObservedRule;
-use super::wait_refusal::WaitRefusal;
+use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
+use crate::system::Instant;
+
+/// Whether decisions are counted.
+pub(super) const IS_ON: bool = true;
 
 const DECISIONS: &str = "tallygate_decisions_total";
 const SECONDS: &str = "tallygate_decision_seconds";
 const CACHED_DENIALS: &str = "tallygate_cached_denials_total";
 const CONCURRENT_CALLS: &str = "tallygate_concurrent_calls";
 const WARNINGS: &str = "tallygate_warnings_total";
-#[cfg(feature = "config")]
 const LOST_POLICIES: &str = "tallygate_lost_policies_total";
 const WAITING_CALLS: &str = "tallygate_waiting_calls";
 const WAITS_REFUSED: &str = "tallygate_waits_refused_total";
+const AHEAD_DECISIONS: &str = "tallygate_prefetch_decisions_total";
+const AHEAD_UNITS: &str = "tallygate_prefetch_units_total";
+const AHEAD_EARLY_ENDS: &str = "tallygate_prefetch_early_ends_total";
 
 static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
@@ -36,7 +42,6 @@ pub(super) static TALLIES: Total = Total::new("tallygate_tallies");
 pub(super) static OVERRIDES: Total = Total::new("tallygate_overrides");
 
 /// All files that are watched and not in force as they are now, over all limiters.
-#[cfg(feature = "config")]
 pub(super) static UNAPPLIED_FILES: Total = Total::new("tallygate_unapplied_files");
 
 /// A number of things in this process.
@@ -53,7 +58,7 @@ pub(crate) struct PolicyMetrics {
     concurrent_calls: OnceLock<Key>,
     waiting_calls: OnceLock<Key>,
     cached_denials: OnceLock<Key>,
-    pub(super) prefetch: PrefetchMetrics,
+    decisions_ahead: OnceLock<Key>,
     unavailable: OnceLock<Key>,
     unidentified: OnceLock<Key>,
     by_backend: DecisionKeys,
@@ -72,13 +77,13 @@ struct DecisionKeys {
     concurrency: Box<[OnceLock<Key>]>,
 }
 
-/// The labels of a decision.
-#[derive(Clone, Copy)]
-pub(super) struct Labels<'a> {
-    pub(super) outcome: &'static str,
-    /// The rule, if it was a rule's.
-    pub(super) rule: Option<ObservedRule<'a>>,
-    pub(super) decided_by: &'static str,
+/// When a decision was begun.
+pub(super) struct Start(Instant);
+
+impl Start {
+    pub(super) fn now() -> Self {
+        Self(Instant::now())
+    }
 }
 
 impl PolicyMetrics {
@@ -87,18 +92,23 @@ impl PolicyMetrics {
     }
 
     /// Counts a decision of the policy with these rules, and records how long it took.
-    pub(super) fn record(&self, policy: &str, rules: &[Rule], labels: Labels<'_>, took: Duration) {
+    pub(super) fn record(&self, policy: &str, rules: &[Rule], labels: Labels<'_>, start: &Start) {
         match self.decision(labels).filter(|_| labels.is_of(rules)) {
             Some(known) => count(known.get_or_init(|| labels.key(policy)), 1),
             None => count(&labels.key(policy), 1),
         }
         let seconds = self.seconds.get_or_init(|| key_of_policy(SECONDS, policy));
-        tell(|| with_recorder(|recorder| recorder.register_histogram(seconds, &METADATA)).record(took));
+        tell(|| with_recorder(|recorder| recorder.register_histogram(seconds, &METADATA)).record(start.0.elapsed()));
     }
 
     /// Counts a denial that the cache has answered in place of Redis. As a decision, it is counted like any other.
     pub(super) fn count_cached_denial(&self, policy: &str) {
         count(self.cached_denials.get_or_init(|| key_of_policy(CACHED_DENIALS, policy)), 1);
+    }
+
+    /// Counts a decision by what was taken ahead.
+    pub(super) fn count_ahead(&self, policy: &str) {
+        count(self.decisions_ahead.get_or_init(|| key_of_policy(AHEAD_DECISIONS, policy)), 1);
     }
 
     /// Adds to the number of concurrent calls.
@@ -186,21 +196,31 @@ pub(super) fn add_refused_waits(policy: &str, reason: WaitRefusal, number: u64) 
     count(&Key::from_parts(WAITS_REFUSED, vec![label("policy", policy), label("reason", reason.as_str())]), number);
 }
 
+/// Counts what was taken ahead, and what became of it.
+pub(super) fn count_prefetched(policy: &str, used: PrefetchUse, units: u64) {
+    // There from the beginning, so that its rate is known when it first ends.
+    count(&key_of_policy(AHEAD_EARLY_ENDS, policy), 0);
+    count(&key_of_policy(AHEAD_UNITS, policy).with_extra_labels(vec![label("state", used.as_str())]), units);
+}
+
+/// Counts that what was taken ahead has ended before its time.
+pub(super) fn count_early_end(policy: &str) {
+    count(&key_of_policy(AHEAD_EARLY_ENDS, policy), 1);
+}
+
 /// Counts a subject that has come near the limit of this rule.
 pub(super) fn count_warning(policy: &str, rule: ObservedRule<'_>) {
     let labels = vec![label("policy", policy), label("rule", &rule.label())];
     count(&Key::from_parts(WARNINGS, labels), 1);
 }
 
-/// Shows the metrics of files before there is anything to count.
-#[cfg(feature = "config")]
-pub(super) fn begin_metrics_of_files() {
+/// Begins the metrics of a file that is watched at zero, so that an alert sees its first change.
+pub(crate) fn begin_metrics_of_files() {
     count_lost_policies(0);
     tell(|| gauge!(UNAPPLIED_FILES.name).increment(0.0));
 }
 
 /// Counts policies that a file no longer has.
-#[cfg(feature = "config")]
 pub(super) fn count_lost_policies(number: usize) {
     count(&Key::from_static_name(LOST_POLICIES), number as u64);
 }
@@ -209,12 +229,28 @@ fn count(key: &Key, number: u64) {
     tell(|| with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(number));
 }
 
-/// Tells the recorder something, and before the first time what there is. `None` as of [`recorder::tell`].
+thread_local! {
+    static IS_TOLD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Tells the recorder something, and before the first time what there is; `None` if this thread is within something that it is
+/// told.
 fn tell<T>(event: impl FnOnce() -> T) -> Option<T> {
-    recorder::tell(|| {
-        describe();
-        event()
-    })
+    if IS_TOLD.try_with(|is_told| is_told.replace(true)) != Ok(false) {
+        return None;
+    }
+    let _end = TellEnd;
+    describe();
+    Some(event())
+}
+
+/// Ends what the recorder is told, also where it panics.
+struct TellEnd;
+
+impl Drop for TellEnd {
+    fn drop(&mut self) {
+        _ = IS_TOLD.try_with(|is_told| is_told.set(false));
+    }
 }
 
 fn label(name: &'static str, value: &str) -> Label {
@@ -278,14 +314,88 @@ fn describe() {
         describe_counter!(WARNINGS, Unit::Count, "Subjects that came near a limit, by policy and rule.");
         describe_gauge!(TALLIES.name, Unit::Count, "Tallies in the memory of this process.");
         describe_gauge!(OVERRIDES.name, Unit::Count, "Overrides of rules that this process knows of.");
-        #[cfg(feature = "config")]
-        {
-            describe_counter!(LOST_POLICIES, Unit::Count, "Policies that left the file of limits.");
-            describe_gauge!(
-                UNAPPLIED_FILES.name,
-                Unit::Count,
-                "Files of limits that are not in force as they are now."
-            );
+        describe_counter!(LOST_POLICIES, Unit::Count, "Policies that left the file of limits.");
+        describe_gauge!(UNAPPLIED_FILES.name, Unit::Count, "Files of limits that are not in force as they are now.");
+        describe_counter!(
+            AHEAD_DECISIONS,
+            Unit::Count,
+            "Decisions of this process by what it has taken ahead from Redis."
+        );
+        describe_counter!(AHEAD_UNITS, Unit::Count, "What this process has taken ahead, used of it, and given back.");
+        describe_counter!(
+            AHEAD_EARLY_ENDS,
+            Unit::Count,
+            "How often a ban or a reset of this process has ended what was taken ahead."
+        );
+    }
+}
+
+/// Defines a gauge: a number of things that the metrics of this process include as long as the gauge lives.
+macro_rules! gauge_type {
+    ($(#[$attribute:meta])* $gauge:ident, $number:ident) => {
+        $(#[$attribute])*
+        #[derive(Debug, Default)]
+        pub(crate) struct $gauge {
+            counted: usize,
+            has_changed: bool,
+        }
+
+        impl $gauge {
+            /// Sets how many there are. The metrics show it with the [change](Self::change).
+            #[inline]
+            pub(crate) fn set(&mut self, number: usize) {
+                self.has_changed |= $number.count(&mut self.counted, number);
+            }
+
+            /// Returns what has changed since this was asked last.
+            #[inline]
+            pub(crate) fn change(&mut self) -> GaugeChange {
+                GaugeChange { total: std::mem::take(&mut self.has_changed).then_some(&$number) }
+            }
+        }
+
+        impl Drop for $gauge {
+            fn drop(&mut self) {
+                self.set(0);
+                drop(self.change());
+            }
+        }
+    };
+}
+
+gauge_type! {
+    /// The tallies of one shard.
+    TallyGauge, TALLIES
+}
+gauge_type! {
+    /// The overrides of one limiter.
+    OverrideGauge, OVERRIDES
+}
+gauge_type! {
+    /// Whether the file that a limiter watches is not in force as it is now.
+    UnappliedFileGauge, UNAPPLIED_FILES
+}
+
+/// A change that the metrics show once this is dropped: when no lock is held any more, as a recorder may call limited functions.
+#[must_use]
+#[derive(Default)]
+pub(crate) struct GaugeChange {
+    total: Option<&'static Total>,
+}
+
+impl GaugeChange {
+    /// This one and another one of the same gauges.
+    pub(crate) fn and(mut self, mut other: Self) -> Self {
+        self.total = self.total.take().or(other.total.take());
+        self
+    }
+}
+
+impl Drop for GaugeChange {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(total) = self.total {
+            total.show();
         }
     }
 }

@@ -7,6 +7,9 @@ use tracing::{Span, debug_span};
 use super::log::TARGET;
 use super::voice::speak;
 
+/// Whether decisions have spans.
+pub(super) const IS_ON: bool = true;
+
 /// The span of a decision.
 pub(super) struct DecisionSpan(Span);
 

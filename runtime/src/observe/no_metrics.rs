@@ -1,0 +1,73 @@
+//! Stands for the metrics where the feature `metrics` is off: nothing is counted.
+
+#![allow(clippy::unused_self, reason = "nothing is counted")]
+
+use tallygate_rules::Rule;
+
+use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
+
+pub(super) const IS_ON: bool = false;
+
+pub(super) use self::NoMetrics as Start;
+pub(crate) use self::{
+    NoChange as GaugeChange, NoMetrics as OverrideGauge, NoMetrics as PolicyMetrics, NoMetrics as TallyGauge,
+    NoMetrics as UnappliedFileGauge,
+};
+
+/// Stands for the metrics of a policy, for a gauge, and for the time of a decision.
+#[derive(Debug, Default)]
+pub(crate) struct NoMetrics {}
+
+impl NoMetrics {
+    #[inline]
+    pub(crate) fn new(_: usize) -> Self {
+        Self {}
+    }
+
+    #[inline]
+    pub(super) fn now() -> Self {
+        Self {}
+    }
+
+    #[inline]
+    pub(super) fn record(&self, _: &str, _: &[Rule], _: Labels<'_>, _: &Self) {}
+    pub(super) fn count_cached_denial(&self, _: &str) {}
+    pub(super) fn count_ahead(&self, _: &str) {}
+    pub(super) fn add_concurrent_calls(&self, _: &str, _: f64) {}
+
+    #[inline]
+    pub(super) fn waiting(&self, _: &str) -> NoChange {
+        NoChange {}
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, _: usize) {}
+
+    #[inline]
+    pub(crate) fn change(&mut self) -> NoChange {
+        NoChange {}
+    }
+}
+
+pub(super) fn add_refused_waits(_: &str, _: WaitRefusal, _: u64) {}
+pub(super) fn count_prefetched(_: &str, _: PrefetchUse, _: u64) {}
+pub(super) fn count_early_end(_: &str) {}
+pub(super) fn count_warning(_: &str, _: ObservedRule<'_>) {}
+pub(crate) fn begin_metrics_of_files() {}
+pub(super) fn count_lost_policies(_: usize) {}
+
+#[derive(Default)]
+pub(crate) struct NoChange {}
+
+impl NoChange {
+    #[inline]
+    pub(crate) fn and(self, _: Self) -> Self {
+        self
+    }
+}
+
+// What shows a change drops it.
+impl Drop for NoChange {
+    #[inline]
+    fn drop(&mut self) {}
+}

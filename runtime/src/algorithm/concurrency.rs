@@ -1,15 +1,13 @@
 //! Limits on concurrent calls. A tally has the leases of such a limit alone: `store/memory/leases.rs`, and
 //! `lua/parts/leases.lua`.
 
-#[cfg(feature = "redis")]
-use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::Rule;
 
-#[cfg(feature = "redis")]
-use super::counting::pack_rule;
 use super::counting::{Counting, Kept, Span};
+#[cfg(feature = "redis")]
+use super::counting::{TickLists, pack_rule};
 use crate::micros;
 
 pub(super) struct ConcurrentCalls {
@@ -42,7 +40,7 @@ impl Counting for ConcurrentCalls {
     }
 
     #[cfg(feature = "redis")]
-    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut std::slice::Iter<'_, Arc<[u64]>>) {
+    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut TickLists<'_>) {
         pack_rule(packed, tallygate_lua::CONCURRENCY, self.limit, self.lease_us);
     }
 

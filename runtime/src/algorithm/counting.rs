@@ -23,12 +23,18 @@ pub(crate) trait Counting {
 
     /// Adds its fields, in the order that the header of `decide.lua` gives.
     #[cfg(feature = "redis")]
-    fn pack(&self, packed: &mut Vec<u8>, ticks: &mut std::slice::Iter<'_, Arc<[u64]>>);
+    fn pack(&self, packed: &mut Vec<u8>, ticks: &mut TickLists<'_>);
 
     /// Estimates what it adds to the work of the server beside what every rule does, in nanoseconds.
     #[cfg(feature = "redis")]
-    fn work_ns(&self, is_reported: bool) -> u32;
+    fn work_ns(&self, _is_reported: bool) -> u32 {
+        0
+    }
 }
+
+/// The ticks of each rule that follows a schedule, in the order of the rules.
+#[cfg(feature = "redis")]
+pub(crate) type TickLists<'a> = std::slice::Iter<'a, Arc<[u64]>>;
 
 /// What a tally keeps for a rule.
 pub(crate) enum Kept<'a> {
@@ -38,8 +44,6 @@ pub(crate) enum Kept<'a> {
     Cell(&'a dyn Celled),
     /// The leases of the calls that are running.
     Leases,
-    /// Nothing is known of it, so it admits nothing.
-    Unknown,
 }
 
 /// A sliding window in numbers.
@@ -66,10 +70,14 @@ pub(crate) trait Celled {
     fn wait(&self, cell: Cell, cost: u64, now_us: u64) -> Wait;
 
     /// Returns after what time a call, even if it fits until then, never fits again.
-    fn lapse(&self, cell: Cell, cost: u64, now_us: u64) -> Option<Wait>;
+    fn lapse(&self, _cell: Cell, _cost: u64, _now_us: u64) -> Option<Wait> {
+        None
+    }
 
     /// Returns the cell with a call counted.
-    fn charged(&self, cell: Cell, cost: u64, now_us: u64) -> Cell;
+    fn charged(&self, cell: Cell, cost: u64, _now_us: u64) -> Cell {
+        Cell { amount: cell.amount + cost, ..cell }
+    }
 
     /// Returns the stored cell with what a call has used that was admitted then, where that still counts.
     fn refunded(&self, cell: Cell, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell;

@@ -7,7 +7,7 @@ use tallygate_rules::{Rule, Schedule};
 
 use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span};
 #[cfg(feature = "redis")]
-use super::counting::{pack_integer, pack_rule};
+use super::counting::{TickLists, pack_integer, pack_rule};
 use super::fixed_window::{corrected_if, quota, wait};
 use crate::lock::lock;
 use crate::wait::Wait;
@@ -47,7 +47,7 @@ impl Counting for WindowsOfSchedule<'_> {
     }
 
     #[cfg(feature = "redis")]
-    fn pack(&self, packed: &mut Vec<u8>, ticks: &mut std::slice::Iter<'_, Arc<[u64]>>) {
+    fn pack(&self, packed: &mut Vec<u8>, ticks: &mut TickLists<'_>) {
         let ticks: &[u64] = ticks.next().map_or(&[], |ticks| ticks);
         pack_rule(packed, tallygate_lua::CRON, self.count, ticks.len() as u64);
         for &tick in ticks {
@@ -81,10 +81,6 @@ impl Celled for WindowsOfSchedule<'_> {
 
     fn wait(&self, cell: Cell, cost: u64, now_us: u64) -> Wait {
         wait(cell, self.count, cell.other, cost, now_us)
-    }
-
-    fn lapse(&self, _cell: Cell, _cost: u64, _now_us: u64) -> Option<Wait> {
-        None
     }
 
     fn charged(&self, cell: Cell, cost: u64, now_us: u64) -> Cell {

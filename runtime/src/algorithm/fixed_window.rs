@@ -1,14 +1,12 @@
 //! Fixed windows, which open at the first hit.
 
-#[cfg(feature = "redis")]
-use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{MAX_EXACT, Rule};
 
-#[cfg(feature = "redis")]
-use super::counting::pack_rule;
 use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span};
+#[cfg(feature = "redis")]
+use super::counting::{TickLists, pack_rule};
 use crate::micros;
 use crate::wait::Wait;
 
@@ -43,13 +41,8 @@ impl Counting for WindowFromFirstHit {
     }
 
     #[cfg(feature = "redis")]
-    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut std::slice::Iter<'_, Arc<[u64]>>) {
+    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut TickLists<'_>) {
         pack_rule(packed, tallygate_lua::FIXED_WINDOW, self.count, self.per_us);
-    }
-
-    #[cfg(feature = "redis")]
-    fn work_ns(&self, _is_reported: bool) -> u32 {
-        0
     }
 }
 
@@ -64,14 +57,6 @@ impl Celled for WindowFromFirstHit {
 
     fn wait(&self, cell: Cell, cost: u64, now_us: u64) -> Wait {
         wait(cell, self.count, self.expires_us(cell), cost, now_us)
-    }
-
-    fn lapse(&self, _cell: Cell, _cost: u64, _now_us: u64) -> Option<Wait> {
-        None
-    }
-
-    fn charged(&self, cell: Cell, cost: u64, _now_us: u64) -> Cell {
-        Cell { amount: cell.amount + cost, ..cell }
     }
 
     fn refunded(&self, cell: Cell, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell {

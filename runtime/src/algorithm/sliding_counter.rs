@@ -1,14 +1,12 @@
 //! Sliding counters: the current slot, and the one before in proportion to what the window still covers of it.
 
-#[cfg(feature = "redis")]
-use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{MAX_COUNTER_COUNT, Rule};
 
-#[cfg(feature = "redis")]
-use super::counting::pack_rule;
 use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span};
+#[cfg(feature = "redis")]
+use super::counting::{TickLists, pack_rule};
 use crate::micros;
 use crate::wait::Wait;
 
@@ -41,13 +39,8 @@ impl Counting for Slots {
     }
 
     #[cfg(feature = "redis")]
-    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut std::slice::Iter<'_, Arc<[u64]>>) {
+    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut TickLists<'_>) {
         pack_rule(packed, tallygate_lua::SLIDING_COUNTER, self.count, self.slot_us);
-    }
-
-    #[cfg(feature = "redis")]
-    fn work_ns(&self, _is_reported: bool) -> u32 {
-        0
     }
 }
 
@@ -76,14 +69,6 @@ impl Celled for Slots {
             Some(free) if free < cell.other => Wait::us(left_us.saturating_sub(share(self.slot_us, free, cell.other))),
             Some(_) => Wait::NONE,
         }
-    }
-
-    fn lapse(&self, _cell: Cell, _cost: u64, _now_us: u64) -> Option<Wait> {
-        None
-    }
-
-    fn charged(&self, cell: Cell, cost: u64, _now_us: u64) -> Cell {
-        Cell { amount: cell.amount + cost, ..cell }
     }
 
     fn refunded(&self, cell: Cell, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell {

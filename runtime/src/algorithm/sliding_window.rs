@@ -1,17 +1,15 @@
 //! Sliding windows, also those against duplicates. The log of a tally has the calls of all of them: `store/memory/log.rs`, and
 //! `lua/parts/read.lua`.
 
-#[cfg(feature = "redis")]
-use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(feature = "redis")]
 use tallygate_lua as lua;
 use tallygate_rules::{Role, Rule};
 
-#[cfg(feature = "redis")]
-use super::counting::pack_rule;
 use super::counting::{Counting, Kept, Span, Window};
+#[cfg(feature = "redis")]
+use super::counting::{TickLists, pack_rule};
 use crate::micros;
 
 impl Window {
@@ -40,7 +38,7 @@ impl Counting for Window {
     }
 
     #[cfg(feature = "redis")]
-    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut std::slice::Iter<'_, Arc<[u64]>>) {
+    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut TickLists<'_>) {
         let kind = if self.is_duplicate { lua::DUPLICATE } else { lua::SLIDING_WINDOW };
         pack_rule(packed, kind, self.count, self.per_us);
     }

@@ -1,13 +1,10 @@
 //! Token buckets, in integers: a level is tokens times `per`, so a microsecond adds exactly `count` to it.
 
-#[cfg(feature = "redis")]
-use std::sync::Arc;
-
 use tallygate_rules::TokenBucket;
 
 use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span};
 #[cfg(feature = "redis")]
-use super::counting::{pack_integer, pack_rule};
+use super::counting::{TickLists, pack_integer, pack_rule};
 use crate::micros;
 use crate::wait::Wait;
 
@@ -89,17 +86,12 @@ impl Counting for Bucket<'_> {
     }
 
     #[cfg(feature = "redis")]
-    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut std::slice::Iter<'_, Arc<[u64]>>) {
+    fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut TickLists<'_>) {
         // The script divides by the count. With the count 0, a bucket has no capacity, so its rate does not matter.
         pack_rule(packed, tallygate_lua::TOKEN_BUCKET, self.count.max(1), self.per_us);
         for number in [self.capacity, self.initial(), self.reset_after_us()] {
             pack_integer(packed, number);
         }
-    }
-
-    #[cfg(feature = "redis")]
-    fn work_ns(&self, _is_reported: bool) -> u32 {
-        0
     }
 }
 

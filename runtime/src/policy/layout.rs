@@ -57,7 +57,7 @@ pub(super) fn windows(rules: &[Rule]) -> impl Iterator<Item = Window> {
     rules.iter().enumerate().filter_map(|(place, rule)| {
         algorithm::with(rule, |counting| match counting.kept() {
             Kept::Log(window) => Some(Window { place, ..window }),
-            Kept::Cell(_) | Kept::Leases | Kept::Unknown => None,
+            Kept::Cell(_) | Kept::Leases => None,
         })
     })
 }

@@ -151,8 +151,7 @@ impl RuleGroup {
         let longest_us = rules.iter().map(|rule| algorithm::with(rule, |counting| counting.memory_us())).max();
         let windows: Vec<_> = windows(&rules).collect();
         let lease = rules.first().and_then(Rule::lease);
-        let has_cell =
-            |rule| algorithm::with(rule, |counting| matches!(counting.kept(), Kept::Cell(_) | Kept::Unknown));
+        let has_cell = |rule| algorithm::with(rule, |counting| matches!(counting.kept(), Kept::Cell(_)));
         let celled = rules.iter().enumerate().filter(|(_, rule)| has_cell(rule)).map(|(place, _)| place);
         let celled: Vec<_> = celled.collect();
         Self {

@@ -125,6 +125,7 @@ impl Tally {
     }
 
     /// Asks every rule, and whether the subject is banned. The first rule has the place `first` in its request.
+    #[inline]
     pub(super) fn ask(&self, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
         self.log.ask(group, first, cost, now_us, builder);
         if let Some(counters) = &self.counters {
@@ -199,6 +200,7 @@ impl Tally {
     }
 
     /// Adds what is left of every rule.
+    #[inline]
     pub(super) fn report(&self, group: &RuleGroup, now_us: u64, quotas: &mut Vec<Quota>) {
         if let (Some((rule, lease_us)), Some(counters)) = (group.concurrency(), &self.counters) {
             quotas.push(counters.leases.quota(rule.count(), lease_us, now_us));

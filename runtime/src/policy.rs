@@ -90,9 +90,9 @@ struct PolicyInner {
 pub(crate) struct Stored {
     pub(crate) policy: Policy,
     ahead: Ahead,
-    /// Of each group, whether its calls are: by some rules, each call has to be counted when it is made.
+    /// Whether calls are taken ahead, for each group. Some rules have to count each call when it is made.
     taken: Box<[bool]>,
-    /// The policies of some of its groups that were asked for, each with which these are.
+    /// The policies for calls on some of its groups alone, each with the groups that it has.
     rests: Mutex<Vec<(Box<[bool]>, Policy)>>,
 }
 

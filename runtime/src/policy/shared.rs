@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 /// A value that is shared by its clones.
 pub(super) enum Shared<T: 'static> {
     Counted(Arc<T>),
-    /// Of what the process never drops, no clone touches a counter: threads that share one slow each other down.
+    /// Never dropped, so no clone touches a counter: threads that share a counter slow each other down.
     Static(&'static T),
 }
 

@@ -12,15 +12,15 @@ const GLOBALS: [&str; 9] = ["ARGV", "KEYS", "math", "redis", "string", "struct",
 /// The locals that a part shares with what surrounds it.
 #[derive(Default)]
 pub(crate) struct Names<'a> {
-    /// Those whose value it uses.
+    /// Locals whose value it uses.
     pub(crate) used: BTreeSet<&'a str>,
-    /// Those of them that no earlier line assigns to.
+    /// Locals whose value it uses before any of its lines assigns to them.
     pub(crate) read: BTreeSet<&'a str>,
-    /// Those that it assigns to.
+    /// Locals that it assigns to.
     pub(crate) assigned: BTreeSet<&'a str>,
-    /// Those that it declares for what follows it.
+    /// Locals that it declares for what follows it.
     pub(crate) declared: BTreeSet<&'a str>,
-    /// Those that it declares anywhere.
+    /// Locals that it declares anywhere.
     pub(crate) own: BTreeSet<&'a str>,
     /// What each open block declares.
     scopes: Vec<Vec<&'a str>>,

@@ -50,7 +50,7 @@ pub(crate) fn expand_stub(check_fn: &Ident, runtime: Option<&Path>, function: &F
 // Output: async fn send_code(phone: &str) -> Result<(), Rejection> {
 //             let _tallygate_permit = match {
 //                 enum TallygateHere {}
-//                 static TALLYGATE_POLICY: PolicyCell = PolicyCell::around::<TallygateHere>("1 per 1m", &["sms:"]);
+//                 static TALLYGATE_POLICY: PolicyCell = PolicyCell::around::<TallygateHere>("1 per 1m", &["sms:"], "sms:{phone}");
 //                 TALLYGATE_POLICY.enter(&*phone)
 //             }.await {
 //                 Ok(tallygate_permit) => tallygate_permit,

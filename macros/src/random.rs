@@ -10,56 +10,15 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
+use crate::tests::arguments;
 use crate::trial;
 
 const CASES: u32 = 2_000;
 const LONG_CASES: u32 = 20_000;
 const SEED: u64 = 20_260;
 
-/// Words that mean something in some place, and some that mean nothing.
+/// Words beside the names of arguments. Some mean something in some place, and some mean nothing.
 const WORDS: &[&str] = &[
-    "rule",
-    "count",
-    "per",
-    "algorithm",
-    "capacity",
-    "initial",
-    "reset_after",
-    "cron",
-    "tz",
-    "prevent_duplicate",
-    "concurrency",
-    "limit",
-    "lease",
-    "until",
-    "name",
-    "key",
-    "message",
-    "policy",
-    "cost",
-    "wait",
-    "on_outage",
-    "deadline",
-    "warn_at",
-    "prefetch",
-    "refund_if",
-    "refund_key",
-    "release_if",
-    "settle",
-    "skip_if",
-    "shadow",
-    "ban",
-    "denials",
-    "within",
-    "duration",
-    "refund",
-    "subject",
-    "check_fn",
-    "openapi",
-    "allow_zero_cost",
-    "reject",
-    "limiter",
-    "crate",
     "conut",
     "self",
     "phone",
@@ -119,7 +78,7 @@ const LITERALS: &[&str] = &[
 ];
 
 /// Arguments without mistakes.
-const ARGUMENTS: &[&str] = &[
+pub(crate) const ARGUMENTS: &[&str] = &[
     "rule(count = 10, per = \"60s\")",
     "rule(count = 20, per = \"120s\", name = \"twice\")",
     "rule(count = user.calls(), per = \"1h\")",
@@ -131,6 +90,7 @@ const ARGUMENTS: &[&str] = &[
     "prevent_duplicate(key = \"{user.id}\")",
     "prevent_duplicate(key = \"{*:debug:hash}\", release_if = Result::is_err)",
     "concurrency(limit = 10, lease = \"30s\")",
+    "concurrency(limit = 10, lease = \"30s\", until = \"body\")",
     "concurrency(limit = user.calls(), lease = \"1m\", key = \"{phone}\", name = \"calls\", message = \"{@count} running\")",
     "ban(denials = 20, within = \"10m\", duration = \"1h\")",
     "ban(denials = 3, within = \"10m\", duration = \"1h\", message = \"{phone:hash} is out for {@retry_after}\")",
@@ -260,7 +220,9 @@ fn function() -> impl Strategy<Value = String> {
 
 /// Changes up to three places of a text.
 fn edited(text: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
-    let word = prop_oneof![select(WORDS), select(LITERALS)].prop_map(|word| format!(" {word} "));
+    let names = arguments::all().into_iter().chain(WORDS.iter().map(|&word| word.to_owned())).collect::<Vec<_>>();
+    let literal = select(LITERALS).prop_map(str::to_owned);
+    let word = prop_oneof![select(names), literal].prop_map(|word| format!(" {word} "));
     let punctuation = select(PUNCTUATION).prop_map(str::to_owned);
     let edit = prop_oneof![
         1 => Just(Edit::Truncate),

@@ -1,5 +1,6 @@
 //! What expansions look like, and what the pipeline survives.
 
+pub(crate) mod arguments;
 mod binding;
 mod diagnostics;
 mod limits;

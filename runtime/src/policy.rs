@@ -251,11 +251,6 @@ impl Policy {
         segment.split(['/', '=']).next().unwrap_or_default()
     }
 
-    /// Stands for a policy that is refused, so that a call is reported under its name.
-    pub(crate) fn without_rules(name: String) -> Self {
-        Self::of_checked(name, Vec::new(), PolicySettings::default())
-    }
-
     /// Returns a policy of rules that were checked already, each with the label of its subject. It is not made known to the
     /// process.
     pub(crate) fn of_checked(name: String, rules: Vec<(Option<String>, Rule)>, settings: PolicySettings) -> Self {

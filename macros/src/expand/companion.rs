@@ -15,7 +15,7 @@ use crate::shape::{Binding, Function};
 //             let _ = (&shop, &user);
 //             {
 //                 enum TallygateHere {}
-//                 static TALLYGATE_POLICY: PolicyCell = PolicyCell::beside::<TallygateHere>("draw", "1 per 1m", &[]);
+//                 static TALLYGATE_POLICY: PolicyCell = PolicyCell::beside::<TallygateHere>("draw", "1 per 1m", &[], "{user.id}");
 //                 TALLYGATE_POLICY.call(&user.id).check()
 //             }
 //         }

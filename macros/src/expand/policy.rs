@@ -26,7 +26,6 @@ impl Expansion<'_> {
         let released = self.released_key();
         let ban = self.ban();
         let settings = self.settings();
-        let key = self.key();
         // A policy without a name is named after the path of an item in the function: only that has the type of a method.
         let here = self.model.name.is_none().then(|| {
             quote_hygienic!(
@@ -39,7 +38,7 @@ impl Expansion<'_> {
         quote_hygienic! {
             #debug
             #here
-            static TALLYGATE_POLICY: #private::PolicyCell = #private::PolicyCell::#cell #key #labels #released #ban #settings;
+            static TALLYGATE_POLICY: #private::PolicyCell = #private::PolicyCell::#cell #labels #released #ban #settings;
             #announced
         }
     }
@@ -50,23 +49,18 @@ impl Expansion<'_> {
         let rules = format_rules(&rules);
         let key = self.model.key.as_ref();
         let texts = texts(key);
+        // A file may repeat the template, and tools show it. Without a key, all calls are counted together.
+        let template = key.map_or("", |key| &key.text);
         if let Some(Spanned { value, .. }) = &self.model.name {
-            return quote_hygienic!(named(#value, #rules, #texts));
+            return quote_hygienic!(named(#value, #rules, #texts, #template));
         }
         match self.expanded {
-            ExpandedFunction::Limited => quote_hygienic!(around::<TallygateHere>(#rules, #texts)),
+            ExpandedFunction::Limited => quote_hygienic!(around::<TallygateHere>(#rules, #texts, #template)),
             ExpandedFunction::Companion => {
                 let function = self.function.signature.ident.unraw().to_string();
-                quote_hygienic!(beside::<TallygateHere>(#function, #rules, #texts))
+                quote_hygienic!(beside::<TallygateHere>(#function, #rules, #texts, #template))
             }
         }
-    }
-
-    /// Sets the template of the key, which a file may repeat and tools show.
-    fn key(self) -> Option<TokenStream> {
-        let key = self.model.key.as_ref()?;
-        let text = &key.text;
-        Some(quote_hygienic!(.key(#text)))
     }
 
     /// Sets the labels of the rules on other subjects, by the positions of these rules.

@@ -6,8 +6,6 @@ use std::time::Duration;
 use super::admission::{Admission, Admitted};
 use super::values::{Texts, Values, subject};
 use crate::call::{CallOptions, WaitLimit};
-use crate::decision::Rejection;
-use crate::error::BackendError;
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
 use crate::subject::Subject;
@@ -15,7 +13,7 @@ use crate::subject::Subject;
 /// How one call is decided, where the attribute has more than rules and a key.
 #[derive(Debug)]
 pub struct LimitedCall<'a> {
-    policy: Result<Cow<'a, Policy>, &'static Rejection>,
+    policy: Cow<'a, Policy>,
     subject: Subject,
     settings: Option<CallSettings<'a>>,
 }
@@ -29,7 +27,7 @@ pub struct DeferredCall<S = Subject>(Option<Deferred<S>>);
 
 #[derive(Debug)]
 struct Deferred<S> {
-    policy: Result<Policy, &'static Rejection>,
+    policy: Policy,
     subject: S,
     /// Boxed, as most calls have none.
     settings: Option<Box<CallSettings<'static>>>,
@@ -65,13 +63,13 @@ pub fn installed() -> &'static Limiter {
 #[inline]
 #[track_caller]
 pub fn call([policy]: [&Policy; 1], key: Texts, values: impl Values) -> LimitedCall<'_> {
-    LimitedCall::new(Ok(Cow::Borrowed(policy)), subject(key, values))
+    LimitedCall::new(policy, subject(key, values))
 }
 
 impl<'a> LimitedCall<'a> {
     #[inline]
-    pub(super) fn new(policy: Result<Cow<'a, Policy>, &'static Rejection>, subject: Subject) -> Self {
-        Self { policy, subject, settings: None }
+    pub(super) fn new(policy: &'a Policy, subject: Subject) -> Self {
+        Self { policy: Cow::Borrowed(policy), subject, settings: None }
     }
 
     /// Chooses the limiter.
@@ -83,9 +81,7 @@ impl<'a> LimitedCall<'a> {
 
     /// Sets the counts of the rules.
     pub fn counts<const N: usize>(&mut self, counts: [u64; N]) -> &mut Self {
-        if let Ok(policy) = &mut self.policy {
-            *policy = Cow::Owned(policy.with_counts(counts));
-        }
+        self.policy = Cow::Owned(self.policy.with_counts(counts));
         self
     }
 
@@ -134,15 +130,13 @@ impl<'a> LimitedCall<'a> {
 
     /// Decides the call.
     pub fn enter(&self) -> Admission {
-        let policy = self.policy.as_deref().map_err(|refused| *refused);
-        admission(policy, &self.subject, self.settings.as_ref())
+        Admission::begin(check(&self.policy, &self.subject, self.settings.as_ref()))
     }
 
     /// Decides the call of a function that is not async.
     #[allow(clippy::missing_errors_doc, reason = "only what the attribute writes calls it")]
     pub fn blocking_enter(&self) -> Admitted {
-        let policy = self.policy.as_deref().map_err(|refused| *refused);
-        blocking_admission(policy, &self.subject, self.settings.as_ref())
+        check(&self.policy, &self.subject, self.settings.as_ref()).blocking_admit()
     }
 
     /// Returns the call for a future that decides it later.
@@ -158,24 +152,13 @@ impl<'a> LimitedCall<'a> {
     }
 
     fn defer_with<S>(&self, subject: S) -> DeferredCall<S> {
-        let policy = self.policy.as_deref().cloned().map_err(|refused| *refused);
         let settings = self.settings.as_ref().map(|settings| Box::new(settings.to_owned()));
-        DeferredCall(Some(Deferred { policy, subject, settings }))
+        DeferredCall(Some(Deferred { policy: self.policy.clone().into_owned(), subject, settings }))
     }
 
     /// Returns the check of the call, which owns all that it needs.
-    ///
-    /// If the policy is refused, awaiting the check is an error.
     pub fn check(&self) -> Check<'static> {
-        let settings = self.settings.as_ref();
-        match &self.policy {
-            Ok(policy) => check(policy, &self.subject, settings).into_owned(),
-            Err(refused) => {
-                let error = refused.backend_error().cloned();
-                let error = error.unwrap_or_else(|| BackendError::misuse(refused.to_string()));
-                Check::without_policy(limiter_of(settings).clone(), refused.policy().to_owned(), error)
-            }
-        }
+        check(&self.policy, &self.subject, self.settings.as_ref()).into_owned()
     }
 
     #[inline]
@@ -196,7 +179,7 @@ impl DeferredCall {
     /// Decides the call. It is taken, so that a future owns it in whichever way it captures.
     pub fn enter(self) -> Admission {
         let Some(Deferred { policy, subject, settings }) = self.0 else { return Admission::skipped() };
-        admission(policy.as_ref().map_err(|refused| *refused), &subject, settings.as_deref())
+        Admission::begin(check(&policy, &subject, settings.as_deref()))
     }
 }
 
@@ -232,39 +215,8 @@ impl CallSettings<'_> {
     }
 }
 
-/// Decides a call, unless its policy is refused.
 #[inline]
-pub(super) fn admission(
-    policy: Result<&Policy, &'static Rejection>,
-    subject: &Subject,
-    settings: Option<&CallSettings<'_>>,
-) -> Admission {
-    match policy {
-        Ok(policy) => Admission::begin(check(policy, subject, settings)),
-        Err(refused) => Admission::known(without_policy(refused, settings)),
-    }
-}
-
-/// Decides such a call of a function that is not async.
-#[inline]
-pub(super) fn blocking_admission(
-    policy: Result<&Policy, &'static Rejection>,
-    subject: &Subject,
-    settings: Option<&CallSettings<'_>>,
-) -> Admitted {
-    match policy {
-        Ok(policy) => check(policy, subject, settings).blocking_admit(),
-        Err(refused) => without_policy(refused, settings),
-    }
-}
-
-#[cold]
-fn without_policy(refused: &Rejection, settings: Option<&CallSettings<'_>>) -> Admitted {
-    if settings.is_some_and(|settings| settings.options.shadow) { Ok(None) } else { Err(refused.clone()) }
-}
-
-#[inline]
-fn check<'c>(policy: &'c Policy, subject: &'c Subject, settings: Option<&'c CallSettings<'_>>) -> Check<'c> {
+pub(super) fn check<'c>(policy: &'c Policy, subject: &'c Subject, settings: Option<&'c CallSettings<'_>>) -> Check<'c> {
     match settings {
         None => Limiter::installed().check(policy, subject),
         Some(settings) => settings.check(policy, subject),
@@ -274,23 +226,4 @@ fn check<'c>(policy: &'c Policy, subject: &'c Subject, settings: Option<&'c Call
 #[inline]
 fn limiter_of<'c>(settings: Option<&'c CallSettings<'_>>) -> &'c Limiter {
     settings.map_or_else(|| Limiter::installed(), CallSettings::limiter)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{PolicyCell, installed};
-    use super::*;
-
-    #[tokio::test]
-    async fn a_check_without_a_policy_is_an_error_however_it_is_used() {
-        static POLICY: PolicyCell = PolicyCell::named("refused", "0 per 1s", &[]);
-        let check = || POLICY.call(()).limiter(installed()).subject("network", &[], ()).check();
-        let error = check().await.unwrap_err().to_string();
-        assert!(error.starts_with("policy `refused`: rule 0:"), "{error}");
-        assert!(check().peek().report().await.is_err());
-        assert!(check().wait(Duration::from_millis(1)).await.is_err());
-        assert!(check().reset().await.is_err());
-        assert!(check().ban(Duration::from_secs(1)).await.is_err());
-        assert!(check().unban().await.is_err());
-    }
 }

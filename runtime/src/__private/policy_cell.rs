@@ -1,19 +1,18 @@
 //! The policy of one annotated function.
 
 use std::any::type_name;
-use std::borrow::Cow;
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use once_cell::sync::OnceCell;
-use tallygate_rules::{Ban, OnOutage, RELEASED_LABEL, parse_rules};
+use tallygate_rules::{Ban, OnOutage, RELEASED_LABEL, Rule, TokenBucket, parse_rules};
 
 use super::admission::{Admission, Admitted};
-use super::call::{LimitedCall, admission, blocking_admission};
+use super::call::{LimitedCall, check};
 use super::values::{Texts, Values, subject};
-use crate::decision::Rejection;
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::observe::{Quiet, log};
-use crate::policy::{Policy, PolicyBuilder};
+use crate::policy::{Policy, PolicyBuilder, PolicySettings};
 use crate::subject::Subject;
 
 /// The policy of one annotated function, built at its first call, and the text of its key.
@@ -35,7 +34,8 @@ pub struct PolicyCell {
     template: &'static str,
     /// The template of the key of duplicates that are released, if there are any.
     released: Option<&'static str>,
-    policy: OnceCell<Result<Policy, Rejection>>,
+    // A static whose type has nothing to drop costs the compiler half as much.
+    policy: OnceCell<ManuallyDrop<Policy>>,
 }
 
 #[derive(Debug)]
@@ -48,26 +48,26 @@ enum CellName {
 }
 
 impl PolicyCell {
-    /// Returns a cell whose policy has that name.
+    /// Returns a cell whose policy has that name. The template is that of the key, in which the texts stand.
     #[must_use]
-    pub const fn named(name: &'static str, rules: &'static str, key: Texts) -> Self {
-        Self::new(CellName::Given(name), rules, key)
+    pub const fn named(name: &'static str, rules: &'static str, key: Texts, template: &'static str) -> Self {
+        Self::new(CellName::Given(name), rules, key, template)
     }
 
     /// Returns a cell whose policy is named after its function, which contains the item `T`.
     #[must_use]
-    pub const fn around<T>(rules: &'static str, key: Texts) -> Self {
-        Self::new(CellName::Around(type_name::<T>), rules, key)
+    pub const fn around<T>(rules: &'static str, key: Texts, template: &'static str) -> Self {
+        Self::new(CellName::Around(type_name::<T>), rules, key, template)
     }
 
     /// Returns a cell in the companion of a function: its policy is named after the function, which has that name. The
     /// companion contains the item `T`.
     #[must_use]
-    pub const fn beside<T>(function: &'static str, rules: &'static str, key: Texts) -> Self {
-        Self::new(CellName::Beside(function, type_name::<T>), rules, key)
+    pub const fn beside<T>(function: &'static str, rules: &'static str, key: Texts, template: &'static str) -> Self {
+        Self::new(CellName::Beside(function, type_name::<T>), rules, key, template)
     }
 
-    const fn new(name: CellName, rules: &'static str, key: Texts) -> Self {
+    const fn new(name: CellName, rules: &'static str, key: Texts, template: &'static str) -> Self {
         Self {
             name,
             rules,
@@ -78,8 +78,7 @@ impl PolicyCell {
             warn_at: None,
             prefetch: None,
             key,
-            // Without a key, all calls are counted together.
-            template: "",
+            template,
             released: None,
             policy: OnceCell::new(),
         }
@@ -89,13 +88,6 @@ impl PolicyCell {
     #[must_use]
     pub const fn on(mut self, labels: &'static [(usize, &'static str)]) -> Self {
         self.labels = labels;
-        self
-    }
-
-    /// Sets the template of the key.
-    #[must_use]
-    pub const fn key(mut self, template: &'static str) -> Self {
-        self.template = template;
         self
     }
 
@@ -152,14 +144,13 @@ impl PolicyCell {
     #[inline]
     #[track_caller]
     pub fn call(&'static self, values: impl Values) -> LimitedCall<'static> {
-        LimitedCall::new(self.policy().map(Cow::Borrowed), subject(self.key, values))
+        LimitedCall::new(self.policy(), subject(self.key, values))
     }
 
     /// Builds the policy before the first call, so that the process knows it.
     #[cfg(feature = "config")]
     pub fn announce(&'static self) {
-        // A policy that is refused is reported where it is built.
-        let _ = self.policy();
+        self.policy();
     }
 
     /// Decides such a call of a function that is not async.
@@ -167,31 +158,25 @@ impl PolicyCell {
     #[track_caller]
     #[allow(clippy::missing_errors_doc, reason = "only what the attribute writes calls it")]
     pub fn blocking_enter(&'static self, values: impl Values) -> Admitted {
-        blocking_admission(self.policy(), &subject(self.key, values), None)
+        check(self.policy(), &subject(self.key, values), None).blocking_admit()
     }
 
     fn decide(&'static self, subject: &Subject) -> Admission {
-        admission(self.policy(), subject, None)
+        Admission::begin(check(self.policy(), subject, None))
     }
 
     /// Returns the policy, which is built at the first call.
-    ///
-    /// # Errors
-    ///
-    /// The policy is refused. The attribute has validated it with the same code, so only a mistake of this library leads
-    /// here: it closes the function rather than leaving it unlimited.
     #[inline]
-    pub(super) fn policy(&'static self) -> Result<&'static Policy, &'static Rejection> {
-        self.policy.get().unwrap_or_else(|| self.built()).as_ref()
+    pub(super) fn policy(&'static self) -> &'static Policy {
+        self.policy.get().unwrap_or_else(|| self.built())
     }
 
     #[cold]
-    fn built(&'static self) -> &'static Result<Policy, Rejection> {
+    fn built(&'static self) -> &'static ManuallyDrop<Policy> {
         let _quiet = Quiet::begin();
         self.policy.get_or_init(|| {
             let name = self.name.text();
-            let built = self.build(name.clone());
-            built.inspect_err(|error| log::misuse(&name, error)).map_err(|error| Rejection::unavailable(name, error))
+            ManuallyDrop::new(self.build(name.clone()).unwrap_or_else(|mistake| closed(name, &mistake)))
         })
     }
 
@@ -235,6 +220,17 @@ impl CellName {
     }
 }
 
+/// Returns a policy that admits nothing, in place of one that is refused.
+///
+/// The attribute has validated the policy with the same code, so only a mistake of this library leads here: it closes the
+/// function rather than leaving it unlimited.
+fn closed(name: String, mistake: &BackendError) -> Policy {
+    log::misuse(&name, mistake);
+    // No call fits into a bucket without capacity, even if the call sets its count.
+    let nothing = Rule::from_bucket(0, TokenBucket::new(Duration::from_secs(1)).with_capacity(0));
+    Policy::of_checked(name, vec![(None, nothing)], PolicySettings::default())
+}
+
 /// Returns the path of the function that contains an item: `crate`, `module`, `Type`, `function`.
 fn path_of(item: &str) -> Vec<&str> {
     let mut path: Vec<_> = item.split("::").filter(|segment| *segment != "{{closure}}").collect();
@@ -246,14 +242,16 @@ fn path_of(item: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn rules_that_cannot_be_read_or_are_refused_close_the_function() {
-        static UNREADABLE: PolicyCell = PolicyCell::named("p", "1 per 1s, 1 per fortnight", &[]);
-        static REFUSED: PolicyCell = PolicyCell::named("p", "0 per 1s", &[]);
-        for (cell, mistake) in [(&UNREADABLE, "policy `p`: "), (&REFUSED, "policy `p`: rule 0: `count`")] {
-            let rejection = cell.policy().unwrap_err();
-            let error = rejection.backend_error().unwrap().to_string();
-            assert!(rejection.policy() == "p" && error.starts_with(mistake), "{error}");
+    #[tokio::test]
+    async fn rules_that_cannot_be_read_or_are_refused_close_the_function() {
+        static UNREADABLE: PolicyCell = PolicyCell::named("unreadable", "1 per 1s, 1 per fortnight", &[], "");
+        static REFUSED: PolicyCell = PolicyCell::named("refused", "0 per 1s", &[], "");
+        for (cell, name) in [(&UNREADABLE, "unreadable"), (&REFUSED, "refused")] {
+            let rejection = cell.enter(()).await.unwrap_err();
+            assert_eq!((rejection.policy(), rejection.retry_after()), (name, None));
+            assert!(cell.call(()).counts([9, 9]).enter().await.is_err());
+            assert!(cell.blocking_enter(()).is_err());
+            assert!(!cell.call(()).check().peek().await.unwrap().is_allowed());
         }
     }
 }

@@ -18,7 +18,6 @@ pub use self::deciding::Deciding;
 pub(crate) use self::inputs::CallSubjects;
 use self::inputs::Inputs;
 use crate::call::{CallOptions, WaitLimit};
-use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::policy::Policy;
 use crate::subject::Subject;
@@ -117,11 +116,6 @@ impl<'a> Check<'a> {
     #[inline]
     pub(crate) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject, options: CallOptions) -> Self {
         Self { inputs: Inputs::new(limiter, policy, subject), options }
-    }
-
-    /// Returns a call that cannot be decided, because its policy is refused: awaiting it is that error.
-    pub(crate) fn without_policy(limiter: Limiter, name: String, error: BackendError) -> Self {
-        Self { inputs: Inputs::without_policy(limiter, name, error), options: CallOptions::PLAIN }
     }
 
     /// Returns the same call, which outlives what it is made of.

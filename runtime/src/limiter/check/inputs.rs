@@ -61,11 +61,6 @@ impl<'a> Inputs<'a> {
         Inputs::owned(Cow::Owned(limiter), Cow::Owned(policy), CallSubjects::one(subject))
     }
 
-    /// Has no policy, because that is refused.
-    pub(super) fn without_policy(limiter: Limiter, name: String, error: BackendError) -> Self {
-        Self::owned(Cow::Owned(limiter), Cow::Owned(Policy::without_rules(name)), CallSubjects(Err(error)))
-    }
-
     #[cold]
     fn owned(limiter: Cow<'a, Limiter>, policy: Cow<'a, Policy>, subjects: CallSubjects) -> Self {
         Self::Owned(Arc::new(OwnedInputs { limiter, policy, subjects }))

@@ -64,7 +64,6 @@
 
 mod change;
 mod lines;
-mod plans;
 mod policies;
 mod policy_table;
 #[cfg(feature = "web")]

@@ -9,7 +9,6 @@ mod rejection;
 mod report;
 mod returned;
 mod settlement;
-mod warning;
 
 pub(crate) use self::charge::{AdmittedAt, Charge, Recount, RefundTicket, Refunded, Refunder};
 pub use self::decided_by::DecidedBy;
@@ -19,10 +18,9 @@ pub(crate) use self::permit::Lease;
 pub use self::permit::Permit;
 pub use self::rejection::Rejection;
 pub(crate) use self::report::Report;
-pub use self::report::RuleStatus;
+pub use self::report::{RuleStatus, Warning};
 pub use self::returned::{Answered, FromRejection, HoldPermit, Holding, hold, hold_any};
 pub(crate) use self::settlement::report_settlement;
-pub use self::warning::Warning;
 pub(crate) use crate::wait::{RoundedUp, Wait};
 
 /// The answer to one call.

@@ -236,7 +236,6 @@ impl Limiter {
     }
 
     /// The policy as a file changes it, without overrides; `None` if no file changes it.
-    #[cfg(all(feature = "admin", feature = "web"))]
     pub(crate) fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
         self.core.overrides.changed_by_file(policy)
     }

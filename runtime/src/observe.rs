@@ -1,7 +1,6 @@
 //! The log, the metrics and the spans of decisions: policy, rule and kind, and never the subject.
 
 mod decision;
-mod listeners;
 pub(crate) mod log;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
@@ -9,7 +8,7 @@ pub(crate) mod metrics;
 mod no_metrics;
 #[cfg(not(feature = "tracing-spans"))]
 mod no_span;
-mod reported_once;
+mod once;
 #[cfg(feature = "tracing-spans")]
 mod span;
 mod terms;
@@ -40,13 +39,12 @@ macro_rules! opaque_debug {
 pub(crate) use opaque_debug;
 
 pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, Purpose};
-pub(crate) use self::listeners::{has_listeners, note_listener};
 pub(crate) use self::metrics::{GaugeChange, OverrideGauge, PolicyMetrics, TallyGauge};
 pub(crate) use self::metrics::{UnappliedFileGauge, begin_metrics_of_files};
 #[cfg(not(feature = "metrics"))]
 use self::no_metrics as metrics;
 #[cfg(not(feature = "tracing-spans"))]
 use self::no_span as span;
-pub(crate) use self::reported_once::ReportedOnce;
+pub(crate) use self::once::{ReportedOnce, has_listeners, note_listener};
 pub(crate) use self::terms::{ObservedRule, PrefetchUse, WaitRefusal};
 pub(crate) use self::voice::{Quiet, report};

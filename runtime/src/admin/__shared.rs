@@ -1,14 +1,12 @@
 //! What the command line and the routes of a service have in common: they show and change the same, in the same JSON.
 
-mod bans;
+mod changes;
 pub mod json;
 mod open;
-mod overrides;
 mod peeked;
 
-pub use self::bans::check_ban_duration;
+pub use self::changes::{check_ban_duration, override_as_listed, rules_for, shadow};
 pub use self::open::{OpenPolicy, VaryingRules};
-pub use self::overrides::{override_as_listed, rules_for, shadow};
 pub use self::peeked::Peeked;
 pub use super::spelling::remedy;
 

@@ -1,7 +1,5 @@
 //! The list of policies, as it is read.
 
-#[cfg(feature = "web")]
-mod operated;
 mod unreadable;
 
 use std::collections::BTreeMap;
@@ -17,6 +15,7 @@ use crate::limiter::{Limiter, OverrideBuilder};
 use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
 use crate::subject::Subject;
 use crate::subject::filters::Secret;
+use crate::system::unix;
 
 /// The list of policies in Redis: see [`Limiter::registered_policies`].
 #[derive(Clone, Debug)]
@@ -47,6 +46,21 @@ impl Limiter {
         }
         read.policies.sort_by(|one, other| one.name().cmp(other.name()));
         Ok(read)
+    }
+
+    /// The policies that an operator of this limiter knows: the list in Redis, or those that this process knows, as a file
+    /// changes them. Of several with one name, that is the one that was built last.
+    pub(crate) async fn operated_policies(&self) -> Result<Registered, BackendError> {
+        if self.store().policies().is_some() {
+            return self.registered_policies().await;
+        }
+        let now = UNIX_EPOCH + unix();
+        let known = Self::policies().map(|policy| {
+            let changed = self.changed_by_file(&policy);
+            (policy.name().to_owned(), RegisteredPolicy::of(changed.as_ref().unwrap_or(&policy), now))
+        });
+        let policies = known.collect::<BTreeMap<_, _>>().into_values().collect();
+        Ok(Registered { policies, unreadable: Vec::new() })
     }
 }
 
@@ -295,6 +309,14 @@ impl RegisteredPolicy {
         let keys = main.into_iter().chain(self.subjects().filter_map(|subject| subject.key));
         let templates = keys.map(|key| KeyTemplate::read(self.name(), key)).collect::<Result<Vec<_>, _>>()?;
         Ok(template::placeholders(&templates))
+    }
+
+    /// Describes a policy that this process knows, as it was at that time. Whether it is in shadow only calls know, unless the
+    /// policy or a file says it.
+    fn of(policy: &Policy, seen: SystemTime) -> Self {
+        let described = Description::of(policy, policy.is_shadow());
+        let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();
+        Self { described, rules, seen, says_shadow: policy.shadow().is_some() }
     }
 }
 

@@ -2,9 +2,8 @@
 
 use tallygate_rules::{Costs, CountedSubject, OnOutage, is_blank, validate_deadline, validate_warn_at};
 
-use super::change::PolicyChange;
+use super::change::{Plans, PolicyChange};
 use super::lines::{At, Lines};
-use super::plans::Plans;
 use super::rules::{self, PolicyParts, RuleList, check_key, check_rules, known_rules};
 use super::table::{Entry, Table};
 use crate::bounds::POLICY_NAME_BYTES;

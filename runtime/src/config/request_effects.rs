@@ -4,8 +4,8 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use tallygate_rules::{Role, Rule};
 
+use super::change::Plans;
 use super::lines::{At, Lines};
-use super::plans::Plans;
 use super::rules::{RuleList, known_rules};
 use super::table::Table;
 use crate::context::ContextKey;

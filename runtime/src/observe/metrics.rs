@@ -14,7 +14,7 @@ use metrics::{
 
 use tallygate_rules::Rule;
 
-use super::reported_once::ReportedOnce;
+use super::once::ReportedOnce;
 use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
 use crate::system::Instant;
 

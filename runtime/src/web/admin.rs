@@ -4,7 +4,6 @@ mod body;
 mod error;
 #[cfg(feature = "utoipa")]
 mod openapi;
-mod operated;
 mod operations;
 mod overriding;
 mod query;
@@ -25,7 +24,7 @@ use serde_json::Value;
 use tower_service::Service;
 
 pub(super) use self::error::{AdminError, MOST_BYTES};
-use self::operated::Operated;
+use self::query::Operated;
 use self::query::Query;
 use self::resource::Resource;
 use crate::limiter::Limiter;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::body;
 use super::error::{AdminError, made};
-use super::operated::Operated;
 use super::overriding::OverrideRequest;
+use super::query::Operated;
 use super::query::Query;
 use super::resource::{Method, Resource};
 use crate::admin::__shared::json::{self as documents, ms};

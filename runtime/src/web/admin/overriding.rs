@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::body::{self, NewOverride};
 use super::error::{AdminError, made};
-use super::operated::Operated;
+use super::query::Operated;
 use super::query::Query;
 use super::resource::Method;
 use crate::admin::__shared::{json as documents, override_as_listed, remedy, rules_for};

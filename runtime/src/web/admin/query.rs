@@ -1,12 +1,19 @@
-//! Who is meant, by a query.
+//! What the routes operate on, and who is meant by a query.
 
 use percent_encoding::percent_decode_str;
 
 use super::error::AdminError;
-use super::operated::Operated;
 use crate::admin::__shared::remedy;
 use crate::admin::{Placeholder, RegisteredPolicy, Rendering, Subjects};
 use crate::limiter::Limiter;
+
+/// The policies that a limiter decides by, and what is known of their secret.
+#[derive(Clone)]
+pub(super) struct Operated {
+    pub(super) limiter: Limiter,
+    /// Whether it is certain that the programs have none.
+    pub(super) has_no_secret: bool,
+}
 
 /// The name of a whole subject, and what stands before a label for another one. No placeholder has a colon.
 const WHOLE: &str = "subject";

@@ -5,7 +5,6 @@ mod companion;
 mod context;
 mod decision;
 mod document;
-mod holding;
 mod late_keys;
 mod message;
 mod openapi;

@@ -1,7 +1,6 @@
 //! What the attribute means: a policy, its subjects, the options of a call, and the messages of a rejection.
 
 mod ban;
-mod refund;
 mod rule;
 mod subject;
 
@@ -12,10 +11,9 @@ use syn::{Expr, Path};
 use tallygate_rules::{Field, OnOutage, RELEASED_LABEL, Role};
 
 pub(crate) use self::ban::BanModel;
-pub(crate) use self::refund::CountingSubject;
 pub(crate) use self::rule::RuleModel;
 use self::rule::UNTIL_BELONGS;
-pub(crate) use self::subject::SubjectModel;
+pub(crate) use self::subject::{CountingSubject, SubjectModel};
 use crate::attr::{Amount, Arguments};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::template::{SpannedTemplate, TextPurpose};
@@ -118,7 +116,7 @@ impl Model {
             allow_zero_cost: arguments.flag("allow_zero_cost"),
             wait: arguments.duration("wait", r#"wait = "2s""#),
             refund_if: arguments.function("refund_if", "refund_if = Result::is_err"),
-            refund_key: refund::take_key(&mut arguments, has_refund),
+            refund_key: subject::take_refund_key(&mut arguments, has_refund),
             settle: arguments.function("settle", "settle = |reply| reply.tokens()"),
             skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()"),
             shadow: arguments.flag("shadow"),

@@ -2,7 +2,6 @@
 //! interface.
 
 mod admission;
-mod announce;
 mod call;
 mod correction;
 mod policy_cell;

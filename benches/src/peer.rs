@@ -123,7 +123,7 @@ impl Caller for FixedWindow {
     }
 }
 
-/// The same counter, which is read in one trip, and counted up in the next unless it was full.
+/// A counter of a fixed window that one trip reads and the next one raises, unless it is full.
 #[derive(Clone)]
 pub(crate) struct InTwoTrips {
     counter: FixedWindow,

@@ -51,8 +51,10 @@ pub(crate) fn rust_version() -> Outcome {
         return Ok(());
     }
     let build = step::target().join("rust-version");
-    // The tests hold the expansions of the attribute, in all shapes.
-    for what in ["-p tallygate --all-features", "-p tallygate --no-default-features", "-p tallygate-tests --tests"] {
+    // The tests hold the expansions of the attribute, in all shapes. They are checked together with the library, so that what
+    // both depend on is checked once.
+    let together = "-p tallygate -p tallygate-tests --all-features --lib --test *";
+    for what in [together, "-p tallygate --no-default-features"] {
         let mut check = rustup(&format!("run {toolchain} cargo check --locked {what} --target-dir"));
         step::run(&format!("{title}: {what}"), check.arg(&build))?;
     }

@@ -1,5 +1,7 @@
 //! Everything that has to pass, cheapest first.
 
+use std::process::Command;
+
 use crate::step::{self, Outcome, cargo};
 use crate::test::{self, Length};
 use crate::{builds, dependencies, deploy, layers, package, pictures, soak, threads, tutorial, world};
@@ -63,5 +65,8 @@ fn soak() -> Outcome {
 /// The pages of rustdoc, and the example that stands in the README; the tests run the other examples.
 fn documentation() -> Outcome {
     step::run("documentation", cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
-    step::run("the example `quickstart`", &mut cargo("run --example quickstart"))
+    // Beside a test, so that what the tests have built is not built again with other features.
+    let mut build = cargo("build --workspace --profile test --example quickstart --test concurrency");
+    step::run("build the example `quickstart`", &mut build)?;
+    step::run("the example `quickstart`", &mut Command::new(step::target().join("debug/examples/quickstart")))
 }

@@ -15,7 +15,7 @@ const PUBLISHED: [&str; 5] = ["tallygate-rules", "tallygate-lua", "tallygate-mac
 /// Their folders.
 const FOLDERS: [&str; 5] = ["rules", "lua", "macros", "runtime", "cli"];
 
-/// Those of the library.
+/// The folders of the library.
 pub(crate) const LIBRARY: [&str; 4] = ["rules", "lua", "macros", "runtime"];
 
 /// They lie in the root and, as copies, in every published crate: a package holds only what is inside its folder.

@@ -25,7 +25,7 @@ pub(crate) fn read(root: &str) -> Result<Vec<SourceFile>, String> {
     read_with(root, &step::read)
 }
 
-/// The same where `load` returns the text of a file.
+/// Reads the files of a crate by `load`, which returns the text of a file.
 pub(crate) fn read_with(root: &str, load: &dyn Fn(&str) -> Result<String, String>) -> Result<Vec<SourceFile>, String> {
     let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut files = vec![SourceFile { path: root.to_owned(), module: Vec::new(), lines: lines(&load(root)?) }];

@@ -61,7 +61,8 @@ pub(crate) fn as_from_a_shell(program: &str) -> Command {
     command
 }
 
-/// The same with flags for the compiler, into a folder of its own: all that is built depends on them.
+/// Returns a command of cargo with flags for the compiler. It builds into a folder of its own, as all that is built depends on
+/// the flags.
 pub(crate) fn cargo_with_flags(words: &str, flags: &str, folder: &str) -> Command {
     let mut command = cargo(words);
     command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", target().join(folder));
@@ -82,7 +83,7 @@ pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
     })
 }
 
-/// The same with what is no single command.
+/// Runs a step that is no single command under a heading, and prints how long it took.
 pub(crate) fn timed(title: &str, step: impl FnOnce() -> Outcome) -> Outcome {
     announce(title);
     let started = Instant::now();

@@ -40,7 +40,7 @@ pub(crate) fn run(length: Length, servers: Servers) -> Outcome {
     run_with(length, length, servers)
 }
 
-/// The same on all servers, where the tests with the others may have another length.
+/// Runs every test with the usual server, and those that start servers with each of the others in a length of their own.
 pub(crate) fn run_on_all(length: Length, of_others: Length) -> Outcome {
     run_with(length, of_others, Servers::All)
 }

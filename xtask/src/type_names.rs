@@ -16,9 +16,9 @@ type Declared = BTreeMap<String, BTreeSet<String>>;
 
 /// The names that several files declare.
 pub(crate) struct SharedNames {
-    /// Those of all types.
+    /// Names of all types.
     pub(crate) all: Declared,
-    /// Those of types that other files may name.
+    /// Names of types that other files may name.
     pub(crate) visible: Declared,
 }
 

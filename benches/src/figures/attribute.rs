@@ -64,7 +64,7 @@ pub(crate) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// The same subjects, once as arguments of the function and once ready-made, so rendering them is the attribute's.
+/// Subjects as arguments of the function and ready-made, so that only the attribute renders them.
 struct Bench {
     limiter: &'static Limiter,
     policy: Policy,

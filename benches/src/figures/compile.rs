@@ -37,8 +37,34 @@ pub(crate) fn figures(folder: &Path) -> Vec<Figure> {
         Figure::ratio("the attribute and all it needs, clean build", "s", FIXED, &clean),
         Figure::difference("— the same", "crates", FIXED, &crates),
         service(&folder),
+        added(&folder),
     ]
 }
+
+/// What a service with most features of the library takes to build, beside the same service without it.
+fn added(folder: &Path) -> Figure {
+    let features = "features = ['admin', 'axum', 'config', 'cron', 'metrics', 'tonic', 'utoipa']";
+    let tallygate = format!("tallygate = {{ path = '{}', {features} }}", member("runtime").display());
+    let build = |name: &str, more: &str| {
+        let package = Package::write(folder, name, &format!("{SERVICE}\n{more}"), "");
+        write(&package.folder.join("src/lib.rs"), &package.source);
+        build_processor_seconds(&package.folder, "--lib", &package.target())
+    };
+    let redis = "redis = { version = '1.8', default-features = false, features = ['tokio-comp', 'script'] }";
+    let duel = Duel::once(|| build("with", &tallygate), || build("without", redis));
+    let what = "a service with axum, tonic, config, cron, metrics and OpenAPI, clean debug build";
+    Figure::difference(what, "s of all processors", "it with the crate redis alone", &duel)
+}
+
+const SERVICE: &str = "\
+axum = '0.8'
+metrics-exporter-prometheus = { version = '0.18', default-features = false }
+serde = { version = '1', features = ['derive'] }
+serde_json = '1'
+tokio = { version = '1', features = ['macros', 'net', 'rt-multi-thread', 'signal', 'time'] }
+tonic = '0.14'
+tracing-subscriber = '0.3'
+utoipa = { version = '6', default-features = false, features = ['macros'] }";
 
 /// A small service beside the one with which axum's documentation begins, each built from nothing.
 fn service(folder: &Path) -> Figure {
@@ -132,7 +158,7 @@ impl Package {
              [dependencies]\n{dependencies}\n\n[workspace]\n"
         );
         write(&folder.join("Cargo.toml"), &manifest);
-        // The same versions as everywhere else.
+        // Dependencies have the versions of the workspace.
         write(&folder.join("Cargo.lock"), &read(&member("Cargo.lock")));
         Self { folder, source: source.to_owned() }
     }

@@ -122,7 +122,7 @@ impl Caller for TrypemaLocal {
     }
 }
 
-/// The same on Redis, by one script for each call.
+/// trypema on Redis, by one script for each call.
 #[derive(Clone)]
 pub(crate) struct TrypemaRedis {
     provider: Arc<RedisRateLimiterProvider>,
@@ -142,7 +142,7 @@ impl Caller for TrypemaRedis {
     }
 }
 
-/// The same in this process, which tells Redis what it has admitted every ten milliseconds.
+/// trypema in this process, which tells Redis what it has admitted every ten milliseconds.
 #[derive(Clone)]
 pub(crate) struct TrypemaHybrid {
     provider: Arc<HybridRateLimiterProvider>,

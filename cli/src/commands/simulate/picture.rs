@@ -156,7 +156,7 @@ fn height(calls: u64, most: u64) -> u64 {
     u64::try_from(pixels).unwrap_or(BARS).min(BARS)
 }
 
-/// The same of a bar: what is there is seen.
+/// Returns the height of a bar: few calls are seen, too.
 fn seen(calls: u64, most: u64) -> u64 {
     let pixels = height(calls, most);
     if calls > 0 { pixels.max(1) } else { 0 }

@@ -43,7 +43,7 @@ pub(crate) use self::redis_types::{Progress, RegistrationResult, Setup, StoredTe
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::Scan;
 pub(crate) use self::standby::Standby;
-use crate::call::Call;
+use crate::call::{Call, PlainCall};
 use crate::clock::Clock;
 use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, Error};
@@ -132,6 +132,17 @@ impl Decider for Store {
 
 /// What kind of store it is, and its time.
 impl Store {
+    /// Decides a plain call; `None` if it takes awaiting, or has to be decided as any other call.
+    #[inline]
+    pub(crate) fn outcome_at_once(&self, call: PlainCall<'_>) -> Option<Outcome> {
+        // One by one: they go in registers.
+        let PlainCall { policy, subject, cost } = call;
+        match self {
+            Self::Memory(memory) => memory.outcome(policy, subject, cost),
+            Self::Redis(_) => None,
+        }
+    }
+
     /// Returns the tallies in this process, if they are there: whatever is asked of them is answered at once.
     #[inline]
     pub(crate) fn memory(&self) -> Option<&Memory> {

@@ -1,5 +1,6 @@
 //! What the clones of a limiter share.
 
+use std::future::ready;
 use std::sync::Arc;
 #[cfg(all(feature = "config", feature = "web"))]
 use std::sync::atomic::AtomicBool;
@@ -127,15 +128,6 @@ impl Core {
         }
     }
 
-    pub(super) async fn recount(&self, charge: &Charge, recount: Recount) -> Result<bool, BackendError> {
-        let (counted, admitted) = (charge.counted(), &charge.admitted);
-        match &self.layers {
-            Some(layers) if charge.counted_by == DecidedBy::Standby => Ok(layers.recount_here(charge, recount)),
-            Some(layers) => layers.recount(counted, recount, admitted).await,
-            None => self.store.recount(counted, recount, admitted).await,
-        }
-    }
-
     /// Recounts what was counted in this process; `None` if it was counted in Redis.
     pub(super) fn recount_at_once(&self, charge: &Charge, recount: Recount) -> Option<bool> {
         match (&self.layers, self.store.memory()) {
@@ -176,8 +168,16 @@ impl LeaseHolder for Core {
 
 impl Refunder for Core {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
+        if let Some(has_changed) = self.recount_at_once(charge, recount) {
+            self.finish_recount(charge, recount, has_changed);
+            return Box::pin(ready(Ok(has_changed)));
+        }
         Box::pin(async move {
-            let recounted = Core::recount(self, charge, recount).await;
+            let (counted, admitted) = (charge.counted(), &charge.admitted);
+            let recounted = match &self.layers {
+                Some(layers) => layers.recount(counted, recount, admitted).await,
+                None => self.store.recount(counted, recount, admitted).await,
+            };
             self.finish_recount(charge, recount, matches!(recounted, Ok(true)));
             recounted
         })
@@ -189,7 +189,7 @@ impl Refunder for Core {
             return Ok(has_changed);
         }
         let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));
-        let recounted = async move { Refunder::recount(&*core, &charge, recount).await };
+        let recounted = async move { core.recount(&charge, recount).await };
         self.run_on_thread(recounted, patience).unwrap_or_else(Err)
     }
 

@@ -71,6 +71,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
     }
 
     /// Decides a call at once, given what is known of the store; `None` if that takes awaiting.
+    #[inline]
     pub(super) fn decide_known(
         &self,
         state: StoreState,

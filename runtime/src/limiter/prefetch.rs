@@ -76,12 +76,13 @@ impl<S: Decider> Prefetch<S> {
 }
 
 impl<S: Decider> Decider for Prefetch<S> {
+    #[inline]
     fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
         let Some(stored) = call.policy.stored() else { return self.0.below.decide_at_once(call) };
         if self.0.lets_others_run() {
             return None;
         }
-        let call = call.stored();
+        let call = Call { policy: &stored.policy, ..call };
         self.0.decide_ahead(stored, call).or_else(|| self.0.below.decide_at_once(call))
     }
 
@@ -93,7 +94,7 @@ impl<S: Decider> Decider for Prefetch<S> {
                 return decided;
             }
         }
-        let (call, asked_us) = (call.stored(), self.0.clock.now_us());
+        let (call, asked_us) = (Call { policy: &stored.policy, ..call }, self.0.clock.now_us());
         let verdict = if call.subjects.len() == 1 {
             self.0.ask_whole(call).await?
         } else {

@@ -57,10 +57,7 @@ impl Check<'_> {
     /// The outcome in memory of a plain call.
     #[inline]
     pub(super) fn plain_outcome(&self) -> Option<Outcome> {
-        let memory = self.limiter().core.store.memory()?;
-        // One by one: they go in registers.
-        let PlainCall { policy, subject, cost } = self.plain()?;
-        memory.outcome(policy, subject, cost)
+        self.limiter().core.store.outcome_at_once(self.plain()?)
     }
 
     /// Returns the short form of the call, which most calls have: they are decided by the policy's own rules, on one

@@ -18,19 +18,19 @@ use crate::system::{Instant, per_process};
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) policy: &'a Policy,
-    /// The subject of each of the policy's groups, in their order; of a part, its own.
+    /// One subject for each group of the policy, in their order. A part has only its own.
     pub(crate) subjects: &'a [SubjectKey],
     pub(crate) options: CallOptions,
     pub(crate) scope: Scope,
     pub(crate) awaited: Option<&'a Awaited>,
 }
 
-/// Whoever awaits the answer to a call, as far as that is not the one who asks.
+/// The caller of a call that another task asks for, and the deadline that several questions share.
 #[derive(Clone, Debug)]
 pub(crate) struct Awaited {
-    /// Leads to the caller, where another task asks.
+    /// Is alive as long as the caller awaits the answer; `None` if the caller itself asks.
     pub(crate) caller: Option<Weak<()>>,
-    /// When the answer has to be there, where several questions share a deadline.
+    /// The deadline that several questions share.
     pub(crate) until: Option<Instant>,
 }
 
@@ -55,6 +55,7 @@ pub(crate) struct PlainCall<'a> {
 /// How much of a call is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
+    /// All subjects of the call.
     Call,
     /// The subject of the group with this index. The answers to all parts are combined.
     Part(usize),
@@ -69,7 +70,7 @@ impl<'a> Call<'a> {
         Self { policy, subjects, options, scope: Scope::Call, awaited: None }
     }
 
-    /// The part of the call that takes leases, if it takes some. Nobody awaits what becomes of them.
+    /// The part of the call that takes leases; `None` if it takes none. Nobody awaits their return.
     pub(crate) fn leases(self) -> Option<Self> {
         let first = self.policy.counting_groups();
         let subjects = self.subjects.get(first..).filter(|subjects| !subjects.is_empty())?;
@@ -77,7 +78,7 @@ impl<'a> Call<'a> {
         takes.then_some(Self { subjects, scope: Scope::Part(first), awaited: None, ..self })
     }
 
-    /// What stays counted of a whole call when it is over: concurrent calls do not.
+    /// The part of a whole call that stays counted when the call is over. Leases do not.
     pub(crate) fn counted(self) -> Self {
         let subjects = self.subjects.get(..self.policy.counting_groups()).unwrap_or(self.subjects);
         Self::new(self.policy, subjects, CallOptions { cost: self.options.cost, ..CallOptions::PLAIN })
@@ -114,7 +115,7 @@ impl<'a> Call<'a> {
         Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
     }
 
-    /// Its leases, to give them back: those of each of its subjects.
+    /// The leases of all its subjects, to give them back.
     pub(crate) fn returned_leases(self, prefix: &str) -> Vec<ReturnedLeases> {
         let names: Vec<_> = self.options.lease.into_iter().collect();
         self.keys(prefix).map(|key| ReturnedLeases { key, names: names.clone() }).collect()
@@ -126,7 +127,7 @@ impl<'a> Call<'a> {
         caller.is_some_and(|caller| caller.strong_count() == 0)
     }
 
-    /// When the answer has to be there, unless that is as long from now as its policy says.
+    /// The deadline of the answer; `None` for the deadline of the policy, counted from now.
     pub(crate) fn until(self) -> Option<Instant> {
         self.awaited?.until
     }
@@ -161,7 +162,7 @@ impl<'a> Call<'a> {
         self.policy.groups().iter().take(self.first_group()).map(|group| group.rules.len()).sum()
     }
 
-    /// The keys of these tallies, in the same order.
+    /// The keys of the tallies that decide the call, in the order of [`tally_ids`](Self::tally_ids).
     pub(crate) fn keys<'k>(self, prefix: &'k str) -> impl Iterator<Item = TallyKey> + Clone + use<'a, 'k> {
         self.tally_ids().map(move |id| id.key(prefix))
     }

@@ -222,7 +222,7 @@ impl Limiter {
     /// Whether any override or file puts a policy or its rules in shadow, or takes them out.
     #[inline]
     pub(crate) fn sets_shadow(&self) -> bool {
-        self.core.overrides.set_shadow()
+        self.core.overrides.any_sets_shadow()
     }
 
     /// Returns whether the policy is in shadow: as an override says, or else a file, or else the policy.

@@ -1,6 +1,6 @@
 //! Where tallies are kept: in this process, or in Redis.
 //!
-//! Nothing above this module knows that there is more than one kind of store.
+//! Above this module, a store is a `Decider`. Only the code that builds a limiter chooses the kind of store.
 
 mod answer;
 mod decider;
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 pub use self::answer::Readiness;
 pub(crate) use self::answer::{Answer, LayeredAnswer, LeaseHolder, Outcome};
-use self::decider::ban;
+use self::decider::tally_to_ban;
 pub(crate) use self::decider::{Decider, RemoteStore};
 pub(crate) use self::memory::Memory;
 #[cfg(not(feature = "redis"))]
@@ -102,6 +102,11 @@ impl Decider for Store {
         }
     }
 
+    // A store knows nothing but its tallies.
+    fn note(&self, _: Call<'_>, _: Outcome, _: u64) {}
+
+    fn forget(&self, _: Call<'_>) {}
+
     async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         match self {
             Self::Memory(memory) => Ok(memory.recount(recount.of(counted), recount.used, admitted)),
@@ -122,7 +127,7 @@ impl Decider for Store {
     async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
         match self {
             Self::Memory(memory) => {
-                let (id, duration_us) = ban(call, duration)?;
+                let (id, duration_us) = tally_to_ban(call, duration)?;
                 memory.ban(id, duration_us)
             }
             Self::Redis(redis) => redis.ban(call, duration).await,

@@ -149,7 +149,7 @@ impl Limiter {
 
     /// Notes that the file limits a router.
     #[cfg(feature = "web")]
-    pub(crate) fn limits_requests(&self) {
+    pub(crate) fn note_limits_of_requests(&self) {
         self.core.limits_requests.store(true, Ordering::Relaxed);
     }
 

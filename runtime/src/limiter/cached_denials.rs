@@ -26,14 +26,20 @@ impl<S> CachedDenials<S> {
         Self { below, clock, cache: DenialCache::new(longest) }
     }
 
-    /// Returns what a cached denial says of such a call. A refundable call asks the store: it depends on refunds of other
-    /// processes.
+    fn record(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
+        if let Some(cache) = &self.cache {
+            cache.record(call, outcome, asked_us, self.clock.now_us());
+        }
+    }
+
+    /// Returns the cached denial of `call`. A refundable call asks the store, because other processes may have refunded calls.
     fn find(&self, call: Call<'_>) -> Option<Outcome> {
         let cache = self.cache.as_ref().filter(|_| !call.options.refundable)?;
         cache.get(call, self.clock.now_us())
     }
 
-    /// Removes the denials of such a call, as its tallies were changed. Answers that are still on the way are not cached either.
+    /// Removes the cached denials of `call`, because its tallies have changed. Answers that are still on their way are not cached.
+    /// A ban does not need it: the denials of a policy with a ban are not cached.
     fn invalidate(&self, call: Call<'_>) {
         if let Some(cache) = &self.cache {
             cache.invalidate(call, self.clock.now_us());
@@ -51,20 +57,20 @@ impl<S: Decider> Decider for CachedDenials<S> {
     async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         let asked_us = self.clock.now_us();
         let verdict = self.below.decide(call).await?;
-        self.note(call, verdict.answer.outcome, asked_us);
+        self.record(call, verdict.answer.outcome, asked_us);
         Ok(verdict)
     }
 
     fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
-        if let Some(cache) = &self.cache {
-            cache.record(call, outcome, asked_us, self.clock.now_us());
-        }
+        self.record(call, outcome, asked_us);
+        self.below.note(call, outcome, asked_us);
     }
 
     fn forget(&self, call: Call<'_>) {
         if let Some(cache) = &self.cache {
             cache.forget(call);
         }
+        self.below.forget(call);
     }
 
     async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
@@ -125,6 +131,17 @@ mod tests {
             assert!(denials.recount(call, Recount::REFUND, &AdmittedAt::Once(0)).await.unwrap());
         };
         assert!(!is_cached(SECOND, plain, recount).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_doubt_and_an_outcome_reach_the_layers_below() {
+        let denials = CachedDenials::new(StubStore::default(), SECOND, Clock::tokio());
+        let policy = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).build().unwrap();
+        let subjects = [Subject::of("s").key()];
+        let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
+        denials.note(call, Outcome::Admitted, 0);
+        denials.forget(call);
+        assert_eq!(denials.below.asked(), ["note 1", "forget 1"]);
     }
 
     #[tokio::test(start_paused = true)]

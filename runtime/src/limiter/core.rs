@@ -52,10 +52,10 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// How long a plain function waits for an answer of the store; `None` if that decides at once. The answer is there by the
-    /// deadline, unless something keeps the thread that asks.
+    /// How long a plain function waits for an answer of the store; `None` if that decides at once. A decision takes a deadline at
+    /// most, and another one where rules are tried out. Only what keeps the thread that asks makes it take longer.
     pub(super) fn patience(&self, policy: &Policy) -> Option<Duration> {
-        self.store.deadline_of(policy).map(|deadline| 2 * deadline)
+        self.store.deadline_of(policy).map(|deadline| 3 * deadline)
     }
 
     /// Removes the overrides that have expired by now.

@@ -31,14 +31,14 @@ use crate::store::{Decider, LayeredAnswer, Outcome, RemoteStore};
 use crate::system::Handle;
 use crate::system::home::{Runtimes, Task};
 
-/// How long after a failure leases are given back again: as long at first, and then longer.
+/// The pause before leases are given back again after a failure. It doubles up to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The number of attempts to renew a lease while it lasts. Each has to be answered before the next one.
 const ATTEMPTS: u64 = 8;
 
-/// How many calls at most are given back at a time whose answers did not come.
+/// The most calls without an answer whose leases are given back at a time.
 const MOST_LATE: usize = 1_000;
 
 /// Keeps the leases that calls take of the store below.
@@ -52,13 +52,13 @@ struct LeasedStore<S> {
     clock: Clock,
     sleepers: Arc<Sleepers>,
     runtimes: Arc<Runtimes>,
-    /// How many calls are being given back whose answers did not come.
+    /// The number of calls without an answer whose leases are being given back.
     late: AtomicUsize,
 }
 
 /// The task of one call.
 struct LeaseTask<S: RemoteStore> {
-    home: Arc<LeasedStore<S>>,
+    below: Arc<LeasedStore<S>>,
     call: OwnedCall,
     /// When it was asked, by the clock of the limiter.
     since_us: u64,
@@ -68,13 +68,13 @@ struct LeaseTask<S: RemoteStore> {
 
 /// What renews the leases of a permit, and gives them back. If its runtime ends before, the thread of the limiter goes on.
 struct LeaseKeeper<S: RemoteStore> {
-    home: Arc<LeasedStore<S>>,
+    below: Arc<LeasedStore<S>>,
     leases: OwnedCall,
     /// Received when the permit is dropped; `None` afterwards.
     dropped: Option<oneshot::Receiver<Option<LeaseReturn<S>>>>,
     renew_us: u64,
     ends_us: u64,
-    /// Until then, a renewal may still be executed: one that was not answered, or one that ran while the lease was given back.
+    /// Until this time, Redis may still execute a renewal: one without an answer, or one that ran while the lease was given back.
     open_until_us: u64,
     /// Whether the thread goes on where this ends early: not on itself, and not when nothing is left to do.
     hands_over: bool,
@@ -82,7 +82,7 @@ struct LeaseKeeper<S: RemoteStore> {
 
 /// Leases that a task keeps. Dropping it gives them back.
 struct RemoteLease<S: RemoteStore> {
-    home: Arc<LeasedStore<S>>,
+    below: Arc<LeasedStore<S>>,
     leases: OwnedCall,
     /// The runtime of the task.
     runtime: Id,
@@ -91,7 +91,7 @@ struct RemoteLease<S: RemoteStore> {
 
 /// Leases that are to be given back. If the runtime ends before that, the thread of the limiter gives them back.
 struct LeaseReturn<S: RemoteStore> {
-    home: Arc<LeasedStore<S>>,
+    below: Arc<LeasedStore<S>>,
     leases: OwnedCall,
     /// `None` once it is done, or left to the thread of the limiter.
     under_way: Option<ReturnUnderWay>,
@@ -121,6 +121,14 @@ impl<S: RemoteStore> Decider for RemoteLeases<S> {
         self.0.decide(call).await
     }
 
+    fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
+        self.0.store.note(call, outcome, asked_us);
+    }
+
+    fn forget(&self, call: Call<'_>) {
+        self.0.store.forget(call);
+    }
+
     fn recount(
         &self,
         counted: Call<'_>,
@@ -146,7 +154,7 @@ impl<S: RemoteStore> LeasedStore<S> {
         let awaited = Awaited { caller: Some(Arc::downgrade(&caller)), until: call.until() };
         let call = OwnedCall::new(Call { awaited: Some(&awaited), ..call });
         let (answer, answered) = oneshot::channel();
-        let task = LeaseTask { home: Arc::clone(self), call, since_us: self.clock.now_us(), is_open: true };
+        let task = LeaseTask { below: Arc::clone(self), call, since_us: self.clock.now_us(), is_open: true };
         let mut task: Task = Box::pin(task.run(answer));
         // The first step is made here, so that calls are decided in the order in which they are made.
         if poll_fn(|context| Poll::Ready(task.as_mut().poll(context).is_pending())).await {
@@ -213,13 +221,13 @@ impl<S: RemoteStore> LeasedStore<S> {
 impl<S: RemoteStore> LeaseTask<S> {
     /// Decides the call, and keeps its leases.
     async fn run(mut self, answer: oneshot::Sender<Result<LayeredAnswer, BackendError>>) {
-        let home = Arc::clone(&self.home);
+        let below = Arc::clone(&self.below);
         // Boxed, so that the task does not carry it while the call is running.
-        match Box::pin(home.decide(self.call.as_call())).await {
+        match Box::pin(below.decide(self.call.as_call())).await {
             Ok(admitted) if admitted.answer.outcome == Outcome::Admitted => {
                 let (Ok(runtime), Some(leases)) = (Handle::try_current(), self.call.as_call().leases()) else { return };
-                let (lease, dropped) = RemoteLease::new(&home, leases, runtime.id());
-                let keeper = LeaseKeeper::new(&home, leases, self.since_us, dropped);
+                let (lease, dropped) = RemoteLease::new(&below, leases, runtime.id());
+                let keeper = LeaseKeeper::new(&below, leases, self.since_us, dropped);
                 self.is_open = false;
                 // What a caller that has gone does not receive is dropped.
                 drop(answer.send(Ok(LayeredAnswer { lease: Some(Box::new(lease)), ..admitted })));
@@ -232,7 +240,7 @@ impl<S: RemoteStore> LeaseTask<S> {
             }
             Err(error) => {
                 self.is_open = !error.is_refusal();
-                let late = self.is_open.then(|| LateReturn::begin(&home, &self.call, self.since_us)).flatten();
+                let late = self.is_open.then(|| LateReturn::begin(&below, &self.call, self.since_us)).flatten();
                 drop(answer.send(Err(error)));
                 if let Some(late) = late {
                     late.run().await;
@@ -248,9 +256,9 @@ impl<S: RemoteStore> Drop for LeaseTask<S> {
         if !self.is_open {
             return;
         }
-        let (home, call, since_us) = (Arc::clone(&self.home), self.call.clone(), self.since_us);
-        self.home.runtimes.spawn_on_thread(async move {
-            if let Some(late) = LateReturn::begin(&home, &call, since_us) {
+        let (below, call, since_us) = (Arc::clone(&self.below), self.call.clone(), self.since_us);
+        self.below.runtimes.spawn_on_thread(async move {
+            if let Some(late) = LateReturn::begin(&below, &call, since_us) {
                 late.run().await;
             }
         });
@@ -260,15 +268,15 @@ impl<S: RemoteStore> Drop for LeaseTask<S> {
 impl<S: RemoteStore> LeaseKeeper<S> {
     /// Keeps the leases of a call that was asked then.
     fn new(
-        home: &Arc<LeasedStore<S>>,
+        below: &Arc<LeasedStore<S>>,
         leases: Call<'_>,
         since_us: u64,
         dropped: oneshot::Receiver<Option<LeaseReturn<S>>>,
     ) -> Self {
         Self {
-            home: Arc::clone(home),
+            below: Arc::clone(below),
             renew_us: since_us.saturating_add(shortest_us(leases) / 2),
-            ends_us: home.clock.now_us().saturating_add(longest_us(leases)),
+            ends_us: below.clock.now_us().saturating_add(longest_us(leases)),
             leases: OwnedCall::new(leases),
             dropped: Some(dropped),
             open_until_us: 0,
@@ -282,16 +290,16 @@ impl<S: RemoteStore> LeaseKeeper<S> {
             returned.run(self.ends_us).await;
         }
         if self.open_until_us > 0 {
-            self.home.clock.sleep_until(self.open_until_us).await;
-            self.home.give_back(self.leases.as_call(), self.ends_us).await;
+            self.below.clock.sleep_until(self.open_until_us).await;
+            self.below.give_back(self.leases.as_call(), self.ends_us).await;
         }
         self.hands_over = false;
     }
 
     /// Renews the leases until the permit is dropped. Returns what gives them back, if that is to be done here.
     async fn renew(&mut self) -> Option<LeaseReturn<S>> {
-        let (home, leases) = (&self.home, self.leases.as_call());
-        let clock = &home.clock;
+        let (below, leases) = (&self.below, self.leases.as_call());
+        let clock = &below.clock;
         let (shortest_us, longest_us) = (shortest_us(leases), longest_us(leases));
         let dropped = self.dropped.as_mut()?;
         let returned = loop {
@@ -302,9 +310,9 @@ impl<S: RemoteStore> LeaseKeeper<S> {
             let again_us = now_us.saturating_add(shortest_us / ATTEMPTS);
             let open_until_us = self.open_until_us;
             // What is not answered may be executed all the same, also if the runtime ends meanwhile.
-            self.open_until_us = now_us.saturating_add(home.patience_us(leases));
+            self.open_until_us = now_us.saturating_add(below.patience_us(leases));
             self.ends_us = now_us.saturating_add(longest_us);
-            let renewed = home.store.renew_leases(leases);
+            let renewed = below.store.renew_leases(leases);
             let renewed = clock.timeout_at(again_us, renewed).await.unwrap_or_else(|| Err(silent()));
             self.renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
             self.ends_us = clock.now_us().saturating_add(longest_us);
@@ -312,7 +320,7 @@ impl<S: RemoteStore> LeaseKeeper<S> {
                 // An earlier renewal without an answer may still arrive.
                 Ok(()) => self.open_until_us = open_until_us.max(now_us),
                 Err(error) => {
-                    self.open_until_us = clock.now_us().saturating_add(home.patience_us(leases));
+                    self.open_until_us = clock.now_us().saturating_add(below.patience_us(leases));
                     log::lease_not_renewed(leases.policy.name(), &error);
                 }
             }
@@ -328,22 +336,22 @@ impl<S: RemoteStore> Drop for LeaseKeeper<S> {
         if !mem::take(&mut self.hands_over) || !is_needed {
             return;
         }
-        let (home, leases) = (Arc::clone(&self.home), self.leases.clone());
-        let rest = Self { home, leases, dropped: self.dropped.take(), ..*self };
-        self.home.runtimes.spawn_on_thread(rest.run());
+        let (below, leases) = (Arc::clone(&self.below), self.leases.clone());
+        let rest = Self { below, leases, dropped: self.dropped.take(), ..*self };
+        self.below.runtimes.spawn_on_thread(rest.run());
     }
 }
 
 impl<S: RemoteStore> RemoteLease<S> {
     /// The leases that a call has taken, and what tells the task on that runtime that they were dropped.
     fn new(
-        home: &Arc<LeasedStore<S>>,
+        below: &Arc<LeasedStore<S>>,
         leases: Call<'_>,
         runtime: Id,
     ) -> (Self, oneshot::Receiver<Option<LeaseReturn<S>>>) {
         let (sender, dropped) = oneshot::channel();
         leases.policy.observed().lease_taken();
-        (Self { home: Arc::clone(home), leases: OwnedCall::new(leases), runtime, dropped: Some(sender) }, dropped)
+        (Self { below: Arc::clone(below), leases: OwnedCall::new(leases), runtime, dropped: Some(sender) }, dropped)
     }
 }
 
@@ -351,7 +359,7 @@ impl<S: RemoteStore> Drop for RemoteLease<S> {
     fn drop(&mut self) {
         self.leases.policy.observed().lease_given_back();
         let Some(dropped) = self.dropped.take() else { return };
-        let returned = LeaseReturn::new(&self.home, &self.leases);
+        let returned = LeaseReturn::new(&self.below, &self.leases);
         let is_at_home = Handle::try_current().is_ok_and(|runtime| runtime.id() == self.runtime);
         if is_at_home {
             // If the task is gone, the return is dropped here.
@@ -364,19 +372,19 @@ impl<S: RemoteStore> Drop for RemoteLease<S> {
 }
 
 impl<S: RemoteStore> LeaseReturn<S> {
-    fn new(home: &Arc<LeasedStore<S>>, leases: &OwnedCall) -> Self {
-        let under_way = ReturnUnderWay::begin(leases.as_call(), &home.prefix);
-        Self { home: Arc::clone(home), leases: leases.clone(), under_way }
+    fn new(below: &Arc<LeasedStore<S>>, leases: &OwnedCall) -> Self {
+        let under_way = ReturnUnderWay::begin(leases.as_call(), &below.prefix);
+        Self { below: Arc::clone(below), leases: leases.clone(), under_way }
     }
 
     async fn run(mut self, ends_us: u64) {
-        self.home.give_back(self.leases.as_call(), ends_us).await;
+        self.below.give_back(self.leases.as_call(), ends_us).await;
         self.under_way = None;
     }
 
-    async fn run_on_thread(home: Arc<LeasedStore<S>>, leases: OwnedCall, under_way: ReturnUnderWay) {
-        let ends_us = home.clock.now_us().saturating_add(longest_us(leases.as_call()));
-        home.give_back(leases.as_call(), ends_us).await;
+    async fn run_on_thread(below: Arc<LeasedStore<S>>, leases: OwnedCall, under_way: ReturnUnderWay) {
+        let ends_us = below.clock.now_us().saturating_add(longest_us(leases.as_call()));
+        below.give_back(leases.as_call(), ends_us).await;
         drop(under_way);
     }
 }
@@ -384,33 +392,33 @@ impl<S: RemoteStore> LeaseReturn<S> {
 impl<S: RemoteStore> Drop for LeaseReturn<S> {
     fn drop(&mut self) {
         let Some(under_way) = self.under_way.take() else { return };
-        let returned = Self::run_on_thread(Arc::clone(&self.home), self.leases.clone(), under_way);
-        self.home.runtimes.spawn_on_thread(returned);
+        let returned = Self::run_on_thread(Arc::clone(&self.below), self.leases.clone(), under_way);
+        self.below.runtimes.spawn_on_thread(returned);
     }
 }
 
-/// The leases of a call whose answer did not come. They are given back once it is not executed any more; without a place, they
-/// end by themselves.
+/// The leases of a call without an answer. They are given back when Redis can no longer execute the call. If there is no place,
+/// they end by themselves.
 struct LateReturn<'a, S: RemoteStore> {
     leases: Call<'a>,
     since_us: u64,
-    home: &'a LeasedStore<S>,
+    below: &'a LeasedStore<S>,
     _place: LatePlace<'a>,
     _under_way: Option<ReturnUnderWay>,
 }
 
 impl<'a, S: RemoteStore> LateReturn<'a, S> {
     /// Returns `None` if there is no place, or no lease.
-    fn begin(home: &'a LeasedStore<S>, call: &'a OwnedCall, since_us: u64) -> Option<Self> {
+    fn begin(below: &'a LeasedStore<S>, call: &'a OwnedCall, since_us: u64) -> Option<Self> {
         let leases = call.as_call().leases()?;
-        let place = LatePlace::take(&home.late)?;
-        Some(Self { leases, since_us, home, _place: place, _under_way: ReturnUnderWay::begin(leases, &home.prefix) })
+        let place = LatePlace::take(&below.late)?;
+        Some(Self { leases, since_us, below, _place: place, _under_way: ReturnUnderWay::begin(leases, &below.prefix) })
     }
 
     async fn run(self) {
-        let over_us = self.since_us.saturating_add(self.home.patience_us(self.leases));
-        self.home.clock.sleep_until(over_us).await;
-        self.home.give_back(self.leases, over_us.saturating_add(longest_us(self.leases))).await;
+        let over_us = self.since_us.saturating_add(self.below.patience_us(self.leases));
+        self.below.clock.sleep_until(over_us).await;
+        self.below.give_back(self.leases, over_us.saturating_add(longest_us(self.leases))).await;
     }
 }
 

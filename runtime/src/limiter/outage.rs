@@ -154,6 +154,10 @@ impl<S: Decider, R: RemoteStore> Decider for Outage<S, R> {
         }
     }
 
+    fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
+        self.below.note(call, outcome, asked_us);
+    }
+
     fn forget(&self, call: Call<'_>) {
         self.below.forget(call);
     }

@@ -135,19 +135,19 @@ impl QueuePlace<'_> {
 
 impl QueueTurn<'_> {
     /// Records when the caller may go.
-    pub(super) fn wait_until(&self, head: QueueHead) {
+    pub(super) fn set_head(&self, head: QueueHead) {
         self.place.set_head(head);
     }
 
     /// Records that the caller asks again, as there may be room.
-    pub(super) fn ask(&self) {
+    pub(super) fn clear_head(&self) {
         self.place.set_head(QueueHead::default());
     }
 }
 
 impl Drop for QueueTurn<'_> {
     fn drop(&mut self) {
-        self.ask();
+        self.clear_head();
     }
 }
 

@@ -22,11 +22,11 @@ pub(crate) trait Decider: Send + Sync + 'static {
     /// Decides a call.
     fn decide(&self, call: Call<'_>) -> impl Future<Output = Result<LayeredAnswer, BackendError>> + Send;
 
-    /// Notes how a call was decided that was sent at `asked_us`, and of which not all was asked here.
-    fn note(&self, _call: Call<'_>, _outcome: Outcome, _asked_us: u64) {}
+    /// Tells the layers below the outcome of a call of which they were asked only some subjects. `asked_us` is when.
+    fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64);
 
-    /// Lets the next such call reach the tallies, because the caller doubts what this process knows.
-    fn forget(&self, _: Call<'_>) {}
+    /// Lets the next call like `call` reach the tallies, because the caller doubts what this process knows.
+    fn forget(&self, call: Call<'_>);
 
     /// Counts a call that was admitted then as what it has used, in every rule in which it still counts. Returns whether that has
     /// changed anything.
@@ -37,10 +37,10 @@ pub(crate) trait Decider: Send + Sync + 'static {
         admitted: &AdmittedAt,
     ) -> impl Future<Output = Result<bool, BackendError>> + Send;
 
-    /// Removes the tallies of such a call.
+    /// Removes the tallies of `call`.
     fn reset(&self, call: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send;
 
-    /// Bans the main subject of such a call for that long, or ends its ban.
+    /// Bans the main subject of `call` for `duration`, or ends its ban.
     fn ban(&self, call: Call<'_>, duration: Duration) -> impl Future<Output = Result<(), BackendError>> + Send;
 }
 
@@ -69,12 +69,12 @@ pub(crate) trait RemoteStore: Decider {
     fn renew_leases(&self, leases: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send;
 }
 
-/// Returns the tally of the main subject of such a call, and how long a ban of that duration lasts.
+/// Returns the tally of the main subject of `call`, and how many microseconds a ban of `duration` lasts.
 ///
 /// # Errors
 ///
 /// The policy has no ban, or the duration is longer than any ban.
-pub(super) fn ban(call: Call<'_>, duration: Duration) -> Result<(TallyId<'_>, u64), BackendError> {
+pub(super) fn tally_to_ban(call: Call<'_>, duration: Duration) -> Result<(TallyId<'_>, u64), BackendError> {
     let Some(id) = call.tally_ids().next().filter(|id| id.group.ban.is_some()) else {
         let name = call.policy.name();
         return Err(BackendError::misuse(format!("policy `{name}` has no ban; give it one with `PolicyBuilder::ban`")));

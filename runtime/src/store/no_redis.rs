@@ -5,7 +5,7 @@
 use std::future::{Future, Ready};
 use std::time::Duration;
 
-use super::answer::{LayeredAnswer, Readiness};
+use super::answer::{LayeredAnswer, Outcome, Readiness};
 use super::decider::{Decider, RemoteStore};
 use super::redis_types::{Progress, RegistrationResult, Setup, StoredText};
 use crate::call::{Call, ReturnedLeases};
@@ -61,6 +61,10 @@ impl Decider for NoRedis {
     async fn decide(&self, _: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         match *self {}
     }
+
+    fn note(&self, _: Call<'_>, _: Outcome, _: u64) {}
+
+    fn forget(&self, _: Call<'_>) {}
 
     async fn recount(&self, _: Call<'_>, _: Recount, _: &AdmittedAt) -> Result<bool, BackendError> {
         match *self {}

@@ -40,8 +40,8 @@ use crate::call::{Call, ReturnedLeases};
 use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
-use crate::store::answer::{LayeredAnswer, Readiness};
-use crate::store::decider::{Decider, RemoteStore, ban};
+use crate::store::answer::{LayeredAnswer, Outcome, Readiness};
+use crate::store::decider::{Decider, RemoteStore, tally_to_ban};
 use crate::store::redis_types::{Setup, StoredText};
 use crate::system::home::{Driver, Side};
 use crate::system::{self, Instant};
@@ -284,6 +284,11 @@ impl Decider for Redis {
         decided.map(LayeredAnswer::from)
     }
 
+    // A store knows nothing but its tallies.
+    fn note(&self, _: Call<'_>, _: Outcome, _: u64) {}
+
+    fn forget(&self, _: Call<'_>) {}
+
     async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         let request = recount.of(counted);
         // What takes several calls of the script is never asked again as a whole.
@@ -299,7 +304,7 @@ impl Decider for Redis {
     }
 
     async fn ban(&self, request: Call<'_>, duration: Duration) -> Result<(), BackendError> {
-        let (id, duration_us) = ban(request, duration)?;
+        let (id, duration_us) = tally_to_ban(request, duration)?;
         let key = id.key(&self.setup.prefix);
         self.ask(key.as_str(), self.until()?, |step| step.ban(id, duration_us)).await
     }

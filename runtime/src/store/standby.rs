@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::answer::{LayeredAnswer, LeaseHolder, Outcome};
-use super::decider::ban;
+use super::decider::tally_to_ban;
 use super::memory::Memory;
 use crate::call::{Call, PlainCall};
 use crate::clock::Clock;
@@ -100,7 +100,7 @@ impl Standby {
 
     /// Bans the main subject of such a call for that long, or ends its ban.
     pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
-        let (id, duration_us) = ban(call, duration)?;
+        let (id, duration_us) = tally_to_ban(call, duration)?;
         match duration_us {
             0 if self.memory.get().is_none() => Ok(()),
             _ => self.memory().ban(id, duration_us),

@@ -50,6 +50,14 @@ impl Decider for StubStore {
         answer.map(|outcome| Answer::new(outcome, Report::default(), 0).into())
     }
 
+    fn note(&self, call: Call<'_>, _: Outcome, _: u64) {
+        self.note_asked(format!("note {}", call.options.cost));
+    }
+
+    fn forget(&self, call: Call<'_>) {
+        self.note_asked(format!("forget {}", call.options.cost));
+    }
+
     async fn recount(&self, counted: Call<'_>, recount: Recount, _: &AdmittedAt) -> Result<bool, BackendError> {
         self.note_asked(format!("recount {} as {}", counted.options.cost, recount.used));
         Ok(true)

@@ -59,7 +59,7 @@ pub fn limits(limiter: &Limiter) -> Result<Limits, Error> {
     }
     let settings =
         LimitsSettings { limiter: limiter.clone(), exemptions: Exemptions::default(), layer: Layer::default() };
-    limiter.limits_requests();
+    limiter.note_limits_of_requests();
     Ok(Limits { settings: Arc::new(settings) })
 }
 

@@ -86,10 +86,12 @@ fn the_leases_of_a_process_that_dies_end_by_themselves() {
     let (clocked, policy) = (Clocked::start(), at_most(2));
     let dying = runtime();
     let permits = dying.block_on(async {
-        let limiter = clocked.limiter().await;
+        let proxy = Proxy::start(clocked.server().port()).await;
+        let limiter = connected(&patient().clock(clocked.clock()), &proxy.url()).await;
         [permit(&limiter, &policy).await, permit(&limiter, &policy).await]
     });
-    // All of the process is gone that could renew leases or give them back: its tasks, and whoever holds permits.
+    // All of the process is gone that could renew leases or give them back: its tasks, whoever holds permits, and with the proxy
+    // the way of its thread to the server.
     drop(dying);
     mem::forget(permits);
     runtime().block_on(async {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tallygate::{Decision, Denial, Limiter, LimiterBuilder, Policy, RejectionKind, Rule, Subject};
+use tallygate::{Decision, Denial, Limiter, LimiterBuilder, Policy, RejectionKind, Rule, RuleStatus, Subject};
 use tallygate_harness::load::{TASKS, admitted_at_once};
 use tallygate_harness::punctuality::Punctuality;
 use tallygate_harness::server::{Server, connected};
@@ -71,6 +71,34 @@ async fn a_cached_denial_is_that_of_redis_with_the_time_counted_down() {
     assert_eq!(second.rule().unwrap().position(), first.rule().unwrap().position());
     let counted_down = first.retry_after().unwrap().checked_sub(second.retry_after().unwrap()).unwrap();
     assert!(counted_down >= Duration::from_millis(20), "{counted_down:?}");
+}
+
+#[tokio::test]
+async fn a_call_in_shadow_that_would_wait_is_decided_by_a_cached_denial_as_well() {
+    let server = Server::start();
+    let limiter = limiter(&server).await;
+    let policy = policy([Rule::sliding_window(1, HOUR)]);
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    denied(&limiter, &policy).await;
+    let calls = asked(&server);
+    for _ in 0..5 {
+        assert!(limiter.check(&policy, &subject()).wait(HOUR).shadow().await.unwrap().is_allowed());
+    }
+    assert_eq!(asked(&server), calls, "nobody was asked");
+}
+
+#[tokio::test]
+async fn rules_in_shadow_are_asked_together() {
+    let server = Server::start();
+    let limiter = limiter(&server).await;
+    let in_shadow = (2..10).map(|count| Rule::sliding_window(count.into(), count * count * HOUR).shadow());
+    let policy = policy([Rule::sliding_window(1, HOUR)].into_iter().chain(in_shadow));
+    let calls = asked(&server);
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    assert!(asked(&server) - calls <= 4, "{} calls for eight rules in shadow", asked(&server) - calls);
+    let peeked = limiter.peek(&policy, &subject()).await.unwrap();
+    let remaining: Vec<_> = peeked.shadow_report().iter().map(RuleStatus::remaining).collect();
+    assert_eq!(remaining, [1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
 #[tokio::test]

@@ -236,8 +236,8 @@ impl<'a> Attempt<'a> {
             Some(closed) => Ok(closed),
             None => layers.decide_known(state, self.call())?.map(|verdict| self.decision(verdict)),
         };
-        // An override may end such denials, so a flood of them refreshes the overrides like any other calls. They go on
-        // meanwhile without Redis, unless the known overrides are so old that every call waits for the refresh.
+        // An override may end such denials, so a flood of them refreshes the overrides like any other calls. Until
+        // the refresh has ended, they are denied without Redis, unless the known overrides are so old that every call waits for it.
         let may_end = state == StoreState::There && matches!(decided, Ok(Decision::Denied(_)));
         if may_end && self.core.refresh_overrides().is_some() { None } else { Some(decided) }
     }

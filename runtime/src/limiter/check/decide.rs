@@ -55,7 +55,8 @@ impl Check<'_> {
                 match self.options.wait {
                     // Boxed, as few calls wait.
                     Some(limit) if !self.is_shadow() => Box::pin(self.wait_for_admission(limit)).await,
-                    _ if self.may_try_rules() => self.attempt().await,
+                    // Nothing was attempted at once for a call that may wait, or beside which rules are tried out.
+                    _ if self.options.wait.is_some() || self.may_try_rules() => self.attempt().await,
                     _ => self.attempt_in_store().await,
                 }
             });
@@ -113,7 +114,7 @@ impl Check<'_> {
     #[inline]
     fn has_all_rules_in_shadow(&self) -> bool {
         let (overrides, own) = (&self.limiter().core.overrides, self.policy().is_all_shadow());
-        let may_differ = if own { overrides.are_active() } else { overrides.set_shadow() };
+        let may_differ = if own { overrides.are_active() } else { overrides.any_sets_shadow() };
         if may_differ { Attempt::new(self).map_or(own, |attempt| attempt.policy.is_all_shadow()) } else { own }
     }
 

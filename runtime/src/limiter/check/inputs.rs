@@ -19,7 +19,7 @@ pub(super) enum Inputs<'a> {
         policy: &'a Policy,
         subject: &'a SubjectKey,
     },
-    // An `Arc`, although clones are rare: to drop one that is not there is a test, as the rest is code of its own.
+    // An `Arc`, because to drop `Borrowed` is then one test. Other types need code to drop it.
     Owned(Arc<OwnedInputs<'a>>),
 }
 

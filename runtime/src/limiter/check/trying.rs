@@ -1,9 +1,10 @@
-//! Rules in shadow: a call that the enforced rules admit is decided by each of them, too, and goes on whatever that is. A peek
-//! with a report shows where they stand.
+//! Rules in shadow: each of them decides an admitted call once more. Its answer changes nothing. A peek with a report shows where
+//! they stand.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
 use std::pin::Pin;
+use std::task::Poll;
 
 use super::Check;
 use super::attempt::Attempt;
@@ -38,13 +39,23 @@ impl Check<'_> {
         self.with_trials(decided, tried.collect())
     }
 
-    /// Tries rules out wherever they are decided.
+    /// Tries rules out wherever they are decided: all at once, so that they take one more deadline at most.
     pub(super) async fn try_rules(&self, decided: Decided) -> Decided {
-        let mut tried = Vec::new();
-        for trial in self.trials(&decided) {
-            tried.extend(trial.decide_boxed().await);
-        }
-        self.with_trials(decided, tried)
+        let mut trials: Vec<_> = self.trials(&decided).into_iter().map(Check::decide_boxed).enumerate().collect();
+        let mut tried = Vec::with_capacity(trials.len());
+        poll_fn(|context| {
+            trials.retain_mut(|(place, trial)| match trial.as_mut().poll(context) {
+                Poll::Ready(decided) => {
+                    tried.extend(decided.ok().map(|decision| (*place, decision)));
+                    false
+                }
+                Poll::Pending => true,
+            });
+            if trials.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        tried.sort_by_key(|(place, _)| *place);
+        self.with_trials(decided, tried.into_iter().map(|(_, decision)| decision).collect())
     }
 
     /// The checks by each rule that is tried out: of a call if it was admitted, and of a peek in any case.

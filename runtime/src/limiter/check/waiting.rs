@@ -77,14 +77,19 @@ impl Check<'_> {
             Ok(place) => return Ok(ControlFlow::Continue(place)),
             Err(refused) => refused,
         };
-        let decision = self.attempt().await?;
         // If it costs less than the first caller, there may be room for it at its deadline.
-        let is_cheaper = refused == WaitRefusal::Late
-            && core.wait_queues.is_before_head(&key, deadline_us)
-            && self.retry(&decision, core.clock.now_us(), deadline_us).await?.is_some();
-        if is_cheaper && let Ok(place) = core.wait_queues.join(key, own, denied, |_, _| true) {
-            return Ok(ControlFlow::Continue(place));
-        }
+        let is_cheaper = refused == WaitRefusal::Late && core.wait_queues.is_before_head(&key, deadline_us);
+        let decision = if is_cheaper {
+            match self.try_once(deadline_us).await? {
+                ControlFlow::Break(decision) => decision,
+                ControlFlow::Continue(_) => match core.wait_queues.join(key, own, denied, |_, _| true) {
+                    Ok(place) => return Ok(ControlFlow::Continue(place)),
+                    Err(_) => self.attempt().await?,
+                },
+            }
+        } else {
+            self.attempt().await?
+        };
         if !decision.is_allowed() {
             self.policy().observed().wait_refused(refused);
         }
@@ -114,13 +119,13 @@ impl Check<'_> {
                 awaits_lease = true;
                 continue;
             }
-            turn.wait_until(next.head());
+            turn.set_head(next.head());
             let now_us = core.clock.now_us();
             let wake_us = next.at_us.min(core.sleepers.look_us(next.room, now_us)).min(core.next_override_end_us());
             let wake = core.clock.timeout_at(wake_us, first_wake(&sleeper, rules_changed)).await.unwrap_or(Wake::Time);
             looks = wake == Wake::Time && wake_us < next.at_us;
             if !looks {
-                turn.ask();
+                turn.clear_head();
             }
             if wake == Wake::Room {
                 self.forget_denials()?;
@@ -163,7 +168,7 @@ impl Check<'_> {
         if self.is_shadow() {
             return Ok(None);
         }
-        // Whether its wait is no more than the bound of a lease, such a denial does not tell.
+        // Such a denial does not tell whether its wait is only the bound of a lease.
         let is_unclear = !matches!(denial.kind(), RejectionKind::Limited | RejectionKind::Concurrency);
         let reported = if is_unclear && denial.policy().has_leases() { Some(self.reported().await?) } else { None };
         let now_us = self.limiter().core.clock.now_us();
@@ -246,8 +251,8 @@ impl Check<'_> {
 }
 
 impl Core {
-    /// The time in which callers can be served until that deadline, given the first of their queue. A decision of the store at the
-    /// deadline may take as long as any.
+    /// The time in which callers can be served until `deadline_us`, behind `head`. A decision that begins at `deadline_us` may still
+    /// take the deadline of the store.
     fn wait_span(&self, policy: &Policy, head: QueueHead, deadline_us: u64) -> WaitSpan {
         let now_us = self.clock.now_us();
         let patience = self.store.deadline_of(policy).unwrap_or_default();

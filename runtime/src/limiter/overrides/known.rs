@@ -143,7 +143,7 @@ impl Overrides {
 
     /// Whether any override or file puts a policy in shadow, or takes it out.
     #[inline]
-    pub(in crate::limiter) fn set_shadow(&self) -> bool {
+    pub(in crate::limiter) fn any_sets_shadow(&self) -> bool {
         self.sets_shadow.load(Ordering::Relaxed)
     }
 
@@ -214,7 +214,7 @@ impl Overrides {
         let known = &mut *known;
         known.gauge.set(known.table.len());
         self.active.store(known.are_any(), Ordering::Relaxed);
-        self.sets_shadow.store(known.set_shadow(), Ordering::Relaxed);
+        self.sets_shadow.store(known.any_sets_shadow(), Ordering::Relaxed);
         let next_expiry_us = known.table.values().filter_map(|found| found.expires_us).min();
         self.next_expiry_us.store(next_expiry_us.unwrap_or(NEVER_US), Ordering::Relaxed);
         self.changes.notify_waiters();
@@ -228,7 +228,7 @@ impl KnownOverrides {
     }
 
     /// Whether any of them, or the file, says of a policy whether it is in shadow.
-    fn set_shadow(&self) -> bool {
+    fn any_sets_shadow(&self) -> bool {
         #[cfg(feature = "config")]
         if self.from_file.as_ref().is_some_and(FromFile::sets_shadow) {
             return true;

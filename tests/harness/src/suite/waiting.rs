@@ -193,27 +193,36 @@ pub async fn a_caller_that_cannot_be_served_in_time_hears_so_at_once(stage: &Sta
     assert_eq!(stage.now(), before, "they are told at once");
 }
 
-/// A cheaper caller than the first of its queue may be served at its deadline, and is not turned away before.
+/// A cheaper caller than the first of its queue may be served at its deadline, and is not turned away before. What it asked before
+/// it waits counts towards no ban.
 pub async fn a_cheap_caller_behind_a_costly_one_is_served_at_its_deadline(stage: &Stage) {
-    let (subject, policy) = (Subject::of("alice"), limit("waits.cheap", [Rule::sliding_window(10, secs(600))]));
-    stage.admitted(&policy, &subject).await;
+    let builder = |name| Policy::builder(name).rule(Rule::sliding_window(10, secs(600)));
+    let banning = builder("waits.cheap.ban").ban(Ban::new(1, HOUR, HOUR));
+    for policy in [builder("waits.cheap"), banning].map(|builder| builder.build().expect("the policy is sound")) {
+        cheap_is_served(stage, &policy).await;
+    }
+}
+
+async fn cheap_is_served(stage: &Stage, policy: &Policy) {
+    let subject = Subject::of("alice");
+    stage.admitted(policy, &subject).await;
     stage.pass(secs(300)).await;
-    drop(permit(stage, &policy, &subject, 9).await);
+    drop(permit(stage, policy, &subject, 9).await);
     // Room for one comes in 300 seconds, for ten in 600.
-    let spawn = |cost, wait| {
+    let wait = |cost, wait| {
         let (limiter, policy, subject) = (stage.limiter().clone(), policy.clone(), subject.clone());
         tokio::spawn(async move { limiter.check(&policy, &subject).cost(cost).wait(wait).await })
     };
-    let costly = spawn(10, secs(3_600));
-    for _ in 0..10 {
-        assert!(!stage.call(&policy, &subject).await.is_allowed());
-        tokio::task::yield_now().await;
-    }
-    let cheap = spawn(1, secs(400));
-    for _ in 0..10 {
-        assert!(!stage.call(&policy, &subject).await.is_allowed());
-        tokio::task::yield_now().await;
-    }
+    let is_full = async || {
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+            assert!(!stage.limiter().peek(policy, &subject).await.expect("the backend answers").is_allowed());
+        }
+    };
+    let costly = wait(10, secs(3_600));
+    is_full().await;
+    let cheap = wait(1, secs(400));
+    is_full().await;
     stage.pass(secs(400)).await;
     assert!(cheap.await.unwrap().expect("the backend answers").is_allowed());
     costly.abort();

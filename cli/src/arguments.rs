@@ -1,4 +1,4 @@
-//! The words of the command line.
+//! The commands and options of the command line.
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
@@ -68,7 +68,6 @@ enum Command {
 }
 
 impl CommandLine {
-    /// Reads the words of the command.
     pub(crate) fn read() -> Result<Self, clap::Error> {
         let mut command = Self::command();
         command.build();
@@ -77,17 +76,15 @@ impl CommandLine {
         Self::from_arg_matches(&command.try_get_matches()?)
     }
 
-    /// Completes the words that a shell asks for, and ends the program, if a shell has started it for that.
+    /// Completes words and ends the program, if a shell has started it for that.
     pub(crate) fn complete_for_shell() {
         CompleteEnv::with_factory(Self::command).var(live::VARIABLE).complete();
     }
 
-    /// The context in which the command is carried out.
     pub(crate) fn context(&self) -> Context {
         self.connection.context()
     }
 
-    /// Carries the command out.
     pub(crate) async fn run(&self) -> Result<Output, Failure> {
         let connection = &self.connection;
         match &self.command {
@@ -107,13 +104,12 @@ impl CommandLine {
         }
     }
 
-    /// Whether the answer is for a script.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 }
 
-/// Lets mistakes show the usage as the help does: with what the environment sets in it, that would look required.
+/// Makes errors show the usage of the help. Otherwise, options that the environment sets would look required.
 fn with_plain_usage(mut command: clap::Command) -> clap::Command {
     let usage = command.render_usage().to_string();
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).to_owned();

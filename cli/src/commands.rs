@@ -1,4 +1,4 @@
-//! The commands, one file each, but for what undoes another.
+//! The commands, one file each. A command that undoes another shares its file.
 
 pub(crate) mod ban;
 pub(crate) mod bans;

@@ -16,9 +16,9 @@ pub(crate) struct Confirmation {
 }
 
 impl Confirmation {
-    /// Asks whether to go on, unless that is known.
+    /// Asks whether to go on, unless `--yes` is given.
     ///
-    /// Fails without a terminal to ask on, or if the answer is no. Then nothing is changed.
+    /// Fails without a terminal to ask on, or if the answer is no.
     pub(crate) fn ask(self, question: &str) -> Result<(), Failure> {
         if self.yes {
             return Ok(());

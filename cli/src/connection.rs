@@ -1,4 +1,4 @@
-//! Where the tallies are, and how to get there.
+//! The options that say where the tallies are, and how to connect.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -66,18 +66,16 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Whether it is known where the tallies are.
     pub(crate) fn is_known(&self) -> bool {
         self.url.as_deref().is_some_and(|url| !url.is_empty())
     }
 
-    /// The context of what the command does: it says who makes changes, by default the user of this machine.
+    /// Returns the context of the command. It names the operator: by default, the user of this machine.
     pub(crate) fn context(&self) -> Context {
         let operator = self.operator.clone().or_else(|| env::var("USER").ok()).filter(|name| !name.is_empty());
         operator.into_iter().fold(Context::new(), |context, name| context.with("operator", name))
     }
 
-    /// Connects to the server.
     pub(crate) async fn connect(&self) -> Result<Limiter, Failure> {
         let url = self.url.as_deref().ok_or_else(|| {
             Failure::usage("it is not known where the tallies are; write `--url redis://…`, or set TALLYGATE_URL")

@@ -5,7 +5,7 @@ use std::time::Duration;
 pub(crate) use tallygate::admin::__shared::json::ms;
 use tallygate_rules::{duration_meant, parse_duration};
 
-/// Reads the duration of an option, which the answer to a mistake names.
+/// Reads the duration of an option. The error lacks the name of the option, which clap adds.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|mistake| match duration_meant(text) {
         Some(meant) => format!("did you mean `{meant}`?"),

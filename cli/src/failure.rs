@@ -1,4 +1,4 @@
-//! Why a command gives no answer, and what it tells a script.
+//! The failures of commands, and the exit codes.
 
 use std::error::Error as _;
 use std::io;
@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use tallygate::{BackendError, BackendErrorKind, Error, ErrorKind, Setting};
 
-/// What a command tells a script.
+/// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It is done; or the answer is yes.
+    /// The command is done, or the answer is yes.
     Done,
     /// The answer is no: denied, mistakes, problems.
     No,
@@ -17,7 +17,7 @@ pub(crate) enum Exit {
     Usage,
     /// The server cannot be reached, or cannot answer now.
     Away,
-    /// The server, or what is stored there, refuses.
+    /// The server refuses, or what is stored there cannot be used.
     Refused,
 }
 
@@ -33,7 +33,6 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command gives no answer.
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
@@ -42,22 +41,19 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The command cannot be carried out as it is written.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, text: Some(text.into()) }
     }
 
-    /// Returns a failure for a refusal by what is stored on the server.
     pub(crate) fn refused(text: impl Into<String>) -> Self {
         Self { exit: Exit::Refused, text: Some(text.into()) }
     }
 
-    /// A file cannot be read.
     pub(crate) fn unreadable(file: &str, error: &io::Error) -> Self {
         Self::usage(format!("{file} cannot be read: {error}"))
     }
 
-    /// The answer cannot be written. A reader that has closed the stream has what it wants.
+    /// The answer cannot be written. If its reader has closed the stream, it has what it wants.
     pub(crate) fn output(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self { exit: Exit::Done, text: None },
@@ -65,7 +61,7 @@ impl Failure {
         }
     }
 
-    /// Returns this failure with the note that the change may have been made, if it is one of the server.
+    /// Adds the note that the change may have been made, if the server has failed.
     pub(crate) fn amid_changes(mut self) -> Self {
         if let (Exit::Away | Exit::Refused, Some(text)) = (self.exit, &mut self.text) {
             text.push_str("; part of it may have been changed already, and the command can be repeated");
@@ -99,7 +95,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The text of an error, in which settings of the library are options.
+/// Returns the text of an error, with options in place of the settings of the library.
 fn text(error: &Error) -> String {
     let Some((before, setting, after)) = error.setting() else { return error.to_string() };
     let (option, remedy) = match setting {

@@ -8,7 +8,6 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::output::printable;
 
-/// The policies that the processes of a fleet have listed on their server.
 #[derive(Debug)]
 pub(crate) struct Fleet<'c> {
     pub(crate) limiter: Limiter,
@@ -22,18 +21,16 @@ impl<'c> Fleet<'c> {
         Self::read(connection.connect().await?, connection).await
     }
 
-    /// Reads the list by a connection that there is already.
+    /// Reads the list by an existing connection.
     pub(crate) async fn read(limiter: Limiter, connection: &'c Connection) -> Result<Self, Failure> {
         let registered = limiter.registered_policies().await?;
         Ok(Self { limiter, connection, registered })
     }
 
-    /// Returns the list.
     pub(crate) fn registered(&self) -> &Registered {
         &self.registered
     }
 
-    /// Returns the policy of that name.
     pub(crate) fn find(&self, name: &str) -> Result<OpenPolicy<'_>, Failure> {
         let described = self.registered.find(name).ok_or_else(|| self.unknown(name))?;
         Ok(OpenPolicy::new(described)?)
@@ -52,7 +49,7 @@ impl<'c> Fleet<'c> {
         Ok((read.into_iter().filter_map(|(_, read)| read).collect(), left_out))
     }
 
-    /// Says which policies are left out.
+    /// Returns a note about the policies that are left out.
     pub(crate) fn left_out(names: &[&str]) -> String {
         if names.is_empty() {
             String::new()
@@ -63,7 +60,6 @@ impl<'c> Fleet<'c> {
         }
     }
 
-    /// Why there is no policy of that name.
     pub(crate) fn unknown(&self, name: &str) -> Failure {
         if let Some(unreadable) = self.registered.find_unreadable(name) {
             return Failure::refused(unreadable.to_string());
@@ -75,7 +71,6 @@ impl<'c> Fleet<'c> {
         Failure::usage(format!("no process has used a policy `{name}` within a week{}", remedy("policy", name, known)))
     }
 
-    /// Why a policy has no subject of that label.
     pub(crate) fn unknown_label(described: &RegisteredPolicy, label: &str) -> Failure {
         let known: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
         let name = described.name();
@@ -85,7 +80,6 @@ impl<'c> Fleet<'c> {
         ))
     }
 
-    /// Says that the list is empty, and why that may be.
     pub(crate) fn nothing_listed(&self) -> String {
         format!(
             "no policy is listed under the prefix `{}`: no process has used one within a week, their version keeps no list, \

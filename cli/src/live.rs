@@ -1,6 +1,6 @@
 //! Words that a shell completes with what the server knows: names of policies, labels and rules.
 //!
-//! While somebody types, nothing is said of what goes wrong: then there is nothing to choose from.
+//! Errors are not shown while somebody types: then there is nothing to choose from.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -15,28 +15,25 @@ use tokio::time::timeout;
 
 use crate::connection::Connection;
 
-/// The variable by which a shell says that it wants words completed.
+/// The environment variable by which a shell asks for completions.
 pub(crate) const VARIABLE: &str = "TALLYGATE_COMPLETE";
 
 /// How long a shell waits for the server.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Completes names of policies.
 pub(crate) fn policies() -> ArgValueCandidates {
     candidates(|policy| vec![policy.name().to_owned()])
 }
 
-/// Completes labels.
 pub(crate) fn labels() -> ArgValueCandidates {
     candidates_of_meant(labels_of)
 }
 
-/// Completes labels that a subject follows.
+/// Completes labels, with the `=` before a subject.
 pub(crate) fn labels_with_subject() -> ArgValueCandidates {
     candidates_of_meant(|policy| labels_of(policy).into_iter().map(|label| label + "=").collect())
 }
 
-/// Completes names of rules.
 pub(crate) fn rules() -> ArgValueCandidates {
     candidates_of_meant(|policy| policy.rules().iter().filter_map(Rule::name).map(str::to_owned).collect())
 }
@@ -45,7 +42,7 @@ fn labels_of(policy: &RegisteredPolicy) -> Vec<String> {
     policy.subjects().map(|subject| subject.label().to_owned()).collect()
 }
 
-/// Returns the words of the policy that was typed before, or of all policies if none was.
+/// Returns candidates from the policy that was typed before, or from all policies if none was.
 fn candidates_of_meant(words: fn(&RegisteredPolicy) -> Vec<String>) -> ArgValueCandidates {
     ArgValueCandidates::new(move || {
         let (registered, typed) = (registered().unwrap_or_default(), typed());
@@ -67,16 +64,15 @@ fn offered(policies: &[RegisteredPolicy], words: fn(&RegisteredPolicy) -> Vec<St
 /// The longest word that is offered, in bytes.
 const LONGEST: usize = 256;
 
-/// Whether every shell takes a word as it stands. A shell puts what is chosen into the line, and runs what it means there:
-/// whoever may write to the server must not decide that, so other words are not offered.
+/// Whether every shell takes the word literally. A shell would run parts of other words, which anybody who may write to
+/// the server could choose, so these are not offered.
 fn is_left_alone(word: &str) -> bool {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-.:/@+={}".contains(letter);
     let begins_well = word.starts_with(|first: char| first.is_alphanumeric() || matches!(first, '_' | '/' | '{'));
-    // `{1..9}` is a range.
+    // A shell expands `{1..9}`.
     word.len() <= LONGEST && begins_well && word.chars().all(is_plain) && !word.contains("..")
 }
 
-/// Asks the server for the policies.
 fn registered() -> Option<Vec<RegisteredPolicy>> {
     let connection = connection(&typed())?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
@@ -85,12 +81,12 @@ fn registered() -> Option<Vec<RegisteredPolicy>> {
     registered.as_ref().map(Registered::policies).map(<[_]>::to_vec)
 }
 
-/// The words so far: what a shell gives behind the first `--`.
+/// Returns the words so far, which a shell gives behind the first `--`.
 fn typed() -> Vec<String> {
     env::args().skip_while(|word| word != "--").skip(2).collect()
 }
 
-/// Reads the words about the connection. Others may be unfinished.
+/// Reads the options of the connection. Other words may be unfinished.
 fn connection(typed: &[String]) -> Option<Connection> {
     let command = Connection::augment_args(Command::new("tallygate").no_binary_name(true).ignore_errors(true));
     let options: Vec<_> =

@@ -66,7 +66,7 @@ fn explain(help_or_mistake: &clap::Error) -> ExitCode {
 
 fn report(failure: &Failure) -> ExitCode {
     if let Some(text) = failure.text() {
-        // Whoever has closed this stream does not want to know.
+        // If this stream is closed, nobody wants to know.
         let _ = writeln!(io::stderr(), "tallygate: {}", output::printable(text));
     }
     failure.exit().into()

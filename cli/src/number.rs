@@ -14,7 +14,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// Reads a number of which there is at least one.
+/// Reads a number that is at least 1.
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("nothing would be shown; write 1 or more, like 20".to_owned()),

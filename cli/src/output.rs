@@ -1,11 +1,10 @@
-//! What a command prints: for people, and for scripts.
+//! The output of a command: for people, and for scripts.
 
 use serde_json::Value;
 use tallygate::admin::__shared::is_unseen;
 
 use crate::failure::Exit;
 
-/// What a command prints.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// For people.
@@ -16,12 +15,10 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The output of a command that is done.
     pub(crate) fn done(text: impl Into<String>, json: Value) -> Self {
         Self { text: text.into(), json, exit: Exit::Done }
     }
 
-    /// Returns this output with another exit code.
     pub(crate) fn with_exit(self, exit: Exit) -> Self {
         Self { exit, ..self }
     }
@@ -36,8 +33,8 @@ impl Output {
     }
 }
 
-/// Returns a document as a terminal may show it, on several lines. Only texts have such characters, so each can be written by
-/// its number.
+/// Returns a document on several lines, safe for a terminal. Only texts can have unsafe characters, so each can be
+/// written by its number.
 pub(crate) fn json_text(json: &Value) -> String {
     let mut shown = String::new();
     for character in format!("{json:#}").chars() {
@@ -51,7 +48,7 @@ pub(crate) fn json_text(json: &Value) -> String {
     shown + "\n"
 }
 
-/// Returns the text as a terminal may show it: names and subjects that others have chosen control nothing there.
+/// Returns the text without characters that control a terminal: others choose names and subjects.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

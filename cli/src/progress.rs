@@ -1,4 +1,4 @@
-//! How far a long command is, on a terminal only.
+//! The progress of a long command, on a terminal only.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -8,16 +8,16 @@ use crate::number::grouped;
 /// The least time between two texts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How many items are looked at between two looks at the clock.
+/// How many items are counted between two reads of the clock.
 const STEP: u64 = 1_024;
 
-/// How many places a bar has.
+/// The width of a bar, in characters.
 const PLACES: usize = 30;
 
-/// Shows on a terminal how many items a command has done, and how much of its way as a bar, where that is known. What a script reads of it stays empty.
+/// Shows on a terminal how many items are done, and a bar if the end is known. Without a terminal, it writes nothing.
 #[derive(Debug)]
 pub(crate) struct ProgressBar {
-    /// `None` where no terminal shows it.
+    /// When it was last shown; `None` without a terminal.
     shown: Option<Instant>,
     items: &'static str,
     done: u64,
@@ -27,13 +27,12 @@ pub(crate) struct ProgressBar {
 }
 
 impl ProgressBar {
-    /// Begins, for items of that name.
     pub(crate) fn of(items: &'static str) -> Self {
         let shown = io::stderr().is_terminal().then(Instant::now);
         Self { shown, items, done: 0, share: None, is_visible: false }
     }
 
-    /// Counts an item. For each so many, it asks how much of the way is done.
+    /// Counts an item. It asks for the share only now and then.
     pub(crate) fn count(&mut self, share: impl FnOnce() -> Option<f64>) {
         self.done += 1;
         if self.done.is_multiple_of(STEP) {
@@ -42,7 +41,7 @@ impl ProgressBar {
         }
     }
 
-    /// Sets how many items are done, and how much of the way: from 0 to 1.
+    /// Sets how many items are done, and the share of the way, from 0 to 1.
     pub(crate) fn set(&mut self, done: u64, share: f64) {
         self.done = done;
         self.share = Some(share);
@@ -55,7 +54,7 @@ impl ProgressBar {
         self.shown = Some(shown + shown.elapsed());
         self.is_visible = true;
         let bar = self.share.map(bar).unwrap_or_default();
-        // A bar may be shorter than the one before.
+        // The text before may be longer, so the rest of the line is cleared.
         write(&format!("\r{bar}{} {}\u{1b}[K", grouped(self.done), self.items));
     }
 }
@@ -67,7 +66,6 @@ fn bar(share: f64) -> String {
     format!("[{:<PLACES$}] {percent:>3} %   ", "#".repeat(PLACES * percent / 100))
 }
 
-/// Removes the text.
 impl Drop for ProgressBar {
     fn drop(&mut self) {
         if self.is_visible {

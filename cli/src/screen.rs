@@ -16,14 +16,14 @@ use tokio::task::spawn_blocking;
 use crate::failure::Failure;
 use crate::output::printable;
 
-/// The shortest wait before it is drawn again: each look asks the server.
+/// The shortest time between two drawings, each of which asks the server.
 const SHORTEST: Duration = Duration::from_millis(50);
 
 /// A screen that is put back as it was when this value is dropped.
 pub(crate) struct Screen(());
 
 impl Screen {
-    /// Takes the whole terminal. Without one, the text says what to do.
+    /// Takes the whole terminal. `without_terminal` is the error if there is none.
     pub(crate) fn open(without_terminal: &str) -> Result<Self, Failure> {
         if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
             return Err(Failure::usage(without_terminal));
@@ -44,13 +44,13 @@ impl Screen {
         out.write_all(printable(text).replace('\n', "\r\n").as_bytes()).and_then(|()| out.flush()).map_err(unusable)
     }
 
-    /// Returns what draws widgets on it.
+    /// Returns a terminal that draws widgets on the screen.
     pub(crate) fn canvas(&self) -> Result<Terminal<CrosstermBackend<Stdout>>, Failure> {
         let Self(()) = self;
         Terminal::new(CrosstermBackend::new(io::stdout())).map_err(unusable)
     }
 
-    /// Waits that long for a key that ends it, and returns whether one was pressed.
+    /// Waits at most that long for a key that ends the command, and returns whether one was pressed.
     pub(crate) async fn quits_within(&self, time: Duration) -> Result<bool, Failure> {
         let waited = spawn_blocking(move || quits_within(time)).await;
         waited.map_or(Ok(true), |quits| quits.map_err(unusable))
@@ -67,7 +67,7 @@ impl Drop for Screen {
 
 fn quits_within(time: Duration) -> io::Result<bool> {
     let begun = Instant::now();
-    // Nothing else that happens on a terminal shortens the wait: to draw again asks the server again.
+    // Other events do not shorten the wait, because each drawing asks the server.
     while event::poll(time.saturating_sub(begun.elapsed()))? {
         if event::read()?.as_key_event().is_some_and(|key| ends(&key)) {
             return Ok(true);
@@ -81,12 +81,10 @@ fn ends(key: &KeyEvent) -> bool {
     key.kind == KeyEventKind::Press && (is_interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc))
 }
 
-/// Checks how long to wait before it is drawn again.
 pub(crate) fn check_interval(every: Duration) -> Result<(), Failure> {
     if every < SHORTEST { Err(Failure::usage("`--every` must be at least 50ms, like `--every 1s`")) } else { Ok(()) }
 }
 
-/// Why a terminal gives no answer.
 #[allow(clippy::needless_pass_by_value, reason = "it stands for a closure of `map_err`")]
 pub(crate) fn unusable(error: io::Error) -> Failure {
     Failure::usage(format!("the terminal cannot be used: {error}"))

@@ -1,4 +1,4 @@
-//! Who is meant, as it is written on the command line.
+//! The subjects of a command, as its arguments give them.
 
 use clap::Args;
 use tallygate::admin::__shared::OpenPolicy;
@@ -37,7 +37,7 @@ pub(crate) fn name(subject: &str) -> &str {
     if subject.is_empty() { "everyone" } else { subject }
 }
 
-/// Returns the words of a shell that name the main subject of a call of that policy: its value where that is enough.
+/// Returns the shell words that name the main subject of a call: its value alone where that is enough.
 pub(crate) fn words(fleet: &Fleet<'_>, listed: &OpenPolicy<'_>, subject: &Subject) -> String {
     let text = subject.to_string();
     let values =
@@ -46,7 +46,7 @@ pub(crate) fn words(fleet: &Fleet<'_>, listed: &OpenPolicy<'_>, subject: &Subjec
     if is_enough && !text.starts_with('-') { quoted(&text) } else { format!("--subject={}", quoted(&text)) }
 }
 
-/// Returns the words of a shell that name a policy and somebody under it, who is named by [`words`].
+/// Returns the shell words that name a policy and a subject. `who` comes from [`words`].
 pub(crate) fn target(policy: &str, who: &str) -> String {
     let word = quoted(policy);
     // Behind `--`, no word is an option.
@@ -58,12 +58,12 @@ pub(crate) fn target(policy: &str, who: &str) -> String {
     target.trim_end().to_owned()
 }
 
-/// Returns a word as a shell takes it: in quotes if it needs them.
+/// Quotes a word for a shell, if it needs quotes.
 fn quoted(word: &str) -> String {
     match shlex::try_quote(word) {
         _ if word.is_empty() => String::new(),
         Ok(quoted) => quoted.into_owned(),
-        // No key has a NUL in it.
+        // Only a NUL cannot be quoted, and no key has one.
         Err(_) => word.to_owned(),
     }
 }
@@ -91,7 +91,7 @@ impl Who {
         Ok(rendering)
     }
 
-    /// Whether it says any other subject than the main one.
+    /// Whether another subject than the main one is given.
     pub(crate) fn has_others(&self) -> bool {
         !self.on.is_empty()
     }
@@ -110,10 +110,10 @@ impl Main {
         match (&self.subject, &self.values[..]) {
             (Some(_), [_, ..]) => Err(Failure::usage("`--subject` says the whole subject; leave the values out")),
             (Some(text), []) => Ok(rendering.written_main(text)),
-            // How its values are joined is not known, so one word can only be all of it.
+            // The key is not known, so the word can only be the whole subject.
             (None, [text]) if !is_known => Ok(rendering.main(Subject::from_rendered(text)?)),
             (None, [text]) => Ok(match described.read_main_subject(text) {
-                // The subject is given as `top` prints it.
+                // The word is a whole subject, as `top` prints it.
                 Some(_) => rendering.written_main(text),
                 None => rendering.value(text),
             }),
@@ -122,7 +122,7 @@ impl Main {
     }
 }
 
-/// Reads a whole subject of that label under that policy, or its main one.
+/// Reads a whole subject of that label, or the main one without a label.
 pub(crate) fn whole(
     fleet: &Fleet<'_>,
     described: &RegisteredPolicy,
@@ -139,7 +139,7 @@ pub(crate) fn whole(
     Ok(other.unwrap_or(subjects.main()).clone())
 }
 
-/// Makes the subjects, with the secret or without one, as far as that is known.
+/// Makes the subjects. Fails if the secret is missing, or if there is one in spite of `--no-secret`.
 fn build<'a, T>(
     rendering: Rendering<'a>,
     fleet: &Fleet<'_>,
@@ -148,7 +148,7 @@ fn build<'a, T>(
 ) -> Result<T, Failure> {
     let built = make(rendering.clone());
     if fleet.connection.no_secret {
-        // Without it, this is another subject, which no call has.
+        // Without the secret of the programs, it would be another subject, which no call has.
         let is_all = || make(rendering.clone().without_secret()).is_ok();
         if built.is_err() && described.has_secret() == Some(true) && is_all() {
             return Err(Failure::usage(format!(
@@ -158,7 +158,7 @@ fn build<'a, T>(
         }
         return Ok(make(rendering.without_secret())?);
     }
-    // Without the secret alone, it could be built: then that is what is missing.
+    // It could be built without a secret, so only the secret is missing.
     if built.is_err() && fleet.connection.secret_file.is_none() && make(rendering.without_secret()).is_ok() {
         return Err(Failure::usage(format!(
             "the key of `{}` shows digests; name the file with the secret of the programs by `--secret-file`, or write \
@@ -171,7 +171,7 @@ fn build<'a, T>(
 
 /// Reads `label=subject`.
 fn labelled(text: &str) -> Result<(String, String), String> {
-    // A label is a key, in which there may be an equals sign; a subject has none of its own braces before one.
+    // A label may be a key with an equals sign in it. A subject has no brace before one.
     let (label, subject) = text.rsplit_once("}=").map(|(label, subject)| (format!("{label}}}"), subject)).unzip();
     let plain = || text.split_once('=').map(|(label, subject)| (label.to_owned(), subject.to_owned()));
     let read = label.zip(subject.map(str::to_owned)).or_else(plain);

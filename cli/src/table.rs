@@ -4,17 +4,16 @@ use std::io::{self, IsTerminal};
 
 use crossterm::terminal;
 
-/// Stands before what belongs to the line above.
+/// The indent of cells that stand below the first cell of their line.
 const INDENT: &str = "    ";
 
-/// Lines whose cells stand in columns.
 #[derive(Debug, Default)]
 pub(crate) struct TextTable {
     rows: Vec<Vec<String>>,
 }
 
 impl TextTable {
-    /// Adds a line. No name that others have chosen begins another one.
+    /// Adds a line. Newlines in cells are escaped, so that no name begins a line of its own.
     pub(crate) fn push(&mut self, cells: impl IntoIterator<Item: Into<String>>) {
         let in_one_line = |cell: String| if cell.contains('\n') { cell.replace('\n', "\\n") } else { cell };
         self.rows.push(cells.into_iter().map(Into::into).map(in_one_line).collect());
@@ -22,13 +21,13 @@ impl TextTable {
 
     /// Returns the lines, each with a newline. Columns that are empty in all lines are left out.
     ///
-    /// On a terminal that is not wide enough, the cells of a line stand below each other. What is piped stays as it is.
+    /// On a terminal that is too narrow, the cells of a line stand below each other. Piped text stays as it is.
     pub(crate) fn text(&self) -> String {
         let terminal = io::stdout().is_terminal().then(|| terminal::size().ok()).flatten();
         self.text_within(terminal.map_or(0, |(columns, _)| usize::from(columns)))
     }
 
-    /// The lines for a terminal of so many columns. 0 means that they are not known, as some terminals say it, too.
+    /// Returns the lines for a terminal of that width. 0 means that it is not known, as some terminals report it.
     fn text_within(&self, columns: usize) -> String {
         let widths = self.widths();
         let lines: Vec<_> = self.rows.iter().map(|row| line(row, &widths)).collect();
@@ -54,7 +53,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
     format!("{}\n", line.trim_end())
 }
 
-/// The first cell of a line, and the others below it, at most so wide.
+/// Returns the first cell of a line, and the others below it, each at most as wide as the terminal.
 fn block(row: &[String], columns: usize) -> String {
     let mut cells = row.iter().filter(|cell| !cell.is_empty());
     let mut block = cells.next().map(|first| format!("{first}\n")).unwrap_or_default();

@@ -105,7 +105,7 @@ impl UnbanCommand {
         let unbanned = subjects.check(&fleet.limiter, &listed.policy).unban().await;
         unbanned.map_err(|error| Failure::from(error).amid_changes())?;
         let json = json!({ "policy": policy, "unbanned": [subject] });
-        // An empty subject is the one of a policy that counts all calls together.
+        // The subject is empty where the policy counts all calls together.
         let target = subject::target(policy, &subject::words(fleet, listed, subjects.main()));
         let remains = format!("what it has used stays counted; to let it start again: tallygate reset {target}");
         Ok(Output::done(format!("{somebody} is not banned under {policy}\n{remains}"), json))

@@ -34,9 +34,8 @@ Examples:
   tallygate bans
   tallygate bans login --json";
 
-/// What was found.
 pub(super) struct FoundBans {
-    /// In the order of the policies, those that are banned longest first.
+    /// Ordered by policy, then by how long they are banned, the longest first.
     pub(super) bans: Vec<BannedSubject>,
     /// How many subjects were looked at.
     subjects: u64,
@@ -75,14 +74,13 @@ impl BansCommand {
     }
 }
 
-/// Returns the policy of that name, under which subjects can be banned.
+/// Returns the policy of that name. Fails if it has no ban.
 pub(super) fn find_with_ban<'a>(fleet: &'a Fleet<'_>, policy: &str) -> Result<OpenPolicy<'a>, Failure> {
     let listed = fleet.find(policy)?;
     listed.ban_duration()?;
     Ok(listed)
 }
 
-/// Finds who is banned under these policies.
 pub(super) async fn find(fleet: &Fleet<'_>, listed: &[OpenPolicy<'_>]) -> Result<FoundBans, Failure> {
     let mut steps = fleet.limiter.bans(listed.iter().map(|listed| &listed.policy));
     let mut progress = ProgressBar::of("subjects");
@@ -99,7 +97,7 @@ pub(super) async fn find(fleet: &Fleet<'_>, listed: &[OpenPolicy<'_>]) -> Result
     Ok(found)
 }
 
-/// The words for the policy and a subject.
+/// Returns the arguments of `unban` for this subject.
 fn words(fleet: &Fleet<'_>, listed: Option<&OpenPolicy<'_>>, policy: &str, subject: &Subject) -> String {
     let subject = listed.map(|listed| subject::words(fleet, listed, subject)).unwrap_or_default();
     subject::target(policy, &subject)

@@ -38,17 +38,16 @@ Examples:
   tallygate check limits.toml other.toml --json
   tallygate check - < limits.toml";
 
-/// How much of a file is read: one byte more than a file of policies may have.
+/// The most bytes that are read: one more than a file may have, so that a longer file is noticed.
 const MOST_BYTES: u64 = shared::FILE_BYTES as u64 + 1;
 
-/// The contents of a file, and the mistakes in it.
 struct Checked<'f> {
     file: &'f Path,
     policies: Vec<String>,
     mistakes: Vec<Mistake>,
-    /// Findings that only the program can judge.
+    /// Possible mistakes, which only the program can judge.
     warnings: Vec<Mistake>,
-    /// How many policies it was compared with.
+    /// The number of listed policies that the file was compared with, if there are any.
     listed: Option<usize>,
 }
 
@@ -56,7 +55,7 @@ impl CheckCommand {
     pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let read = self.files.iter().map(|file| Ok((&**file, read(file)?))).collect::<Result<Vec<_>, Failure>>()?;
         let fleet = if connection.is_known() { Some(Fleet::connect(connection).await?) } else { None };
-        // An empty list is no fleet, but another prefix, or a server that has lost its data.
+        // An empty list means another prefix, or a server that has lost its data: each name would be a mistake.
         let listed = fleet.as_ref().map(Fleet::registered).filter(|listed| !listed.policies().is_empty());
         let checked: Vec<_> = read.into_iter().map(|(file, read)| Checked::new(file, read, listed)).collect();
         let mut text: String = checked.iter().map(Checked::text).collect();
@@ -105,13 +104,13 @@ impl<'f> Checked<'f> {
     }
 }
 
-/// Reads a file, and finds what is wrong in it.
+/// Reads a file. The inner error has its mistakes.
 fn read(file: &Path) -> Result<Result<Policies, ConfigError>, Failure> {
     let text = text(file).map_err(|error| Failure::unreadable(&file.display().to_string(), &error))?;
     Ok(Policies::from_toml(&text).and_then(|policies| policies.require_not_empty().map(|()| policies)))
 }
 
-/// Reads a file that has no mistakes.
+/// Reads a file, and fails if it has mistakes.
 pub(crate) fn read_sound(file: &Path) -> Result<Policies, Failure> {
     read(file)?.map_err(|error| {
         Failure::usage(format!("mistakes in the limits\n{}", lines(file, error.mistakes(), "").trim_end()))
@@ -132,7 +131,7 @@ fn text(file: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Returns a line for each mistake, in the form in which editors find the place.
+/// Returns one line for each mistake, as `file:line:column: message`, which editors understand.
 fn lines(file: &Path, mistakes: &[Mistake], level: &str) -> String {
     let line = |mistake: &Mistake| {
         format!("{}:{}:{}: {level}{}\n", file.display(), mistake.line(), mistake.column(), mistake.message())

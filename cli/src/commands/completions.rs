@@ -31,7 +31,7 @@ Examples:
   tallygate completions fish > tallygate.fish";
 
 impl CompletionsCommand {
-    /// Returns the script that lets a shell ask.
+    /// Returns the script that the shell loads.
     pub(crate) fn run(&self) -> Result<Output, Failure> {
         let shell = self.shell.to_string();
         let mut script = Vec::new();

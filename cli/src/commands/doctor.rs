@@ -1,4 +1,4 @@
-//! `tallygate doctor`: what is right and wrong about the servers.
+//! `tallygate doctor`: checks the servers.
 
 use clap::Args;
 use serde_json::{Value, json};

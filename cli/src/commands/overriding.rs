@@ -1,4 +1,4 @@
-//! `tallygate override`: other rules, while everything runs.
+//! `tallygate override`: replaces rules while the programs run.
 
 use std::time::Duration;
 
@@ -118,11 +118,11 @@ impl OverrideCommand {
         let (label, subject) = (self.on.as_deref(), self.subject.as_deref());
         let target = shared::override_as_listed(&fleet.limiter, policy, label, subject)?;
         let old = target.clone().get().await;
-        // A subject that fits no key is a mistake unless it has an override all the same.
+        // A subject that fits no key is a mistake, unless there is an override for it.
         if matches!(old, Ok(None)) {
             self.target(fleet, policy).map(drop)?;
         }
-        // An override that cannot be read, or that is beyond the bound, is not known. To clear it is the remedy.
+        // An override that cannot be read, or is beyond the bound, is cleared unseen: that is its remedy.
         let old = old.ok().flatten();
         let known = old.as_ref().map(|old| format!(" `{old}`")).unwrap_or_default();
         self.confirmation.ask(&format!("Clear the override{known} of {shown}?"))?;
@@ -136,7 +136,7 @@ impl OverrideCommand {
         Ok(Output::done(format!("{shown} decides by its own rules again"), json!({ "cleared": cleared })))
     }
 
-    /// Returns the change as the question words it: `Let 100 per 1h decide in place of sms.send (10 per 1h)`.
+    /// Returns the change in the words of the question: `Let 100 per 1h decide in place of sms.send (10 per 1h)`.
     fn in_words(&self, fleet: &Fleet<'_>, policy: &str) -> String {
         let which = self.rule.as_ref().map(|rule| format!("rule {rule} of ")).unwrap_or_default();
         let shown = self.shown(policy);
@@ -152,7 +152,7 @@ impl OverrideCommand {
         }
     }
 
-    /// Returns the override as the command was given it: `daily = 50 per 1d for 2h`.
+    /// Returns the override as the command line gives it: `daily = 50 per 1d for 2h`.
     fn as_given(&self) -> String {
         let which = self.rule.as_ref().map(|rule| format!("{rule} = ")).unwrap_or_default();
         let rules = self.rules.as_ref().map(|rules| format!("{which}{rules}"));
@@ -165,7 +165,7 @@ impl OverrideCommand {
         self.holds.map(|time| format!(" for {}", duration::shown(time))).unwrap_or_default()
     }
 
-    /// Which override it is about, by the policy as it is listed.
+    /// Starts an override of the policy as it is listed.
     fn target<'a>(&self, fleet: &'a Fleet<'_>, policy: &str) -> Result<OverrideBuilder<'a>, Failure> {
         let (label, subject) = (self.on.as_deref(), self.subject.as_deref());
         let Some(described) = fleet.registered().find(policy) else {
@@ -192,7 +192,7 @@ impl OverrideCommand {
         Ok(self.holds.into_iter().fold(target.rule(id, rule), OverrideBuilder::expires_in))
     }
 
-    /// The rules of the policy that no longer decide: ` (1 per 1m, 10 per 1d as daily)`.
+    /// Returns the rules that the override replaces: ` (1 per 1m, 10 per 1d as daily)`.
     fn replaced_rules(&self, fleet: &Fleet<'_>, policy: &str) -> String {
         let Some(described) = fleet.registered().find(policy) else { return String::new() };
         let is_replaced = |position: usize, rule: &Rule| match &self.rule {
@@ -204,13 +204,13 @@ impl OverrideCommand {
         if rules.is_empty() { String::new() } else { format!(" ({})", rules.join(", ")) }
     }
 
-    /// What is overridden, in words.
+    /// Returns the policy, the label and the subject in words.
     fn shown(&self, policy: &str) -> String {
         format!("{policy}{}", overrides::place(self.on.as_deref(), self.subject.as_ref()))
     }
 }
 
-/// A change that the server has not answered may have been made. Of one that it has refused, the error says so if it was.
+/// Notes that a change without an answer may have been made. The error of a refused change says so itself.
 fn unanswered(error: Error) -> Failure {
     let failure = Failure::from(error);
     if failure.exit() == Exit::Away { failure.amid_changes() } else { failure }
@@ -235,7 +235,7 @@ async fn list(fleet: &Fleet<'_>, only: Option<&str>) -> Result<Output, Failure> 
     Ok(Output::done(text, json!({ "overrides": overrides })))
 }
 
-/// Fails where neither a process nor an override has that name, or that label: it is probably misspelt.
+/// Fails if no process and no override has that name or label: it is probably misspelt.
 async fn check_spelling(fleet: &Fleet<'_>, policy: &str, label: Option<&str>) -> Result<(), Failure> {
     let all = fleet.limiter.overrides().await?;
     let mut own = all.iter().filter(|one| one.policy() == policy);

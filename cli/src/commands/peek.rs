@@ -67,9 +67,9 @@ impl PeekCommand {
         Ok(Output::done(text::text(&peeked), peeked.json()).with_exit(exit))
     }
 
-    /// Shows it until a key is pressed. While the server is away, that is shown.
+    /// Shows the state until a key is pressed, or the error while the server is away.
     async fn watch(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Output, Failure> {
-        // A mistake in the words shows at once.
+        // A mistake in the arguments is reported before the screen opens.
         self.look(fleet, listed).await?;
         let screen = Screen::open("`--watch` needs a terminal; without it, the answer is printed once")?;
         loop {

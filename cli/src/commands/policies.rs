@@ -1,4 +1,4 @@
-//! `tallygate policies`: what limits there are.
+//! `tallygate policies`: lists the policies.
 
 use clap::Args;
 use tallygate::admin::__shared::json;
@@ -43,7 +43,7 @@ impl PoliciesCommand {
     }
 }
 
-/// The key of the main subject, then those of others.
+/// Returns the key of the main subject, then those of the other subjects.
 fn keys(policy: &RegisteredPolicy) -> String {
     let main = policy.has_main_subject().then(|| match policy.key() {
         Some("") => "everyone",

@@ -103,7 +103,7 @@ impl SimulateCommand {
         Ok(Output::done(text, json::of_two(&self.policy, &comparison, rows.skipped())))
     }
 
-    /// Decides all calls by each of the limits, and draws what was decided.
+    /// Decides all calls by each policy, and draws the decisions.
     fn decide<const LIMITS: usize>(
         &self,
         policies: [&Policy; LIMITS],
@@ -123,7 +123,6 @@ impl SimulateCommand {
         fs::write(file, drawn).map_err(|error| Failure::usage(format!("{} cannot be written: {error}", file.display())))
     }
 
-    /// Reads a policy from a file.
     fn policy_of(&self, file: &Path) -> Result<Policy, Failure> {
         let policies = read_sound(file)?;
         let name = &self.policy;
@@ -153,7 +152,7 @@ impl SimulateCommand {
         }
     }
 
-    /// The files with the limits, as they stand over what each decides.
+    /// Returns the names of the files, which head their results.
     fn file_names(&self) -> Vec<String> {
         iter::once(&self.limits).chain(&self.compare).map(|file| file.display().to_string()).collect()
     }
@@ -169,5 +168,4 @@ impl SimulateCommand {
     }
 }
 
-/// The calls of a file.
 type Trace = CsvTrace<Calls>;

@@ -50,7 +50,7 @@ impl WatchCommand {
             return Err(Failure::usage("`watch` is for people; leave `--json` out, or write `top --json`"));
         }
         screen::check_interval(self.every)?;
-        // A mistake in the words shows at once.
+        // A mistake in the arguments is reported before the screen opens.
         let fleet = Fleet::connect(connection).await?;
         let screen = Screen::open("`watch` needs a terminal; without one, write `tallygate top`")?;
         let board = RefCell::new(Board::new(&connection.prefix));
@@ -61,7 +61,7 @@ impl WatchCommand {
         }
     }
 
-    /// Draws what is known, until a key is pressed.
+    /// Draws the board until a key is pressed.
     async fn draw(&self, screen: &Screen, board: &RefCell<Board>) -> Result<Output, Failure> {
         let mut canvas = screen.canvas()?;
         loop {

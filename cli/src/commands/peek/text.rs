@@ -1,4 +1,4 @@
-//! What a peek says of the subjects of a call, for people.
+//! The text of a peek, for people.
 
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use tallygate_rules::format_duration;
 use crate::table::TextTable;
 use crate::{duration, number};
 
-/// Returns what a peek says, as text.
 pub(super) fn text(peeked: &Peeked<'_>) -> String {
     let mut table = TextTable::default();
     for status in peeked.report() {
@@ -41,7 +40,7 @@ pub(super) fn text(peeked: &Peeked<'_>) -> String {
 
 /// `not given: network, which is {ip:subnet}; add its value, or --on network=…`
 fn not_given(peeked: &Peeked<'_>, label: Option<&str>) -> String {
-    // The label of a rule with a key of its own is that key.
+    // The label of a rule with its own key is that key, which is not written twice.
     let key = peeked.key(label).filter(|key| Some(*key) != label);
     let key = key.map(|key| format!(", which is {key}")).unwrap_or_default();
     let (subject, option) = match label {
@@ -99,7 +98,7 @@ fn denied(denial: &Denial) -> String {
     let rule = rule.unwrap_or_default();
     match denial.kind() {
         RejectionKind::Duplicate => format!("{verb} {time}{rule}, as a duplicate"),
-        // Nobody knows when that is.
+        // Nobody knows when a running call ends.
         RejectionKind::Concurrency if denial.retry_after().is_some() => format!("{verb}{rule} until a call is over"),
         _ => format!("{verb} {time}{rule}"),
     }
@@ -117,7 +116,7 @@ fn row(status: &RuleStatus, varying: &VaryingRules) -> [String; 4] {
     [status.position().to_string(), listed.to_string(), left(status, varying), reset]
 }
 
-/// `4 left`, or `4 used` where the count is the call's; of concurrent calls, how many there are.
+/// `4 left`; `4 used` where each call gives the count; `1 of 2 concurrent` for concurrent calls.
 fn left(status: &RuleStatus, varying: &VaryingRules) -> String {
     let is_concurrency = status.rule().lease().is_some();
     let [limit, remaining] = [status.limit(), status.remaining()].map(number::grouped);

@@ -5,34 +5,32 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// The text of the calls.
+/// A reader of the calls, which counts its bytes.
 pub(super) struct Calls {
     input: Box<dyn Read>,
     way: Way,
 }
 
-/// How much of the calls was read.
+/// How much of the calls was read, in bytes.
 #[derive(Clone, Default)]
 pub(super) struct Way {
     read: Rc<Cell<u64>>,
-    /// In bytes; `None` if it is not known.
+    /// `None` if it is not known.
     length: Option<u64>,
 }
 
 impl Calls {
-    /// Reads a file.
     pub(super) fn of_file(file: File) -> Self {
         // A pipe has no length.
         let length = file.metadata().ok().map(|known| known.len()).filter(|&length| length > 0);
         Self { input: Box::new(file), way: Way { length, ..Way::default() } }
     }
 
-    /// Reads what another program writes.
     pub(super) fn of_stdin() -> Self {
         Self { input: Box::new(io::stdin()), way: Way::default() }
     }
 
-    /// Returns what knows how much was read.
+    /// Returns a clone that sees how much is read later.
     pub(super) fn way(&self) -> Way {
         self.way.clone()
     }

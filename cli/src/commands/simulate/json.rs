@@ -1,4 +1,4 @@
-//! What was decided, for scripts.
+//! The decisions as JSON, for scripts.
 
 use serde_json::{Value, json};
 use tallygate::simulation::{Comparison, Denials, Summary};

@@ -1,4 +1,4 @@
-//! What was decided over time, as a picture.
+//! A picture of the decisions over time.
 
 mod axis;
 mod bins;
@@ -29,7 +29,7 @@ const LANE: u64 = HEADING + BARS + 24;
 const AXIS: u64 = 48;
 const TICK: u64 = 5;
 
-/// What was decided over time: one lane for each file of limits.
+/// A picture with one lane for each file of limits.
 #[derive(Debug)]
 pub(super) struct Picture {
     policy: String,
@@ -39,7 +39,7 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// Begins a picture with a lane for each of these policies of a file. If asked for, each rule that denies has a lane, too.
+    /// Begins a picture with one lane for each file. With `by_rule`, each rule that denies a call has a lane, too.
     pub(super) fn new<'a>(files: impl IntoIterator<Item = (String, &'a Policy)>, by_rule: bool) -> Self {
         let (mut lanes, mut name) = (Vec::new(), String::new());
         for (file, policy) in files {
@@ -49,7 +49,7 @@ impl Picture {
         Self { policy: name, lanes, by_rule, from: None }
     }
 
-    /// Adds a call, and what each lane decides. Calls come in the order of time.
+    /// Adds a call, with the verdict of each lane. Calls come in the order of time.
     pub(super) fn add(&mut self, at: SystemTime, verdicts: &[Verdict]) {
         let from = *self.from.get_or_insert(at);
         let since = at.duration_since(from).unwrap_or_default();
@@ -58,7 +58,6 @@ impl Picture {
         }
     }
 
-    /// Draws it.
     pub(super) fn svg(&self) -> String {
         let right = LEFT + BARS_WIDTH;
         let parts: Vec<_> = self.lanes.iter().flat_map(|lane| lane.parts(self.by_rule)).collect();
@@ -100,14 +99,14 @@ impl Picture {
     }
 }
 
-/// Where times and numbers of calls are. The axis ends where the last bar does.
+/// Maps times and numbers of calls to pixels. The axis ends where the last bar does.
 struct Scale {
     /// In milliseconds since 1970.
     from: u64,
     bars: u64,
-    /// How long a bar is.
+    /// The time that one bar covers.
     width: Duration,
-    /// The most calls of a bar.
+    /// The number of calls in the highest bar.
     most: u64,
 }
 
@@ -117,14 +116,14 @@ impl Scale {
         self.from.saturating_add(self.bars.saturating_mul(duration::ms(self.width)))
     }
 
-    /// Returns the place of a time in milliseconds since 1970.
+    /// Returns the horizontal position of a time in milliseconds since 1970.
     fn x(&self, at: u64) -> u64 {
         let span = u128::from(self.to() - self.from).max(1);
         let pixels = u128::from(at.saturating_sub(self.from)) * u128::from(BARS_WIDTH) / span;
         LEFT + u64::try_from(pixels).unwrap_or(BARS_WIDTH).min(BARS_WIDTH)
     }
 
-    /// Draws the bars of a lane on the ground.
+    /// Draws the bars of a lane. `ground` is their lower edge.
     fn draw(&self, canvas: &mut Canvas, bins: &Bins, ground: u64) {
         for calls in axis::calls(self.most) {
             let y = ground - height(calls, self.most);
@@ -156,7 +155,7 @@ fn height(calls: u64, most: u64) -> u64 {
     u64::try_from(pixels).unwrap_or(BARS).min(BARS)
 }
 
-/// Returns the height of a bar: few calls are seen, too.
+/// Returns the height of a bar: at least one pixel, if there are calls.
 fn seen(calls: u64, most: u64) -> u64 {
     let pixels = height(calls, most);
     if calls > 0 { pixels.max(1) } else { 0 }
@@ -203,7 +202,7 @@ mod tests {
         let both: [&[Verdict]; 2] = [&[Verdict::Admitted, Verdict::Admitted], &[Verdict::Admitted, denied]];
         let svg = drawn(&["one", "other"], false, &both.map(|verdicts| (0, verdicts)));
         let count = |part: &str| svg.matches(part).count();
-        // Each has one in the legend, too.
+        // The legend has one of each class, too.
         assert_eq!((count("class=\"admitted\""), count("class=\"denied\"")), (3, 2));
         assert!(svg.contains("2027-01-15T08:00:00Z") && svg.contains("2027-01-15T08:00:01Z"), "{svg}");
         assert!(svg.contains("&lt;b&gt;") && !svg.contains("<b>"), "{svg}");
@@ -211,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_last_bar_ends_where_the_axis_does() {
-        // Of seven bars, each has a seventh of the width, rounded.
+        // Seven bars share the width, each rounded.
         let svg = drawn(&["one"], false, &[(0, &[Verdict::Admitted]), (6, &[Verdict::Admitted])]);
         let right = LEFT + BARS_WIDTH;
         let last = LEFT + BARS_WIDTH * 6 / 7;

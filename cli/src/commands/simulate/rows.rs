@@ -1,4 +1,4 @@
-//! The rows of a file of calls: what becomes of those that are none.
+//! The rows of a file of calls, of which some may be mistaken.
 
 use std::io::{self, Write};
 use std::time::SystemTime;
@@ -9,13 +9,12 @@ use crate::commands::simulate::calls::Way;
 use crate::output::printable;
 use crate::progress::ProgressBar;
 
-/// A call of the file, or why a row is none.
+/// A call of the file, or the mistake in its row.
 type Row = Result<TraceCall, TraceError>;
 
-/// The most rows that are named one by one.
+/// The most mistaken rows that are reported one by one.
 const MOST_NAMED: u64 = 10;
 
-/// The rows that were read so far.
 pub(super) struct Rows {
     skips: bool,
     skipped: u64,
@@ -24,21 +23,20 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Stops at a row that is no call, or skips it.
+    /// With `skips`, mistaken rows are skipped. Without it, the first one is an error.
     pub(super) fn new(skips: bool, way: Way) -> Self {
         Self { skips, skipped: 0, progress: ProgressBar::of("calls"), way }
     }
 
-    /// Returns how many rows were left out.
     pub(super) fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Decides the call of a row, and returns its time and what was decided; `None` if the row is left out.
+    /// Decides the call of a row, and returns its time and the decision; `None` if the row is skipped.
     ///
     /// # Errors
     ///
-    /// The row is no call, or cannot be decided, and such rows are not left out.
+    /// The row is no call, or cannot be decided, and is not skipped.
     pub(super) fn decide<T>(
         &mut self,
         row: Row,
@@ -63,7 +61,7 @@ impl Rows {
             number if number == MOST_NAMED + 1 => "more rows are left out".to_owned(),
             _ => return,
         };
-        // If nobody reads the note, the number of rows is still in the answer.
+        // If the note cannot be written, the answer still has the number of rows.
         let _ = writeln!(io::stderr(), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! What was decided, for people.
+//! The decisions as text, for people.
 
 use tallygate::simulation::{Comparison, Denials, Summary};
 
@@ -11,7 +11,7 @@ pub(super) fn of_one(summary: &Summary, skipped: u64) -> String {
     format!("{}\n{}", line(summary), left_out(skipped))
 }
 
-/// The line of each file, and what they decide differently.
+/// Returns a line for each file, and the calls that they decide differently.
 pub(super) fn of_two(files: &[String], comparison: &Comparison, skipped: u64) -> String {
     let mut table = TextTable::default();
     for (file, summary) in files.iter().zip([comparison.before(), comparison.after()]) {

@@ -1,4 +1,4 @@
-//! Who is denied most often, as far as the programs keep denied subjects.
+//! The subjects that are denied most often, where the programs keep denied subjects.
 
 use std::cmp::Reverse;
 
@@ -18,7 +18,7 @@ use crate::table::TextTable;
 pub(super) async fn rank(fleet: &Fleet<'_>, scope: &SubjectScope<'_>, limit: usize) -> Result<Ranking, Failure> {
     let mut all = Vec::new();
     for policy in scope.policies() {
-        // Subjects of other labels may come before.
+        // All are listed, because subjects of other labels may come first.
         let listed = fleet.limiter.top_denied(policy, usize::MAX).await?;
         let is_meant = |denied: &DeniedSubject| scope.only().is_none_or(|place| denied.label() == place.label);
         all.extend(listed.into_iter().filter(is_meant));

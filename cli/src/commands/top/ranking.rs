@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The subjects that come first, of so many.
+/// The subjects that come first. `subjects` is the number of all.
 pub(super) struct Ranking {
     /// For people.
     pub(super) text: String,

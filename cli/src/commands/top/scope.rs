@@ -1,4 +1,4 @@
-//! What is looked through: the subjects of one policy, or of all.
+//! The subjects that a command looks through: those of one policy, or of all.
 
 use tallygate::admin::__shared as shared;
 use tallygate::admin::__shared::OpenPolicy;
@@ -8,13 +8,12 @@ use tallygate::{Override, Rule, RuleId};
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 
-/// The subjects that are looked through.
 pub(in crate::commands) struct SubjectScope<'a> {
     policies: Vec<OpenPolicy<'a>>,
-    /// Each policy with the labels of its subjects.
+    /// The index of a policy in `policies`, and a label of its subjects.
     places: Vec<(usize, Option<String>)>,
     is_of_all: bool,
-    /// The only rule that is looked at.
+    /// The only rule to look at, if there is one.
     pub(in crate::commands) rule: Option<RuleId>,
     /// Policies that this version cannot read.
     pub(in crate::commands) left_out: Vec<&'a str>,
@@ -28,7 +27,6 @@ pub(in crate::commands) struct SubjectGroup<'s> {
 }
 
 impl<'a> SubjectScope<'a> {
-    /// All subjects of all policies.
     pub(in crate::commands) fn all(fleet: &'a Fleet<'_>) -> Result<Self, Failure> {
         let (policies, left_out) = fleet.all()?;
         let places = policies
@@ -38,7 +36,7 @@ impl<'a> SubjectScope<'a> {
         Ok(Self { places: places.collect(), policies, is_of_all: true, rule: None, left_out })
     }
 
-    /// The subjects of a policy and of that label: of the only rules, if none is given.
+    /// The subjects of a label. Without one, the main subjects, or those of the first label if no rule counts them.
     pub(in crate::commands) fn of_policy(
         fleet: &'a Fleet<'_>,
         policy: &str,
@@ -53,7 +51,7 @@ impl<'a> SubjectScope<'a> {
         Ok(Self::of_one(listed, label, None))
     }
 
-    /// The subjects that a rule counts, given by its name or its position: one of the policy, or of an override in force.
+    /// The subjects that a rule of the policy or of an override in force counts. `rule` is its name or position.
     pub(in crate::commands) async fn of_rule(fleet: &'a Fleet<'_>, policy: &str, rule: &str) -> Result<Self, Failure> {
         let listed = fleet.find(policy)?;
         let id = rule.parse().map_or_else(|_| RuleId::Name(rule.to_owned()), RuleId::Position);
@@ -73,7 +71,6 @@ impl<'a> SubjectScope<'a> {
         Self { policies: vec![listed], places: vec![(0, label)], is_of_all: false, rule, left_out: Vec::new() }
     }
 
-    /// Starts to look for the subjects.
     pub(in crate::commands) fn tallies(&self, fleet: &'a Fleet<'_>) -> Result<Tallies<'a>, Failure> {
         let mut places = self.places();
         let first = places.next().ok_or_else(|| Failure::usage(fleet.nothing_listed()))?;
@@ -81,7 +78,7 @@ impl<'a> SubjectScope<'a> {
         Ok(places.try_fold(tallies, |tallies, place| tallies.and(&place.listed.policy, place.label))?)
     }
 
-    /// Returns where subjects are looked for, in the order of [`tallies`](Self::tallies).
+    /// Returns the groups of subjects, in the order of [`tallies`](Self::tallies).
     pub(in crate::commands) fn places(&self) -> impl Iterator<Item = SubjectGroup<'_>> {
         self.places.iter().filter_map(|(policy, label)| {
             let listed = self.policies.get(*policy)?;
@@ -89,23 +86,22 @@ impl<'a> SubjectScope<'a> {
         })
     }
 
-    /// Returns the names of the policies.
     pub(in crate::commands) fn policies(&self) -> impl Iterator<Item = &str> {
         self.policies.iter().map(|listed| listed.described.name())
     }
 
-    /// Returns the only place where subjects are looked for, unless all policies are looked through.
+    /// Returns the only group, or `None` if all policies are looked through.
     pub(in crate::commands) fn only(&self) -> Option<SubjectGroup<'_>> {
         self.places().next().filter(|_| !self.is_of_all)
     }
 
-    /// Whether a rule is looked at.
+    /// Whether the rule is looked at.
     pub(in crate::commands) fn has(&self, position: usize, rule: &Rule) -> bool {
         self.rule.as_ref().is_none_or(|id| is_meant(id, position, rule))
     }
 }
 
-/// The labels of all subjects of a policy: `None` is the main one, and comes first.
+/// Returns the labels of a policy's subjects. `None` is the main subject, and comes first.
 fn labels(described: &RegisteredPolicy) -> impl Iterator<Item = Option<&str>> {
     let main = described.has_main_subject().then_some(None);
     main.into_iter().chain(described.subjects().map(|subject| Some(subject.label())))

@@ -1,4 +1,4 @@
-//! How much a subject has used of its rules, beside others.
+//! The use of rules by subjects, and the order of subjects.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -32,13 +32,11 @@ type Rank = (u64, u64);
 struct Share {
     position: usize,
     rule: String,
-    /// `None` where that depends on the count, which each call gives.
+    /// `None` where it depends on a count that each call gives.
     used: Option<u64>,
     /// `None` where each call gives it.
     limit: Option<u64>,
-    /// Whether what is used are concurrent calls.
     is_concurrency: bool,
-    /// Whether the rule is tried out, and denies nothing.
     is_shadow: bool,
 }
 
@@ -48,20 +46,20 @@ pub(in crate::commands) struct Usage {
     policy: String,
     label: Option<String>,
     subject: String,
-    /// How much it has used of the rule of which it has used most, in thousandths; `None` where each call gives the counts. Rules
-    /// in shadow count only where no other is shown.
+    /// The share of the most used rule, in thousandths; `None` where each call gives the counts. Rules in shadow count
+    /// only if no other rule is shown.
     share: Option<u64>,
     rules: Vec<Share>,
-    /// Why it is denied, if it is, or would be but for shadow.
+    /// Why it is denied, or would be denied without shadow.
     denied: Option<RejectionKind>,
-    /// Whether its policy, or each of its rules, is in shadow: then its calls are not denied.
+    /// Whether the policy, or each of its rules, is in shadow, so that no call is denied.
     is_shadow: bool,
-    /// How long it is denied, at most for concurrent calls; `None` if it is not, or for good.
+    /// How long it is denied; for concurrent calls, at most. `None` if it is not denied, or denied for good.
     wait: Option<Duration>,
 }
 
 impl Usage {
-    /// Reads what a peek says of a subject, by the rules that are shown, and by its ban if that is.
+    /// Reads a peek at a subject, for the rules that are shown, and for the ban if `shows_ban`.
     pub(in crate::commands) fn new(
         place: SubjectGroup<'_>,
         subject: &Subject,
@@ -81,7 +79,7 @@ impl Usage {
         let report = report.filter(|status| is_shown(status.position(), status.rule()));
         let mut rules: Vec<_> = report.map(|status| Share::of(status, varying)).collect();
         rules.sort_by_key(|rule| rule.position);
-        // Rules in shadow decide only where all are, as an override may say.
+        // The report has rules in shadow only if all rules are in shadow, as by an override.
         let are_all_tried = decision.report().iter().any(|status| status.rule().is_shadow());
         Self {
             policy: place.listed.described.name().to_owned(),
@@ -95,30 +93,27 @@ impl Usage {
         }
     }
 
-    /// Returns what it is ordered by; `None` if it is left out.
+    /// Returns the rank of the subject, or `None` if it is left out.
     fn rank(&self, by: By) -> Option<Rank> {
         let used = self.rules.iter().filter_map(|rule| rule.used).max().unwrap_or_default();
         let share = self.share.unwrap_or_default();
         match by {
             By::Used => (used > 0).then_some((share, used)),
-            // The programs keep a list of the denied subjects.
+            // That order comes from the lists that the programs publish.
             By::Denied => None,
             By::Wait => self.denied.is_some().then(|| (self.wait.map_or(u64::MAX, duration::ms), share)),
         }
     }
 
-    /// Returns the policy whose subject it is.
     pub(in crate::commands) fn policy(&self) -> &str {
         &self.policy
     }
 
-    /// Whether its calls are denied.
     pub(in crate::commands) fn is_denied(&self) -> bool {
         self.denied.is_some() && !self.is_shadow
     }
 
-    /// Returns the subject, how much it has used of the rule of which it has used most, what it has used of each rule, and how
-    /// long it is denied.
+    /// Returns the cells of a row: the subject, its greatest share, its use of each rule, and how long it is denied.
     pub(in crate::commands) fn cells(&self) -> [String; 4] {
         let wait = match (self.denied, self.wait) {
             (None, _) => String::new(),
@@ -147,7 +142,7 @@ impl Usage {
     }
 }
 
-/// Returns how much is used of the rule of which most is used.
+/// Returns the share of the most used rule, in thousandths.
 fn share(rules: &[Share]) -> Option<u64> {
     let are_all_tried = rules.iter().all(|rule| rule.is_shadow);
     rules.iter().filter(|rule| are_all_tried || !rule.is_shadow).filter_map(Share::thousandths).max()
@@ -188,7 +183,7 @@ impl Share {
 pub(in crate::commands) struct Best {
     by: By,
     limit: usize,
-    /// The greatest rank first, and those of one rank by their names.
+    /// Ordered by rank, the greatest first, then by name.
     kept: BTreeMap<(Reverse<Rank>, [String; 3]), Usage>,
 }
 
@@ -206,7 +201,7 @@ impl Best {
         }
     }
 
-    /// Returns them, the first one first.
+    /// Returns the subjects in their order.
     pub(in crate::commands) fn found(self) -> Vec<Usage> {
         self.kept.into_values().collect()
     }
@@ -226,7 +221,7 @@ fn rows(found: &[Usage], shows_policy: bool) -> TextTable {
     table
 }
 
-/// Returns the cells before a subject, which are empty where only one policy and label is shown.
+/// Returns the cells for the policy and the label, which are empty if all rows share them.
 pub(in crate::commands) fn place_cells(policy: &str, label: Option<&str>, is_shown: bool) -> [String; 2] {
     match label {
         _ if !is_shown => [String::new(), String::new()],

@@ -9,7 +9,7 @@ use super::usage::Usage;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 
-/// How many subjects are asked for at once: it takes the server a small part of a millisecond.
+/// How many subjects are peeked at together: the server needs a small part of a millisecond for them.
 const TOGETHER: usize = 16;
 
 /// Walks over all subjects of a scope, and returns how many there are.
@@ -36,7 +36,6 @@ pub(in crate::commands) async fn walk(
     Ok(looked_at)
 }
 
-/// Finds out where some subjects stand.
 async fn look(
     fleet: &Fleet<'_>,
     scope: &SubjectScope<'_>,
@@ -69,7 +68,7 @@ async fn look_at(
         let counts_it = labels.get(position).is_some_and(|other| other.as_deref() == label);
         counts_it && scope.has(position, rule)
     };
-    // A ban is no rule's.
+    // A ban belongs to the main subject and to no rule.
     let shows_ban = scope.rule.is_none() && label.is_none();
     let is_shadow = shared::shadow(listed.described, overrides) == Some(true);
     Ok(Usage::new(place, subject, &decision, is_shown, shows_ban, is_shadow))

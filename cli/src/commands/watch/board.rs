@@ -1,4 +1,4 @@
-//! What is known of the fleet.
+//! The known state of the fleet.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,13 +12,12 @@ use super::outages::Outages;
 use super::rates::Rates;
 use crate::commands::top::usage::Usage;
 
-/// What is known of the fleet.
 #[derive(Debug)]
 pub(super) struct Board {
     pub(super) prefix: String,
     policies: Vec<WatchedPolicy>,
     pub(super) rates: Rates,
-    /// The first subjects of the last walk; `None` before the end of the first.
+    /// The result of the last walk; `None` until the first one ends.
     pub(super) walked: Option<Walked>,
     /// How much of a walk is done, from 0 to 1; `None` between two walks.
     pub(super) progress: Option<f64>,
@@ -26,7 +25,6 @@ pub(super) struct Board {
     pub(super) outages: Outages,
 }
 
-/// A policy, as it is listed.
 #[derive(Clone, Debug)]
 pub(super) struct WatchedPolicy {
     pub(super) name: String,
@@ -34,7 +32,7 @@ pub(super) struct WatchedPolicy {
     pub(super) overrides: usize,
 }
 
-/// What a walk has found.
+/// The result of a walk over all subjects.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     pub(super) busiest: Vec<Usage>,
@@ -43,7 +41,6 @@ pub(super) struct Walked {
     pub(super) denied: BTreeMap<String, u64>,
 }
 
-/// What is wrong on a server.
 #[derive(Clone, Debug)]
 pub(super) struct WatchedServer {
     pub(super) server: String,
@@ -84,7 +81,7 @@ impl Board {
     /// Returns the policies, those with the most denials first.
     pub(super) fn policies(&self) -> Vec<&WatchedPolicy> {
         let mut policies: Vec<_> = self.policies.iter().collect();
-        // Whole thousandths have an order.
+        // A rate is a float, which has no total order. Whole thousandths have one.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is not negative")]
         let rate = |policy: &str| (self.rates.per_second(policy).unwrap_or_default() * 1_000.0) as u64;
         policies.sort_by_cached_key(|policy| {
@@ -98,7 +95,7 @@ impl Board {
         self.walked.as_ref().map(|walked| walked.denied.get(policy).copied().unwrap_or_default())
     }
 
-    /// Sets what is right and wrong on the servers. Of several, one may be away alone.
+    /// Sets the reports of the servers. If one of several is away, that is an outage of its own.
     pub(super) fn set_servers(&mut self, reports: &[ServerReport], now: Instant) {
         self.servers = reports.iter().map(WatchedServer::of).collect();
         for report in reports.iter().filter(|_| reports.len() > 1) {

@@ -1,4 +1,4 @@
-//! Looks at the fleet, again and again.
+//! Reads the state of the fleet again and again.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -19,28 +19,28 @@ use crate::fleet::Fleet;
 /// The place of an outage that concerns all policies.
 const REDIS: &str = "redis";
 
-/// The shortest time between two looks at denials, which programs publish about every ten seconds.
+/// The shortest time between two reads of the denials, which programs publish about every ten seconds.
 const DENIALS_EVERY: Duration = Duration::from_secs(2);
 
-/// The shortest time between two looks at the servers, each of which takes some dozens of round trips.
+/// The shortest time between two inspections of the servers, each of which takes some dozens of round trips.
 const SERVERS_EVERY: Duration = Duration::from_secs(10);
 
 /// The shortest rest after a walk, and how many times as long as the walk it is.
 const SHORTEST_REST: Duration = Duration::from_secs(5);
 const REST: u32 = 4;
 
-/// Looks at the fleet, and notes on the board what it sees.
+/// Reads the state of the fleet, and notes it on the board.
 pub(super) struct Looks<'a> {
     pub(super) limiter: &'a Limiter,
     pub(super) connection: &'a Connection,
     pub(super) board: &'a RefCell<Board>,
     pub(super) every: Duration,
-    /// How many subjects are kept of a walk.
+    /// How many subjects a walk keeps.
     pub(super) limit: usize,
 }
 
 impl Looks<'_> {
-    /// Looks until it is dropped. What takes long holds up nothing else.
+    /// Repeats all reads until it is dropped. A slow one delays no other.
     pub(super) async fn repeat(&self) -> Infallible {
         let (never, ..) = join4(self.lists(), self.denials(), self.servers(), self.walks()).await;
         never
@@ -66,7 +66,7 @@ impl Looks<'_> {
         loop {
             let names: Vec<_> = self.board.borrow().policies().iter().map(|policy| policy.name.clone()).collect();
             for name in names {
-                // Of an outage, the list tells.
+                // An outage is noted by the reads of the lists.
                 if let Ok(listed) = self.limiter.top_denied(&name, usize::MAX).await {
                     let denials = listed.iter().map(DeniedSubject::denials).sum();
                     self.board.borrow_mut().rates.add(&name, denials, Instant::now());
@@ -88,7 +88,7 @@ impl Looks<'_> {
     async fn walks(&self) -> Infallible {
         loop {
             let began = Instant::now();
-            // A walk that fails leaves what the last one has found.
+            // If a walk fails, the result of the last one stays.
             if let Ok(walked) = self.walk().await {
                 self.board.borrow_mut().walked = Some(walked);
             }

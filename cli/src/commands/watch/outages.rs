@@ -22,7 +22,7 @@ struct WatchedOutage {
 }
 
 impl Outages {
-    /// Notes whether that place is away now, and why.
+    /// Notes whether that place is away now. `problem` says why.
     pub(super) fn note(&mut self, place: &str, problem: Option<&str>, now: Instant) {
         let known = self.0.iter_mut().find(|outage| outage.place == place && outage.until.is_none());
         match (known, problem) {
@@ -41,7 +41,7 @@ impl Outages {
         });
     }
 
-    /// Returns whether each goes on, and a line about it.
+    /// Returns a line for each outage, and whether it goes on.
     pub(super) fn lines(&self, now: Instant) -> impl Iterator<Item = (bool, String)> {
         self.0.iter().map(move |WatchedOutage { place, reason, since, until }| {
             let lasted = duration::shown(until.unwrap_or(now).saturating_duration_since(*since));

@@ -1,4 +1,4 @@
-//! How many calls are denied per second, by numbers that only grow.
+//! Denials per second, from totals.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 /// The time over which denials are counted. Programs publish them about every ten seconds.
 const SPAN: Duration = Duration::from_secs(30);
 
-/// How many calls of each policy are denied per second.
 #[derive(Debug, Default)]
 pub(super) struct Rates(BTreeMap<String, VecDeque<(Instant, u64)>>);
 
 impl Rates {
-    /// Adds how many denials of a policy are known now.
+    /// Adds the total of a policy's denials.
     pub(super) fn add(&mut self, policy: &str, denials: u64, now: Instant) {
         let known = self.0.entry(policy.to_owned()).or_default();
-        // An hour has passed, and what is known begins with the next.
+        // A total falls when an hour ends and its denials are forgotten.
         if known.back().is_some_and(|(_, last)| *last > denials) {
             known.clear();
         }
@@ -25,7 +24,7 @@ impl Rates {
         }
     }
 
-    /// Returns the denials per second; `None` if none is known, or not for long enough.
+    /// Returns the denials per second; `None` if there are none, or if they are not known for long enough.
     pub(super) fn per_second(&self, policy: &str) -> Option<f64> {
         let known = self.0.get(policy)?;
         let ((from, before), (to, after)) = (known.front()?, known.back()?);

@@ -1,4 +1,4 @@
-//! What is known of the fleet, as it is drawn.
+//! The screen of `watch`.
 
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,9 @@ use crate::output::printable;
 /// The most lines about servers and outages.
 const MOST_LINES: usize = 8;
 
-/// A line, and a border above and below.
+/// The lines of the borders above and below.
 const BORDERS: usize = 2;
 
-/// Draws all that is known.
 pub(super) fn draw(frame: &mut Frame<'_>, board: &Board, every: Duration, now: Instant) {
     let lines = servers_and_outages(board, now);
     let height = u16::try_from(lines.len().clamp(1, MOST_LINES) + BORDERS).unwrap_or(u16::MAX);

@@ -1,4 +1,4 @@
-//! Where an axis has ticks, and what stands at them.
+//! The ticks of the axes, with their labels.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,17 +7,17 @@ use jiff::tz::TimeZone;
 
 const DAY: u64 = 86_400;
 
-/// The steps between two ticks of the time, in seconds. Longer ones are whole numbers of the last.
+/// The steps between two ticks of the time axis, in seconds. Longer steps are multiples of the last one.
 const STEPS: [u64; 20] =
     [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, DAY, 2 * DAY, 7 * DAY];
 
-/// The most ticks of the time.
+/// The most ticks of the time axis.
 const MOST_TIMES: u64 = 8;
 
-/// The most ticks of calls, beside 0.
+/// The most ticks of the axis of calls, besides 0.
 const MOST_CALLS: u64 = 4;
 
-/// Returns the ticks of the time between these seconds since 1970, each with its text: the date at midnight, or else the time.
+/// Returns the ticks between two times in seconds since 1970, with their labels: the date at midnight, else the time.
 pub(super) fn times(from: u64, to: u64) -> Vec<(u64, String)> {
     let span = to.saturating_sub(from);
     let longest = STEPS[STEPS.len() - 1];
@@ -37,7 +37,7 @@ fn text(at: u64, step: u64) -> String {
     time.to_zoned(TimeZone::UTC).strftime(format).to_string()
 }
 
-/// Returns the ticks of calls, up to the most calls of a bar: 0, and multiples of 1, 2 or 5 with zeros behind it.
+/// Returns the ticks of the axis of calls: 0, and the multiples of a step like 1, 20 or 500 up to `most`.
 pub(super) fn calls(most: u64) -> Vec<u64> {
     let mut steps = (0..19).flat_map(|zeros| [1, 2, 5].map(|digit| digit * 10_u64.pow(zeros)));
     let step = steps.find(|step| most / step <= MOST_CALLS).unwrap_or(most);

@@ -1,18 +1,17 @@
-//! Calls, counted by equal parts of the time.
+//! Numbers of calls in equal parts of the time.
 
 use std::time::Duration;
 
 /// The most parts, an even number.
 pub(super) const MOST: u64 = 240;
 
-/// The calls of one part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) admitted: u64,
     pub(super) denied: u64,
 }
 
-/// Calls, counted by equal parts of the time. The parts grow with the time.
+/// Numbers of calls in equal parts of the time. The parts get longer when there are too many.
 #[derive(Clone, Debug)]
 pub(super) struct Bins {
     width_s: u64,
@@ -26,7 +25,6 @@ impl Default for Bins {
 }
 
 impl Bins {
-    /// Counts a call at that time since the start.
     pub(super) fn add(&mut self, since: Duration, is_admitted: bool) {
         while since.as_secs() / self.width_s >= MOST {
             self.halve();
@@ -40,7 +38,7 @@ impl Bins {
         }
     }
 
-    /// Makes one part of every two.
+    /// Merges every two parts into one.
     fn halve(&mut self) {
         let sum = |pair: &[Count]| Count {
             admitted: pair.iter().map(|count| count.admitted).sum(),
@@ -50,7 +48,7 @@ impl Bins {
         self.width_s *= 2;
     }
 
-    /// Makes the parts as long as that, which is a power of 2 in seconds, unless they are longer.
+    /// Makes the parts at least as long as `width`, which is a power of 2 in seconds.
     pub(super) fn with_width(mut self, width: Duration) -> Self {
         while self.width() < width {
             self.halve();
@@ -58,7 +56,6 @@ impl Bins {
         self
     }
 
-    /// Returns how long a part is.
     pub(super) fn width(&self) -> Duration {
         Duration::from_secs(self.width_s)
     }
@@ -68,7 +65,7 @@ impl Bins {
         &self.counts
     }
 
-    /// Returns the most calls of any part.
+    /// Returns the number of calls in the fullest part.
     pub(super) fn most(&self) -> u64 {
         self.counts.iter().map(|count| count.admitted + count.denied).max().unwrap_or_default()
     }

@@ -15,13 +15,11 @@ text { font: 13px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-s
 .axis { stroke: #8c959f }
 .grid { stroke: #eaeef2 }";
 
-/// A picture that is being drawn.
 #[derive(Debug)]
 pub(super) struct Canvas {
     document: Document,
 }
 
-/// Where a text is anchored.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
     Start,
@@ -52,7 +50,7 @@ impl Canvas {
         self.add(Text::new(text).set("x", x).set("y", y).set("text-anchor", anchor).set("class", class));
     }
 
-    /// A box of that width and height. One without a height is left out.
+    /// Draws a box, unless its height is 0.
     pub(super) fn box_of(&mut self, [x, y]: [u64; 2], [width, height]: [u64; 2], class: &str) {
         if height > 0 {
             let shape = Rectangle::new().set("x", x).set("y", y).set("width", width).set("height", height);

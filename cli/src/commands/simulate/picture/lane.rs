@@ -1,4 +1,4 @@
-//! What one file of limits has decided over time.
+//! The decisions of one file of limits over time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,14 +7,12 @@ use tallygate::{Decision, Policy, Rule};
 
 use super::bins::Bins;
 
-/// What was decided of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands::simulate) enum Verdict {
     Admitted,
     DeniedBy(Denier),
 }
 
-/// What denies a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::commands::simulate) enum Denier {
     /// The rule at this position.
@@ -22,7 +20,6 @@ pub(in crate::commands::simulate) enum Denier {
     Ban,
 }
 
-/// What one file of limits has decided over time.
 #[derive(Debug)]
 pub(super) struct Lane {
     file: String,
@@ -48,7 +45,6 @@ impl Lane {
         Self { file, rules: policy.rules().to_vec(), all: Bins::default(), denied: BTreeMap::new() }
     }
 
-    /// Adds a call at that time since the start.
     pub(super) fn add(&mut self, since: Duration, verdict: Verdict) {
         self.all.add(since, verdict == Verdict::Admitted);
         if let Verdict::DeniedBy(denier) = verdict {
@@ -60,7 +56,7 @@ impl Lane {
         &self.all
     }
 
-    /// Returns the bars of the lane, and, if that is asked for, those of each rule that has denied a call, each with its heading.
+    /// Returns the bars of the lane with a heading; with `by_rule`, also those of each rule and ban that denied a call.
     pub(super) fn parts(&self, by_rule: bool) -> Vec<(String, Bins)> {
         let width = self.all.width();
         let part = |(denier, bins): (&Denier, &Bins)| (self.heading(*denier), bins.clone().with_width(width));

@@ -1,4 +1,4 @@
-//! What the command line and the routes of a service have in common: they show and change the same, in the same JSON.
+//! The code that the command line and the routes of a service share: both show and change the same, in the same JSON.
 
 mod changes;
 pub mod json;
@@ -14,7 +14,7 @@ pub use super::spelling::remedy;
 #[cfg(feature = "config")]
 pub const FILE_BYTES: usize = crate::bounds::FILE_BYTES;
 
-/// Whether a character is not seen: a control character, or one that changes the order or the shape of others.
+/// Whether a character is invisible: a control character, or one that changes the order or the shape of others.
 #[must_use]
 pub fn is_unseen(character: char) -> bool {
     crate::bounds::is_unseen(character)

@@ -12,7 +12,7 @@ use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::subject::Subject;
 
-/// How many subjects are asked for at once: it takes the server a small part of a millisecond.
+/// How many subjects are peeked at together: the server needs a small part of a millisecond for them.
 const TOGETHER: usize = 16;
 
 /// The subjects that are banned, found step by step: see [`Limiter::bans`].
@@ -22,7 +22,7 @@ pub struct Bans<'a> {
     policies: Vec<&'a Policy>,
     /// `None` if no policy has a ban.
     tallies: Option<Tallies<'a>>,
-    /// The page that the last step found, until each of its subjects was looked at.
+    /// The page of the last step, until each of its subjects was looked up.
     page: Option<TallyPage>,
 }
 
@@ -99,13 +99,13 @@ impl Bans<'_> {
         Ok(Some(page))
     }
 
-    /// Returns where the next step goes on, or `None` at the end. A later [`go_on_from`](Self::go_on_from) does that.
+    /// Returns the place where the next step goes on, for [`go_on_from`](Self::go_on_from). `None` at the end.
     #[cfg(feature = "web")]
     pub(crate) fn place(&self) -> Option<String> {
         self.tallies.as_ref()?.place()
     }
 
-    /// Goes on where another one has stopped, and returns whether the text says where that is.
+    /// Goes on at the place where another scan has stopped. Returns whether the text is such a place.
     #[cfg(feature = "web")]
     pub(crate) async fn go_on_from(&mut self, place: &str) -> Result<bool, BackendError> {
         match &mut self.tallies {

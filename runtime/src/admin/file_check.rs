@@ -8,8 +8,8 @@ use crate::config::{Policies, PolicyChange};
 use crate::error::Mistake;
 
 impl Registered {
-    /// Returns what is wrong in a file beside this list, in the order of the file: names that no process has used within a week,
-    /// and what does not fit the policy of that name.
+    /// Returns the mistakes of a file beside this list, in the order of the file: names that no process has used within
+    /// a week, and entries that do not fit the policy of that name.
     ///
     /// Policies for requests, with `match`, are the file's own and cannot be wrong in this way. An entry that this version
     /// cannot read is compared with nothing.

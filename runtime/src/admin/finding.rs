@@ -13,7 +13,7 @@ pub struct Finding {
     remedy: Option<String>,
 }
 
-/// How bad a [`Finding`] is.
+/// The severity of a [`Finding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Level {

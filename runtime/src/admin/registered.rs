@@ -48,8 +48,8 @@ impl Limiter {
         Ok(read)
     }
 
-    /// The policies that an operator of this limiter knows: the list in Redis, or those that this process knows, as a file
-    /// changes them. Of several with one name, that is the one that was built last.
+    /// Returns the policies that operators see: the list in Redis, or those of this process, as a file changes them. If
+    /// several policies have one name, it is the one that was built last.
     pub(crate) async fn operated_policies(&self) -> Result<Registered, BackendError> {
         if self.store().policies().is_some() {
             return self.registered_policies().await;
@@ -103,7 +103,7 @@ pub struct RegisteredPolicy {
     described: Description,
     rules: Vec<Rule>,
     seen: SystemTime,
-    /// Whether a process has said if its calls are in shadow.
+    /// Whether the entry says if the policy is in shadow.
     says_shadow: bool,
 }
 
@@ -197,8 +197,8 @@ impl RegisteredPolicy {
         self.says_shadow.then(|| self.is_shadow())
     }
 
-    /// Returns whether the process that registered the policy last has a [secret](crate::LimiterBuilder::secret); `None` if that is
-    /// not known, as no key of the policy shows a digest.
+    /// Returns whether the process that registered the policy last has a [secret](crate::LimiterBuilder::secret);
+    /// `None` if that is not known, because no key of the policy shows a digest.
     #[must_use]
     pub fn has_secret(&self) -> Option<bool> {
         self.described.secret.as_deref().map(|fingerprint| fingerprint != Secret::public().fingerprint())
@@ -311,8 +311,8 @@ impl RegisteredPolicy {
         Ok(template::placeholders(&templates))
     }
 
-    /// Describes a policy that this process knows, as it was at that time. Whether it is in shadow only calls know, unless the
-    /// policy or a file says it.
+    /// Describes a policy of this process, as it was at that time. Only its calls know whether they are in shadow,
+    /// unless the policy or a file says it.
     fn of(policy: &Policy, seen: SystemTime) -> Self {
         let described = Description::of(policy, policy.is_shadow());
         let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();

@@ -1,4 +1,4 @@
-//! Making the subjects of a call from values.
+//! Makes the subjects of a call from values.
 
 mod mistakes;
 
@@ -42,9 +42,9 @@ type Missing = (Option<String>, Lack);
 enum Lack {
     /// These placeholders have no value.
     Values(Vec<String>),
-    /// Only the program knows what the value of this name is written like.
+    /// Only the program knows how `Debug` writes the value of this name.
     Debugged(String),
-    /// How it is written is not known.
+    /// The key is not known.
     Key,
 }
 
@@ -165,7 +165,7 @@ impl Rendering<'_> {
     ///
     /// # Errors
     ///
-    /// What was given is wrong, as by [`build`](Self::build), or no subject can be made of it.
+    /// The values or the subjects are wrong, as for [`build`](Self::build), or no subject can be made from them.
     pub fn build_partly(self) -> Result<(Subjects, Vec<Option<String>>), Error> {
         let (subjects, missing) = self.build_given()?;
         let all = usize::from(self.policy.has_main_subject()) + self.policy.subjects().count();
@@ -211,7 +211,7 @@ impl Rendering<'_> {
         Ok((Subjects { main: subject(None)?, others }, missing))
     }
 
-    /// A value that was given is to be of use: for a subject that can be made of values.
+    /// Refuses a value that is of no use: each key that shows it also shows a value by `Debug`.
     fn check_use(&self, templates: &[LabelledTemplate<'_>], is_given: impl Fn(&str) -> bool) -> Result<(), Error> {
         let shows = |template: &KeyTemplate, name: &str| template.names().any(|known| known == name);
         let is_of_use =
@@ -221,7 +221,7 @@ impl Rendering<'_> {
         self.check_text(in_vain.find_map(|(_, template)| template.debugged()))
     }
 
-    /// Reads the keys of the subjects that are made of values. Also returns the subjects whose keys are not known.
+    /// Reads the keys of the subjects that are made from values. Also returns the subjects whose keys are not known.
     fn templates(&self) -> Result<(Vec<LabelledTemplate<'_>>, Vec<Missing>), Error> {
         let is_of_values = |label: Option<&str>| self.whole(label).is_none() && !self.is_left_out(label);
         let main = self.policy.has_main_subject().then(|| (None, self.policy.key()));
@@ -236,7 +236,7 @@ impl Rendering<'_> {
         Ok((templates, missing))
     }
 
-    /// Returns each placeholder that has a value.
+    /// Returns each placeholder with its value, if it has one.
     fn given<'r>(&'r self, placeholders: &'r [Placeholder]) -> Result<Vec<Given<'r>>, Error> {
         let names = || placeholders.iter().map(Placeholder::name);
         for (index, (name, _)) in self.named.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is right and wrong on the servers of a limiter.
+//! Reports on the servers of a limiter.
 
 mod access;
 mod clock;
@@ -11,7 +11,7 @@ use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::store::ServerFacts;
 
-/// What is right and wrong on a server that decides calls: see [`Limiter::inspect`].
+/// The findings about a server that decides calls: see [`Limiter::inspect`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerReport {
     server: String,

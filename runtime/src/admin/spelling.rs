@@ -1,11 +1,11 @@
-//! What a misspelt name was meant to be.
+//! Suggestions for misspelt names.
 
 use tallygate_rules::nearest;
 
 use crate::bounds::shown_word;
 
-/// Returns `; did you mean …?` where one of the known names is similar, or the known names where there are few. They are names
-/// of a `kind` of things, like `policy`.
+/// Returns `; did you mean …?` if one of the known names is similar, or the known names if they are few. `kind` says
+/// what the names are for, like `policy`.
 #[must_use]
 pub fn remedy<'a>(kind: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     const FEW: usize = 8;

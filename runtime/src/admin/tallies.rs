@@ -15,7 +15,7 @@ use crate::system::{RandomState, TokioInstant, sleep_until};
 /// The least pause after a step, in which others are served.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The most subjects that a walk returns: it has to know each of them.
+/// The most subjects that a scan returns, because it remembers each of them.
 const MOST_SUBJECTS: usize = 50_000_000;
 
 /// The subjects that have a tally of some policies, found step by step: see [`Limiter::tallies`].

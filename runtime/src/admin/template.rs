@@ -1,4 +1,4 @@
-//! The template of a key, as it stands in the list of policies, the values that it shows, and the subjects made of them.
+//! The template of a listed key, the values that it shows, and the subjects that are made from values.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
 use crate::subject::{Subject, SubjectBuilder};
 
-/// Stands before the digest of a subject that is shortened.
+/// Stands before the digest of a shortened subject.
 const DIGEST_MARK: u8 = b'!';
 
 /// The value of the context that is the address of the client.
@@ -31,7 +31,6 @@ pub struct Placeholder {
 }
 
 impl Placeholder {
-    /// A value whose key shows its digest.
     pub(super) fn hashed(name: &str) -> Self {
         Self { name: name.to_owned(), is_hashed: true }
     }
@@ -76,7 +75,6 @@ impl Subjects {
 }
 
 impl KeyTemplate {
-    /// Reads the key of a policy.
     pub(super) fn read(policy: &str, key: &str) -> Result<Self, Error> {
         let refused = |mistake| Error::new(format!("policy `{policy}`: its key `{key}` is no template: {mistake}"));
         Template::parse(key).map(Self).map_err(refused)
@@ -86,13 +84,12 @@ impl KeyTemplate {
         self.0.parts()
     }
 
-    /// The names of the values that it shows.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.values().map(|value| &*value.name)
     }
 
-    /// The first value that it shows as `Debug` writes it. Values of the context are text, which this filter does not
-    /// change.
+    /// Returns the first value that it shows by `Debug`, except values of the context: they are text, which `Debug`
+    /// does not change here.
     pub(super) fn debugged(&self) -> Option<&str> {
         let mut values = self.0.values();
         let debugged = values.find(|value| value.filters.contains(&Filter::Debug) && !value.name.starts_with('@'));
@@ -105,7 +102,7 @@ impl KeyTemplate {
         builder.template(&self.0, |shown| read(shown).map(|(shown, value)| (shown, value.to_owned()))).build()
     }
 
-    /// The first value with alternatives for which a text stands that begins with none of their names, and what to write.
+    /// Returns the first value with alternatives whose text begins with none of their names, and these names.
     pub(super) fn untagged<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<(&str, String)> {
         let shown =
             self.0.values().find(|shown| value(&shown.name).is_some_and(|text| tagged(shown, text).is_none()))?;
@@ -119,18 +116,18 @@ impl KeyTemplate {
         shown.all(|(shown, text)| may_be_client_address(shown, text))
     }
 
-    /// Whether the template may render to a subject: it has the text of the template around values, which are escaped.
-    /// Of a shortened subject, only the start is compared.
+    /// Whether the template may render to this subject: the text of the template stands around escaped values. Only the
+    /// start of a shortened subject is compared.
     pub(super) fn fits(&self, subject: &str) -> bool {
         fits(self.0.parts(), subject)
     }
 
-    /// Whether it shows text around its values, by which a whole subject differs from a value.
+    /// Whether there is text around its values, by which a whole subject differs from a value.
     pub(super) fn has_text(&self) -> bool {
         self.0.parts().iter().any(|part| matches!(part, TemplatePart::Text(_)))
     }
 
-    /// A subject of the template with the names of values in their places: `sms:PHONE`.
+    /// Returns an example of a subject: `sms:PHONE`.
     pub(super) fn example(&self) -> String {
         let part = |part: &TemplatePart| match part {
             TemplatePart::Text(text) => escaped(text),
@@ -144,7 +141,7 @@ impl KeyTemplate {
     }
 }
 
-/// Which of its alternatives a text stands for, like `user:zoe`, and the value behind the name.
+/// Returns the alternative that a text like `user:zoe` names, and the value behind the name.
 pub(super) fn tagged<'s, 'v>(shown: &'s FilteredValue, text: &'v str) -> Option<(&'s FilteredValue, &'v str)> {
     if !shown.has_alternatives() {
         return Some((shown, text));
@@ -152,7 +149,7 @@ pub(super) fn tagged<'s, 'v>(shown: &'s FilteredValue, text: &'v str) -> Option<
     shown.alternatives().iter().find_map(|value| Some((value, text.strip_prefix(&*value.tag())?)))
 }
 
-/// Whether the parts may render to a subject. Of each part it is known where it may begin, so the work is bounded by the
+/// Whether the parts may render to a subject. All places where a part may begin are kept, so the work is bounded by the
 /// product of both lengths.
 fn fits(parts: &[TemplatePart], subject: &str) -> bool {
     let subject = subject.as_bytes();
@@ -194,11 +191,11 @@ fn begins_of_values<'s>(
     starts.iter().filter_map(behind).collect()
 }
 
-/// Returns where values that begin at these places may end: at any place up to which only bytes of values lie.
+/// Returns where values that begin at these places may end: wherever only bytes of values lie between.
 fn ends_of_values(subject: &[u8], begins: BTreeSet<usize>) -> BTreeSet<usize> {
     let mut ends = BTreeSet::new();
     for begin in begins {
-        // Within an earlier value, all of its ends are known.
+        // All ends of a place within an earlier value are known already.
         if ends.insert(begin) {
             let bytes = subject.iter().skip(begin).take_while(|byte| is_of_value(**byte)).count();
             ends.extend(begin..=begin + bytes);
@@ -250,8 +247,8 @@ pub(super) fn placeholders<'t>(templates: impl IntoIterator<Item = &'t KeyTempla
     found
 }
 
-/// Returns whether the programs may write a value like this, if it is the address of a client: an IPv4 address alone or as wide as
-/// the filter of the value makes it, and IPv6 as a network.
+/// Returns whether the programs may write a value like this, if it is a client's address: IPv4 as an address or as the
+/// network of the value's filter, and IPv6 as a network.
 ///
 /// A different text for the same client would silently be another subject.
 pub(super) fn may_be_client_address(shown: &FilteredValue, text: &str) -> bool {

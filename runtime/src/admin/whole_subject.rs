@@ -69,7 +69,7 @@ impl KeyTemplate {
 struct ValueSearch<'t, 's> {
     parts: &'t [TemplatePart],
     subject: &'s str,
-    /// From which part at which place on nothing fits. So each place is searched once for each part.
+    /// The pairs of a part and a place from which nothing fits. So each pair is searched only once.
     dead_ends: Vec<bool>,
 }
 

@@ -15,7 +15,7 @@ impl OpenPolicy<'_> {
     ///
     /// # Errors
     ///
-    /// It has no ban.
+    /// The policy has no ban.
     pub fn ban_duration(&self) -> Result<Duration, Error> {
         let none = || {
             let name = self.described.name();
@@ -27,11 +27,11 @@ impl OpenPolicy<'_> {
     }
 }
 
-/// Checks for how long to ban, which that argument gives. `end` is what ends a ban.
+/// Checks the duration of a ban. The error names the `argument` that gives it, and the `end` that ends a ban.
 ///
 /// # Errors
 ///
-/// It is zero, or too long.
+/// The duration is zero, or too long.
 pub fn check_ban_duration(duration: Duration, argument: &str, end: &str) -> Result<(), String> {
     if duration.is_zero() {
         return Err(format!("`{argument}` must be longer than zero; to end a ban, use `{end}`"));
@@ -42,7 +42,7 @@ pub fn check_ban_duration(duration: Duration, argument: &str, end: &str) -> Resu
     Ok(())
 }
 
-/// Starts an override by the policy, the label and the subject that lists show, whatever has become of them: to clear it.
+/// Starts an override by the policy, label and subject that lists show, to clear it even if these no longer exist.
 ///
 /// # Errors
 ///
@@ -60,8 +60,8 @@ pub fn override_as_listed<'l>(
     })
 }
 
-/// Whether a policy is in shadow, of which these overrides are in force: one of the whole policy may say so, or else the list
-/// does. `None` if that is not known.
+/// Returns whether a policy is in shadow: as an override of the whole policy says, or else the list. `overrides` are
+/// those in force. `None` if it is not known.
 #[must_use]
 pub fn shadow(described: &RegisteredPolicy, overrides: &[Override]) -> Option<bool> {
     let is_whole =
@@ -69,11 +69,11 @@ pub fn shadow(described: &RegisteredPolicy, overrides: &[Override]) -> Option<bo
     overrides.iter().find(is_whole).and_then(Override::shadow).or(described.shadow())
 }
 
-/// Adds rules in the words of people, if there are any, and how long they hold, which `argument` gives unless the rules do.
+/// Adds rules in text form, if there are any, and how long they hold: as they say, or as `holds` says.
 ///
 /// # Errors
 ///
-/// Both give it.
+/// The rules and `holds`, which `argument` gives, both say how long the rules hold.
 pub fn rules_for<'l>(
     builder: OverrideBuilder<'l>,
     rules: Option<&str>,

@@ -1,4 +1,4 @@
-//! The JSON of what operators are shown. A time in `_ms` is rounded up, and what there is not is `null`.
+//! The JSON that operators see. A time in `_ms` is rounded up, and a value that is missing is `null`.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -18,7 +18,7 @@ pub fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
-/// Returns the list of policies, each with those of the overrides that are its own.
+/// Returns the list of policies, each with its own overrides.
 #[must_use]
 pub fn policies(registered: &Registered, overrides: &[Override]) -> Value {
     let mut of_policies: HashMap<&str, Vec<&Override>> = HashMap::new();
@@ -36,7 +36,7 @@ pub fn policies(registered: &Registered, overrides: &[Override]) -> Value {
     })
 }
 
-/// Returns a policy, with those of the overrides that are its own.
+/// Returns a policy, with its own overrides out of all these.
 #[must_use]
 pub fn policy(policy: &RegisteredPolicy, overrides: &[Override]) -> Value {
     policy_with(policy, overrides.iter().filter(|one| one.policy() == policy.name()))
@@ -92,14 +92,14 @@ pub fn override_in_force(one: &Override) -> Value {
         "rules": one.rules().map(rule).collect::<Vec<_>>(),
         "expires_in_ms": one.expires_in().map(ms),
     });
-    // Few have something to say of it.
+    // Most overrides do not set it.
     if let Some(is_shadow) = one.shadow() {
         document["shadow"] = json!(is_shadow);
     }
     document
 }
 
-/// Returns an override that was changed by this builder, and whose rules could not be read.
+/// Returns an override that this builder has changed, and whose rules could not be read.
 #[must_use]
 pub fn unread_override(changed: &OverrideBuilder<'_>) -> Value {
     json!({
@@ -129,7 +129,7 @@ pub(super) fn denial(denial: &Denial) -> Value {
     })
 }
 
-/// Returns where a rule stands.
+/// Returns the state of a rule.
 pub(super) fn status(status: &RuleStatus, varying: &VaryingRules) -> Value {
     let listed = varying.listed(status.rule());
     let used = varying.used(status);

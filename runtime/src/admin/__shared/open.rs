@@ -1,7 +1,6 @@
-//! Policies as operators ask them, also those with rules whose count each call gives, as from the plan of a customer.
+//! Listed policies that operators can check, also if each call gives the count of a rule, as by a customer's plan.
 //!
-//! That count is not known here. What is asked of such a policy is decided with counts that deny nobody, and such rules are
-//! left out of what is said of it.
+//! That count is not known here. So these rules decide with counts that deny nobody, and reports leave them out.
 
 use std::time::Duration;
 
@@ -12,14 +11,14 @@ use crate::decision::RuleStatus;
 use crate::error::Error;
 use crate::policy::{NO_REGISTRY, Policy};
 
-/// A policy of the list, and what decides as it does.
+/// A listed policy, and a policy that decides as it does.
 #[derive(Debug)]
 pub struct OpenPolicy<'a> {
     /// The policy as it is listed.
     pub described: &'a RegisteredPolicy,
     /// The policy as this process decides by it. Rules whose count each call gives deny nobody.
     pub policy: Policy,
-    /// These rules.
+    /// The rules whose count each call gives.
     pub varying: VaryingRules,
 }
 
@@ -31,11 +30,11 @@ pub struct VaryingRules {
 }
 
 impl<'a> OpenPolicy<'a> {
-    /// Returns a policy as it decides here, and those of its rules whose count each call gives.
+    /// Opens a listed policy. Its rules whose count each call gives deny nobody.
     ///
     /// # Errors
     ///
-    /// As of [`RegisteredPolicy::policy`].
+    /// As for [`RegisteredPolicy::policy`].
     pub fn new(described: &'a RegisteredPolicy) -> Result<Self, Error> {
         if !described.rules().iter().any(Rule::is_varying) {
             let varying = VaryingRules { rules: Vec::new() };
@@ -51,28 +50,28 @@ impl<'a> OpenPolicy<'a> {
 }
 
 impl VaryingRules {
-    /// Returns the rule as it is listed, if each call gives its count. One that overrides it has a count of its own.
+    /// Returns the listed rule if each call gives its count. A rule that overrides it has its own count, and is `None`.
     #[must_use]
     pub fn listed(&self, rule: &Rule) -> Option<&Rule> {
         self.rules.iter().find(|(open, _)| open == rule).map(|(_, listed)| listed)
     }
 
-    /// Returns how much of a rule is used. How much of a bucket that is depends on the count: so much has flowed in since.
+    /// Returns how much of a rule is used; `None` for a bucket whose refill depends on a count that each call gives.
     #[must_use]
     pub fn used(&self, status: &RuleStatus) -> Option<u64> {
         let is_known = self.listed(status.rule()).is_none() || status.rule().bucket().is_none();
         is_known.then(|| status.limit().saturating_sub(status.remaining()))
     }
 
-    /// Returns how long it takes until a rule is as if it had never counted, which also depends on the count of a bucket.
+    /// Returns the time until a rule is as if it had never counted. `None` for a bucket whose count each call gives.
     #[must_use]
     pub fn reset(&self, status: &RuleStatus) -> Option<Duration> {
         self.used(status).map(|_| status.reset())
     }
 }
 
-/// Returns a bucket whose count each call gives as one that is full again at once, as even the greatest count fills one slowly
-/// over days. Others stay as they are.
+/// Makes a bucket whose count each call gives full again at once: even the greatest count would refill it slowly over
+/// days. Other rules stay as they are.
 fn bottomless(rule: &Rule) -> Rule {
     let Some(bucket) = rule.bucket().filter(|_| rule.is_varying()) else { return rule.clone() };
     let full = TokenBucket::new(bucket.per()).with_reset_after(Duration::from_micros(1));

@@ -1,4 +1,4 @@
-//! What a peek says of the subjects of a call.
+//! A peek at the subjects of a call, with its report.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::decision::{DecidedBy, Decision, RuleStatus};
 use crate::error::{BackendError, Error};
 use crate::limiter::{Limiter, Override};
 
-/// What a peek says of the subjects of a call.
+/// A peek at the subjects of a call.
 pub struct Peeked<'a> {
     /// The policy.
     pub listed: &'a OpenPolicy<'a>,
@@ -17,7 +17,7 @@ pub struct Peeked<'a> {
     pub subjects: Subjects,
     /// The labels of the subjects that were not given.
     pub missing: Vec<Option<String>>,
-    /// What was decided, with a report.
+    /// The decision, with a report.
     pub decision: Decision,
     /// The overrides that are for these subjects.
     pub overrides: Vec<Override>,
@@ -27,7 +27,7 @@ pub struct Peeked<'a> {
 }
 
 impl<'a> Peeked<'a> {
-    /// Asks where these subjects stand before a call of that cost. The labels of those that were not given are `missing`.
+    /// Peeks at these subjects for a call of that cost. `missing` has the labels of the subjects that were not given.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl<'a> Peeked<'a> {
         Ok(Self { listed, subjects, missing, decision, overrides, cost, labels })
     }
 
-    /// Returns whether a call would be admitted, as far as the counts of its rules are known; `None` where none is.
+    /// Returns whether a call would be admitted, as far as its counts are known; `None` if no count is known.
     #[must_use]
     pub fn admitted(&self) -> Option<bool> {
         match &self.decision {
@@ -70,12 +70,12 @@ impl<'a> Peeked<'a> {
         }
     }
 
-    /// Whether the subject was given that the rule at that position counts.
+    /// Whether the subject that the rule at that position counts was given.
     fn is_given(&self, position: usize) -> bool {
         self.labels.get(position).is_none_or(|label| !self.missing.contains(label))
     }
 
-    /// Returns where the rules stand whose subjects were given, also those that are tried out in shadow.
+    /// Returns the states of the rules whose subjects were given, rules in shadow included.
     #[must_use]
     pub fn report(&self) -> Vec<&RuleStatus> {
         let mut all: Vec<_> = self.decided().chain(self.tried()).collect();
@@ -91,17 +91,17 @@ impl<'a> Peeked<'a> {
         if self.admitted() == Some(true) { denying.map(RuleStatus::position).collect() } else { Vec::new() }
     }
 
-    /// Where the rules stand that decide the call, and whose subjects were given.
+    /// Returns the states of the rules that decide the call and whose subjects were given.
     fn decided(&self) -> impl Iterator<Item = &RuleStatus> {
         self.decision.report().iter().filter(|status| self.is_given(status.position()))
     }
 
-    /// Where the rules stand that are tried out beside them.
+    /// Returns the states of the rules in shadow that are tried beside them.
     fn tried(&self) -> impl Iterator<Item = &RuleStatus> {
         self.decision.shadow_report().iter().filter(|status| self.is_given(status.position()))
     }
 
-    /// Returns all of it as JSON.
+    /// Returns the peek as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         let denial = match &self.decision {
@@ -127,10 +127,10 @@ impl<'a> Peeked<'a> {
         })
     }
 
-    /// Returns whether the policy is in shadow, if that is known: then no call is denied.
+    /// Returns whether the policy is in shadow, so that no call is denied; `None` if that is not known.
     #[must_use]
     pub fn shadow(&self) -> Option<bool> {
-        // Rules in shadow decide only where all are, as an override may say.
+        // The report has rules in shadow only if all rules are in shadow, as by an override.
         let are_all_tried = self.decision.report().iter().any(|status| status.rule().is_shadow());
         if are_all_tried { Some(true) } else { self.listed_shadow() }
     }
@@ -143,7 +143,7 @@ impl<'a> Peeked<'a> {
         json!({ "label": label, "key": self.key(label) })
     }
 
-    /// Returns how the subject of that label is written, if that is known.
+    /// Returns the key of the subject with that label, if it is known.
     #[must_use]
     pub fn key(&self, label: Option<&str>) -> Option<&str> {
         match label {
@@ -152,15 +152,15 @@ impl<'a> Peeked<'a> {
         }
     }
 
-    /// Returns whether the subject of that label can be made of values: its key is known, and shows none by `Debug`.
+    /// Returns whether the subject of that label can be made from values: its key is known, and shows none by `Debug`.
     #[must_use]
     pub fn takes_values(&self, label: Option<&str>) -> bool {
         let read = |key| KeyTemplate::read(self.listed.described.name(), key);
         self.key(label).is_some_and(|key| read(key).is_ok_and(|template| template.debugged().is_none()))
     }
 
-    /// Returns the positions of the rules whose count each call gives, but for one that denies the call whatever its count
-    /// is.
+    /// Returns the positions of the rules whose count each call gives, except one that denies the call whatever its
+    /// count is.
     #[must_use]
     pub fn left_out(&self) -> Vec<usize> {
         let denying = match &self.decision {

@@ -1,4 +1,4 @@
-//! An entry of the list that is not read.
+//! An entry of the list that cannot be read.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl Unreadable {
         Self { field, name, reason }
     }
 
-    /// Whether a policy of that name has this entry.
+    /// Whether this is the entry of the policy with that name.
     pub(super) fn is_of(&self, name: &str) -> bool {
         self.field == *escape_name(name)
     }

@@ -1,4 +1,4 @@
-//! What is wrong with the values and the subjects that were given.
+//! The mistakes in the values and subjects that were given.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ impl Rendering<'_> {
         Err(self.refuse("no rule counts a main subject; leave it out, and give the others by their labels"))
     }
 
-    /// Only the program knows what `Debug` writes: of a text, it has quotes.
+    /// Refuses a text for a value that the key shows by `Debug`: only the program knows how `Debug` writes it.
     pub(in crate::admin) fn check_text(&self, debugged: Option<&str>) -> Result<(), Error> {
         debugged.map_or(Ok(()), |name| Err(self.debugged(name)))
     }
@@ -45,7 +45,7 @@ impl Rendering<'_> {
         self.refuse_values(&format!("its key has `{name}` as `Debug` writes it, which only the program knows"))
     }
 
-    /// Values are of no use where no key is known that shows them.
+    /// Refuses values if no known key shows them.
     pub(super) fn check_values_have_keys(&self, has_no_keys: bool, missing: &[Missing]) -> Result<(), Error> {
         let has_values = !self.values.is_empty() || !self.named.is_empty();
         match missing.first() {
@@ -66,7 +66,7 @@ impl Rendering<'_> {
                     hashed.name()
                 )))
             }
-            // Without a secret, it was said on purpose that there is none.
+            // Without a secret, the caller has confirmed that the programs have none.
             Some(hashed) if !self.limiter.secret().is_public() && !self.policy.may_have(self.limiter.secret()) => {
                 let before = format!("policy `{}`: its key has the digest of `{}`, and ", self.policy.name(), hashed.name());
                 let mistake = " is not the secret of the programs";
@@ -131,7 +131,7 @@ impl Rendering<'_> {
         ))
     }
 
-    /// Refuses to make a subject of values, because its key is not known or cannot be written from values.
+    /// Refuses to make a subject from values, because its key is not known or cannot be written from values.
     fn refuse_values(&self, mistake: &str) -> Error {
         let before = format!("policy `{}`: {mistake}; ", self.policy.name());
         Error::of_setting(Setting::Subject, format!("{before}give the subject as a whole"), before, "")
@@ -142,7 +142,6 @@ impl Rendering<'_> {
     }
 }
 
-/// The subject of that label, or the main one.
 fn in_words(label: Option<&str>) -> String {
     label.map_or_else(|| "the main subject".to_owned(), |label| format!("the subject `{label}`"))
 }

@@ -8,14 +8,13 @@ use crate::store::{
 const PERMISSIONS: &str = "permissions";
 const KEYS: &str = "keys";
 
-/// The commands that change something, among those that are tried.
+/// The writing commands among those that are tried.
 const WRITING: [&str; 11] =
     ["append", "hdel", "hset", "pexpire", "set", "setrange", "unlink", "zadd", "zincrby", "zrem", "zremrangebyrank"];
 
 /// The commands that a user needs to read policies and subjects.
 const LOOKING: [&str; 9] = ["eval", "evalsha", "getrange", "hget", "hgetall", "hlen", "hscan", "strlen", "time"];
 
-/// Whether calls take leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeaseUse {
     Taken,
@@ -27,7 +26,7 @@ pub(super) fn judge(known: &ServerInfo, leases: LeaseUse) -> Vec<Finding> {
     let mut findings = permissions(&known.permissions, leases);
     findings.extend(known.script.map(script));
     if read_only(&known.permissions).is_none() && known.script != Some(ScriptState::Disabled) {
-        // Most users need no permission for leases, which another finding names.
+        // Most users need no permission for leases. Another finding names it where it is missing.
         let has_leases = leases == LeaseUse::Taken || refused(&known.permissions, CommandPurpose::Leases).is_empty();
         let steps = known.rehearsed.iter().filter(|step| has_leases || step.name != CONCURRENT_CALLS);
         findings.extend(steps.map(rehearsed));
@@ -73,7 +72,7 @@ fn missing(all: &[Permission], purpose: CommandPurpose, leases: LeaseUse) -> Opt
             (Level::Problem, "calls of policies that limit concurrent calls are not decided")
         }
         CommandPurpose::Lists => (Level::Warning, "overrides and the list of policies cannot be read or changed"),
-        // Most fleets need neither of them.
+        // Most fleets need neither leases nor lists of denials.
         CommandPurpose::Leases | CommandPurpose::Denials => return None,
     };
     let text = format!("the user may not send {}, so {therefore}", refused.join(", "));

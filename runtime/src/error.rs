@@ -35,7 +35,7 @@ pub use self::setting::Setting;
 /// ```
 #[derive(Clone)]
 pub struct Error {
-    // Shared, so that a result is no larger for the error that it rarely is.
+    // Shared, so that a `Result` is small where there is no error, as is common.
     inner: Arc<ErrorInner>,
 }
 
@@ -54,7 +54,7 @@ struct NamedSetting {
     after: &'static str,
 }
 
-/// What an [`Error`] is about.
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -85,12 +85,12 @@ impl ErrorInner {
 }
 
 impl Error {
-    /// A setting that cannot be used.
+    /// Returns the error for a setting that cannot be used.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         ErrorInner::new(ErrorKind::Setting, text).into()
     }
 
-    /// A setting that cannot be used, and what the text says of it before and after its name.
+    /// Returns the error for a setting that cannot be used, with the text before and after its name.
     pub(crate) fn of_setting(
         setting: Setting,
         text: impl Into<String>,
@@ -101,19 +101,17 @@ impl Error {
         ErrorInner { named, ..ErrorInner::new(ErrorKind::Setting, text) }.into()
     }
 
-    /// A second limiter to install.
     pub(crate) fn already_installed() -> Self {
         let text = "a limiter is installed already; call `install` once, at start-up";
         ErrorInner::new(ErrorKind::AlreadyInstalled, text).into()
     }
 
-    /// A file of policies that cannot be used.
     pub(crate) fn of_file(path: &std::path::Path, source: impl StdError + Send + Sync + 'static) -> Self {
         let text = format!("the file `{}` cannot be used: {source}", path.display());
         ErrorInner { text, ..ErrorInner::caused_by(ErrorKind::Config, source) }.into()
     }
 
-    /// All the mistakes of one policy: those in its texts, and those in its rules.
+    /// Returns the error with all mistakes of a policy: those in its texts, and those in its rules.
     pub(crate) fn policy(policy: &str, mut texts: Vec<String>, mistakes: &[RuleError]) -> Self {
         if is_blank(policy) {
             texts.insert(0, "`name` must not be empty, like `Policy::builder(\"sms\")`".to_owned());
@@ -127,7 +125,7 @@ impl Error {
         ErrorInner { rule_errors: mistakes.to_vec(), ..ErrorInner::new(ErrorKind::Policy, text) }.into()
     }
 
-    /// A backend that the URL leads to, and that cannot be used.
+    /// Returns the error for a backend that the URL leads to, and that cannot be used.
     pub(crate) fn of_url(error: BackendError) -> Self {
         let before = |(before, setting)| NamedSetting { setting, before: format!("`url`: {before}"), after: "" };
         let (text, named) = (format!("`url`: {error}"), error.setting().map(before));

@@ -94,9 +94,9 @@
 //!
 //! # Tests
 //!
-//! In memory, limits go by tokio's clock. A test that pauses it (`#[tokio::test(start_paused = true)]`, with tokio's
-//! feature `test-util`) moves it past a window with `tokio::time::advance`, without sleeping. The module `testing` has a
-//! clock that a test sets to any time, for rules with `cron` and for limits in Redis.
+//! In memory, limits use tokio's clock. A test that pauses it (`#[tokio::test(start_paused = true)]`, with tokio's
+//! feature `test-util`) moves it past a window with `tokio::time::advance`, without sleeping. The module `testing` has
+//! a clock that a test sets to any time, for rules with `cron` and for limits in Redis.
 //!
 //! # Features
 //!
@@ -109,7 +109,7 @@
 //! | `metrics` | no | decisions, their duration and the number of tallies, through the crate `metrics` |
 //! | `tracing-spans` | no | a `tracing` span around each decision |
 //! | `web` | no | the module `web`: clients of requests, and responses to rejected ones |
-//! | `axum`, `actix`, `tonic` | no | the same in these frameworks |
+//! | `axum`, `actix`, `tonic` | no | the module `web` for these frameworks |
 //! | `utoipa` | no | the responses of limited handlers in documents of OpenAPI |
 //! | `simulation` | no | the module `simulation`: what a policy would have decided on a trace of calls |
 //! | `admin` | no | the module `admin`: the policies of a fleet and their subjects, for tools of operators; with `web`, `web::AdminRoutes` |

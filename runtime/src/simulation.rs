@@ -1,4 +1,4 @@
-//! What a policy would have decided on a trace of calls: to choose limits before they reject anybody.
+//! Decides a trace of calls by a policy: to choose limits before they reject anybody.
 //!
 //! A [`Simulation`] decides the calls of a trace by the engine that decides calls in memory, with a clock that shows
 //! the time of each call. So a month of calls takes only the time of its decisions: a million of them take seconds. A

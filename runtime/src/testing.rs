@@ -39,7 +39,7 @@
 //! # }
 //! ```
 //!
-//! The same context works for a router that the test calls, for example by `oneshot`. A server that the test starts
+//! This context also works for a router that the test calls, for example by `oneshot`. A server that the test starts
 //! gets it from its layer: `web::Layer::new().context(Context::test().limiter(&limiter))`.
 //!
 //! # Tokio's clock

@@ -1,4 +1,4 @@
-//! What a file changes of a policy of the program.
+//! The changes that a file makes to a policy of the program.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use super::table::Table;
 use crate::error::{Mistake, Place};
 use crate::policy::{Policy, PolicySettings};
 
-/// What a file changes of the policies of one name.
+/// The changes that a file makes to the policies of one name.
 #[derive(Debug)]
 pub(crate) struct PolicyChange {
     /// The name of the policies, and its place.
     pub(crate) name: String,
     pub(crate) place: Place,
-    /// What the key of the policy is to be.
+    /// The key that the policy is expected to have.
     pub(super) key: Option<At<String>>,
     pub(super) rules: Vec<FileRule>,
     pub(super) settings: PolicySettings,
@@ -91,7 +91,7 @@ impl PolicyChange {
         }
     }
 
-    /// The rules by the label of their subject, in the order of its first rule.
+    /// Returns the rules by the label of their subject, in the order of its first rule.
     fn rules_by_label(&self, policy: &Policy) -> Vec<(Option<&str>, Vec<&FileRule>)> {
         let mut groups: Vec<(Option<&str>, Vec<&FileRule>)> = Vec::new();
         for rule in &self.rules {
@@ -105,12 +105,12 @@ impl PolicyChange {
     }
 }
 
-/// The key of the policy, unless the program says none.
+/// Returns the key of the policy, if the program gives one.
 fn key_of(policy: &Policy) -> Option<&str> {
     policy.key().filter(|key| !key.is_empty())
 }
 
-/// The label of the subject that a rule counts in that policy. Duplicates that are released have a tally of their own there.
+/// Returns the label of the subject that a rule counts in that policy. Released duplicates have their own tally.
 fn label_of<'a>(rule: &'a FileRule, policy: &Policy) -> Option<&'a str> {
     let is_released = || policy.subject_labels().flatten().any(|label| **label == *RELEASED_LABEL);
     let is_duplicate = rule.rule.role() == Role::Duplicate;
@@ -119,7 +119,7 @@ fn label_of<'a>(rule: &'a FileRule, policy: &Policy) -> Option<&'a str> {
 
 /// Returns the place of a mistake in rules on one subject, of which this is the first.
 fn mistake_in(mistake: &RuleError, first: &FileRule) -> Mistake {
-    // A subject is named by the key of its rules.
+    // The key of a rule names its subject, so a mistake in the subject is at the key.
     let key = first.key.as_ref().filter(|_| mistake.field() == Field::Subject).map(|key| key.place);
     Mistake::new(key.unwrap_or_else(|| first.place_of(mistake.field())), mistake.to_string())
 }
@@ -135,7 +135,6 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Takes them out of the table of a policy.
     pub(super) fn take(policy: &mut Table<'_>, lines: &mut Lines<'_>) -> Self {
         let Some(table) = policy.table("plans", PLANS, lines) else { return Self::default() };
         let place = table.place;
@@ -145,7 +144,6 @@ impl Plans {
         Self { counts: table.numbers(lines), place: Some(place) }
     }
 
-    /// Returns the count of the plan of that name.
     pub(crate) fn count(&self, plan: &str) -> Option<u64> {
         self.counts.get(plan).copied()
     }

@@ -23,14 +23,14 @@ pub(super) struct Lines<'t> {
     text: &'t str,
     /// Where each line starts, in bytes.
     starts: Vec<usize>,
-    /// The number of characters before each block of bytes: a line may be as long as the text.
+    /// The number of characters before each block of bytes, so that a column is found fast in a very long line, too.
     characters: Vec<usize>,
     mistakes: Vec<Mistake>,
     /// The number of mistakes that were found. Only the first are kept.
     found: usize,
 }
 
-/// The bytes of a block.
+/// The size of a block, in bytes.
 const BLOCK: usize = 256;
 
 impl<'t> Lines<'t> {
@@ -61,7 +61,7 @@ impl<'t> Lines<'t> {
         Place { line: line.max(1), column: 1 + before }
     }
 
-    /// Whether that place is in the line of this header, and only comments are behind it.
+    /// Whether the line at that place has this header, and only comments follow it.
     pub(super) fn is_last_header(&self, header: &str, place: Place) -> bool {
         let mut lines = self.text.lines().skip(place.line.saturating_sub(1)).map(str::trim);
         let is_comment = |line: &str| line.is_empty() || line.starts_with('#');
@@ -76,7 +76,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Whether further mistakes would not be reported.
+    /// Whether no further mistakes are kept.
     pub(super) fn is_full(&self) -> bool {
         self.mistakes.len() >= MOST_MISTAKES
     }

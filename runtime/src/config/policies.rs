@@ -107,11 +107,11 @@ impl Policies {
         self.inner.names.iter().map(String::as_str)
     }
 
-    /// Returns the policy of that name as the file alone says it: to simulate it, or to show
-    /// it. `None` if the file does not have it, or has no rules of it.
+    /// Returns the policy of that name as the file alone says it: to simulate it, or to show it. `None` if the file
+    /// does not have it, or has no rules of it.
     ///
-    /// What the program adds is not known here: its other rules, its ban, its messages. The label of a rule with a `key` of
-    /// its own is that key, like `{ip}`.
+    /// It lacks what only the program knows: its other rules, its ban, its messages. The label of a rule with a `key`
+    /// of its own is that key, like `{ip}`.
     ///
     /// # Examples
     ///
@@ -149,9 +149,9 @@ impl Policies {
 
     /// Returns the mistakes of keys that may show values which no request has: one for each value that the file does not list.
     ///
-    /// A request always has its `ip`, its `method`, its `path`, its `route` and its header fields. Which other values the program
-    /// finds, only the program knows, and [`Limiter::apply`](crate::Limiter::apply) refuses others once it runs. A file that lists
-    /// them, like `values = ["user"]`, has no such mistakes: there, [`from_toml`](Self::from_toml) refuses others.
+    /// A request always has its `ip`, `method`, `path`, `route` and header fields. Only the program knows which other
+    /// values it finds: [`Limiter::apply`](crate::Limiter::apply) refuses the rest. A file that lists them, like
+    /// `values = ["user"]`, has no such mistakes: there, [`from_toml`](Self::from_toml) refuses others.
     ///
     /// # Examples
     ///
@@ -173,8 +173,8 @@ impl Policies {
         Vec::new()
     }
 
-    /// Returns the mistakes of keys that show a value which no layer of this process finds, once there is a layer, unless those in
-    /// force show it.
+    /// Returns the mistakes of keys that show a value which no layer of this process finds. Without a layer, there are
+    /// none. Values that the policies in force show are no mistakes.
     #[cfg(feature = "web")]
     pub(crate) fn unknown_values(&self, in_force: Option<&Self>) -> Vec<Mistake> {
         if !context::has_layers() {
@@ -199,10 +199,9 @@ opaque_debug!(Policies, policies => { names: policies.inner.names });
 
 const START: Place = Place { line: 1, column: 1 };
 
-/// The last line of a file may be this, to say that the file is whole.
+/// The last line of a file, if it says that the file is whole.
 const END: &str = "[end]";
 
-/// Reads a file.
 fn read(text: &str) -> Result<PoliciesInner, ConfigError> {
     if text.len() > FILE_BYTES {
         let message = format!("the file is longer than {} MiB; write fewer policies", FILE_BYTES >> 20);
@@ -215,7 +214,7 @@ fn read(text: &str) -> Result<PoliciesInner, ConfigError> {
         let place = lines.place(&mistake.span().unwrap_or_default());
         lines.report(place, mistake.message());
     }
-    // After a mistake in the syntax, further mistakes may be none.
+    // After a mistake in the syntax, what else is found may be no mistake.
     if syntax.is_empty() {
         read_policies(root.get_ref(), &mut inner, &mut lines);
     }
@@ -259,8 +258,8 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
     check_reached(&inner.requests, lines);
 }
 
-/// Reports policies that limit no request, as an earlier policy limits all of them. One in shadow keeps no other from limiting,
-/// and is kept by none.
+/// Reports policies that limit no request because an earlier policy limits all of their requests. A policy in shadow
+/// neither hides another policy nor is hidden.
 #[cfg(feature = "web")]
 fn check_reached(limits: &[RequestLimit], lines: &mut Lines<'_>) {
     let mut paths = 0;

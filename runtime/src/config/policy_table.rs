@@ -9,10 +9,9 @@ use super::table::{Entry, Table};
 use crate::bounds::POLICY_NAME_BYTES;
 use crate::policy::PolicySettings;
 
-/// What a policy may change without its rules.
+/// The settings that a file may change without rules.
 const SETTINGS: [&str; 6] = ["on_outage", "deadline", "warn_at", "prefetch", "plans", "shadow"];
 
-/// What a policy of the file is for.
 #[cfg_attr(
     feature = "web",
     allow(clippy::large_enum_variant, reason = "there are few, and they are taken apart at once")
@@ -93,7 +92,7 @@ fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -
     })
 }
 
-/// Takes `prefetch = false`. Any other time would begin new tallies, which a file must not do.
+/// Takes `prefetch = false`. A duration would begin new tallies, which a file must not do.
 fn ends_prefetch(table: &mut Table<'_>, lines: &mut Lines<'_>) -> bool {
     let Some(Entry { value, .. }) = table.take("prefetch") else { return false };
     let is_off = value.value.as_bool() == Some(false);

@@ -1,4 +1,4 @@
-//! What a file says of requests beside their rules: which are left alone, what they weigh, which count, how they are rejected.
+//! The settings of requests in a file besides their rules: exemptions, cost, plans, refunds and responses.
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
@@ -19,14 +19,14 @@ const PLAN: &str = r#"plan = "{@plan}""#;
 const REJECT: &str = r#"reject = { status = 403, body = "not now" }"#;
 const EXEMPT_PATHS: &str = r#"exempt_paths = ["/health"]"#;
 
-/// What a file says of requests beside their rules.
+/// The settings of requests in a file besides their rules.
 #[derive(Debug)]
 pub(crate) struct RequestEffects {
     pub(super) exempt_paths: Vec<PathPattern>,
     pub(crate) cost: u64,
     pub(crate) refund_if: Option<RefundedStatus>,
     pub(crate) reject: Option<OwnResponse>,
-    /// The name of the value of the context that is the name of a plan.
+    /// The name of the value of the context that names the plan.
     plan: Option<At<String>>,
     plans: Plans,
     /// The rule whose count a plan sets.
@@ -59,7 +59,7 @@ pub(crate) struct OwnResponse {
 }
 
 impl RequestEffects {
-    /// Takes them out of the table of a policy for requests of these paths.
+    /// Takes the settings out of the table of a policy for requests of these paths.
     pub(super) fn take(
         table: &mut Table<'_>,
         paths: Option<&[PathPattern]>,
@@ -83,7 +83,7 @@ impl RequestEffects {
         self.plan.clone()
     }
 
-    /// Returns the policy as tools may know it: where a plan sets a count, each request gives it.
+    /// Returns the policy as tools show it: where a plan sets a count, each request gives it.
     pub(super) fn plan(&mut self, policy: Policy) -> Policy {
         let first =
             policy.rules().iter().enumerate().find(|(_, rule)| is_planned(rule)).filter(|_| self.plan.is_some());
@@ -92,8 +92,8 @@ impl RequestEffects {
         policy.with_varying_counts(|at| at == position)
     }
 
-    /// Returns the policy of a request: with the count of its plan, which the value of that name in its context names, or with
-    /// the one that stands in the rules. `None` if no plan sets a count.
+    /// Returns the policy of a request, with the count of its plan, or with the count in the rules if it has none.
+    /// `value` finds a value of the context by its name. `None` if no plan sets a count.
     pub(crate) fn planned(&self, policy: &Policy, value: impl FnOnce(&str) -> Option<String>) -> Option<Policy> {
         let planned = self.planned.as_ref()?;
         let plan = value(&self.plan.as_ref()?.value);
@@ -151,7 +151,7 @@ fn exempt_paths(table: &mut Table<'_>, paths: Option<&[PathPattern]>, lines: &mu
     exempt.into_iter().map(|pattern| pattern.value).collect()
 }
 
-/// Why it is a mistake to exempt these paths from a policy for those paths, which are any if there is none.
+/// Returns why it is a mistake to exempt this path in a policy for `paths`, which are all paths if there are none.
 fn mistake_in_exemption(exempt: &PathPattern, paths: &[PathPattern]) -> Option<&'static str> {
     let covers_all =
         if paths.is_empty() { exempt.contains_all() } else { paths.iter().all(|path| exempt.covers(path)) };

@@ -21,7 +21,6 @@ use crate::request_pattern::{
 const MATCH: &str = r#"match = { path = "/login", methods = ["POST"] }"#;
 const KEY: &str = r#"key = "{@ip}""#;
 
-/// A policy of the file for requests of a web server.
 #[derive(Debug)]
 pub(crate) struct RequestLimit {
     pub(crate) policy: Policy,
@@ -40,27 +39,26 @@ pub(crate) struct RequestLimit {
 pub(super) struct Requests {
     /// The paths that it limits; all paths if it is empty.
     pub(super) paths: Vec<PathPattern>,
-    /// `None` is all of them.
+    /// `None` for all methods.
     pub(super) methods: Option<Vec<String>>,
     pub(super) place: Place,
 }
 
 impl RequestLimit {
-    /// Whether it limits requests of that method, and of a path that is read like this.
+    /// Whether it limits requests of that method, with that reading of their path.
     pub(crate) fn is_for(&self, method: RequestMethod<'_>, path: PathReading<'_>) -> bool {
         let Requests { paths, methods, .. } = &self.requests;
         let is_of_paths = || paths.is_empty() || paths.iter().any(|pattern| pattern.contains(path));
         method.is_limited(methods.as_deref()) && is_of_paths()
     }
 
-    /// Whether it leaves requests of that path alone.
     pub(crate) fn exempts(&self, path: &RequestPath<'_>) -> bool {
         surely_contain(&self.effects.exempt_paths, path)
     }
 }
 
 impl Requests {
-    /// Whether they include all the others.
+    /// Whether they include all `others`.
     pub(super) fn cover(&self, others: &Self) -> bool {
         let cover_methods = match (&self.methods, &others.methods) {
             (None, None) => true,

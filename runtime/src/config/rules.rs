@@ -11,13 +11,13 @@ use super::table::Table;
 use crate::error::Place;
 use crate::policy::{self, PolicySettings};
 
-/// What a list of rules looks like.
+/// An example of a list of rules, for errors.
 pub(super) const EXAMPLE: &str = r#"rules = ["10 per 60s"]"#;
 
 /// The rules of a policy, and the place of their list.
 pub(super) type RuleList = At<Vec<FileRule>>;
 
-/// What every policy of the file may have.
+/// The entries that every policy of the file may have.
 pub(super) struct PolicyParts<'t> {
     pub(super) name: At<&'t str>,
     pub(super) rules: Option<RuleList>,
@@ -34,7 +34,7 @@ pub(crate) struct FileRule {
     pub(super) place: Place,
     /// The places of its arguments.
     pub(super) places: Vec<(&'static str, Place)>,
-    /// Whether all of it could be read. In the place of what could not, there is a valid value.
+    /// Whether all of it could be read. A valid value stands in place of each part that could not.
     pub(super) is_complete: bool,
 }
 
@@ -85,13 +85,13 @@ pub(super) fn check_rules<'a>(
     }
 }
 
-/// Returns the place of a mistake in rules; that of the list if it is in none of them.
+/// Returns the place of a mistake in rules, or that of the list if it is in none of them.
 fn place_of(mistake: &RuleError, rules: &[&FileRule], list: Place) -> Place {
     let rule = mistake.position().and_then(|position| rules.get(position));
     rule.map_or(list, |rule| rule.place_of(mistake.field()))
 }
 
-/// The rules, if all parts of all of them could be read. Otherwise it is not known what they admit.
+/// Returns the rules if all of them could be read whole. Otherwise it is not known what they admit.
 pub(super) fn known_rules(list: Option<&RuleList>) -> impl Iterator<Item = &Rule> {
     let list = list.filter(|list| list.value.iter().all(|rule| rule.is_complete));
     list.into_iter().flat_map(|list| list.value.iter().map(|rule| &rule.rule))
@@ -121,7 +121,7 @@ fn read_text(text: &str, place: Place, lines: &mut Lines<'_>) -> FileRule {
     });
     let rule = lines.ok_or_report(place, read);
     let is_complete = rule.is_some();
-    // A count that varies is compared with no other.
+    // A varying count is compared with no other, so this rule causes no further mistakes.
     let rule = rule.unwrap_or_else(|| Rule::sliding_window(0, std::time::Duration::from_secs(1)).varying());
     FileRule { rule, key: None, place, places: Vec::new(), is_complete }
 }
@@ -170,7 +170,7 @@ impl ArgumentSource for TableSource<'_, '_, '_> {
     }
 }
 
-/// Reads what every table of a rule may have, and makes the rule complete: with its count, its name and its key.
+/// Reads the entries that every table of a rule may have, and completes the rule with its count, name and key.
 fn finish(
     mut table: Table<'_>,
     rule: Rule,

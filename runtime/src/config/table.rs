@@ -15,7 +15,7 @@ use crate::error::Place;
 
 const KEY: &str = r#"key = "{@ip}""#;
 
-/// A table. Each entry is removed when it is read by its name, so the rest is unknown.
+/// A table. An entry is removed when it is read by its name, so the entries that are left are unknown.
 pub(super) struct Table<'t> {
     pub(super) place: Place,
     entries: Vec<Entry<'t>>,
@@ -36,12 +36,10 @@ impl<'t> Table<'t> {
         Self { place, entries: entries(table, lines), known: Vec::new(), values: Vec::new(), missing: Vec::new() }
     }
 
-    /// Returns whether an entry of that name is left.
     pub(super) fn has(&self, name: &str) -> bool {
         self.entries.iter().any(|entry| entry.name.value == name)
     }
 
-    /// Returns whether no entry is left.
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -81,7 +79,7 @@ impl<'t> Table<'t> {
         })
     }
 
-    /// Takes `key = "{@ip}"`. One that is too long is reported, and another is read on with.
+    /// Takes `key = "{@ip}"`. A key that is too long is reported, and an example takes its place.
     pub(super) fn key(&mut self, lines: &mut Lines<'_>) -> Option<At<&'t str>> {
         let key = self.text("key", KEY, lines)?;
         if key.value.len() <= KEY_BYTES {
@@ -232,7 +230,7 @@ pub(super) fn entries<'t>(table: &'t DeTable<'t>, lines: &Lines<'_>) -> Vec<Entr
     entries
 }
 
-/// Returns the number of a value; the greatest in place of one that is greater.
+/// Returns the number of a value, or the greatest `u64` if it is greater.
 fn whole_number(value: &DeValue<'_>) -> Option<u64> {
     let digits = value.as_integer().filter(|integer| !integer.as_str().starts_with('-'))?;
     Some(u64::from_str_radix(digits.as_str(), digits.radix()).unwrap_or(u64::MAX))

@@ -77,7 +77,7 @@ pub(super) fn unknown(limits: &[RequestLimit], in_force: &[RequestLimit]) -> imp
     })
 }
 
-/// The values that are shown, but for those that each request has.
+/// Returns the values that are shown, except those that each request has.
 #[cfg(feature = "web")]
 fn shown(limits: &[RequestLimit]) -> impl Iterator<Item = &At<String>> {
     limits.iter().flat_map(|limit| &limit.shown).filter(|shown| !is_of_requests(&shown.value))

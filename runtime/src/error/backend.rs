@@ -29,7 +29,7 @@ struct BackendErrorInner {
 
 type SharedSource = Arc<dyn StdError + Send + Sync>;
 
-/// Whether a backend cannot decide for the moment, or never will as things are.
+/// The kind of a [`BackendError`]: it cannot decide for the moment, or never will as things are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BackendErrorKind {
@@ -42,30 +42,27 @@ pub enum BackendErrorKind {
     /// The program is mistaken: the call lacks a value of its context or one of its subjects, its policy is refused, or it is
     /// made where it cannot be. Every such call fails until the code is changed.
     Misuse,
-    /// The call lacks a value of its context that the program finds for other calls, such as the user of a request, so nobody
-    /// can say whom it counts for. The backend was not asked, and nothing is out of order: it is the caller's to change.
+    /// The call lacks a value of its context that other calls have, such as the user of a request, so nobody can say
+    /// whom it counts for. The backend was not asked, and nothing is broken: the caller has to change the call.
     Unidentified,
     /// The backend answered with an error that this version does not know: it may be away, or the set-up mistaken.
     Unknown,
 }
 
 impl BackendError {
-    /// A set-up, or a call, that is mistaken.
+    /// Returns the error for a mistaken set-up or call.
     pub(crate) fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self::of(BackendErrorKind::Wrong, text, None)
     }
 
-    /// A call that the program cannot make.
     pub(crate) fn misuse(text: impl Into<Cow<'static, str>>) -> Self {
         Self::of(BackendErrorKind::Misuse, text, None)
     }
 
-    /// A call that lacks what others have.
     pub(crate) fn unidentified(text: impl Into<Cow<'static, str>>) -> Self {
         Self::of(BackendErrorKind::Unidentified, text, None)
     }
 
-    /// A backend that cannot decide now.
     pub(crate) fn away(text: impl Into<Cow<'static, str>>) -> Self {
         Self::of(BackendErrorKind::Away, text, None)
     }
@@ -118,7 +115,7 @@ impl BackendError {
         }
     }
 
-    /// The reason of something that failed for both: a mistake rather than anything else, and the later error otherwise.
+    /// Returns the error to report after two attempts: this one if it is a mistake, or else the later one.
     pub(crate) fn or_mistake(self, later: Self) -> Self {
         if self.kind() == BackendErrorKind::Wrong { self } else { later }
     }

@@ -132,8 +132,8 @@ impl<R: Read> CsvLines<R> {
     }
 }
 
-/// Reads a line with a newline, also at the end of the text; one that is too long is cut, and has none. Before, the rest of one that
-/// was cut is skipped.
+/// Reads a line, with a newline also at the end of the text. A line that is too long is cut, and has no newline. If the
+/// line before was cut, its rest is skipped first.
 fn read_line(text: &mut BufReader<impl Read>, is_cut: bool) -> io::Result<Vec<u8>> {
     if is_cut {
         text.skip_until(b'\n')?;
@@ -185,7 +185,6 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Reads a call.
     fn call(&self, fields: &[&str]) -> Result<TraceCall, LineMistake> {
         if fields.len() != self.count {
             let (found, named) = (fields.len(), self.count);
@@ -224,7 +223,7 @@ impl LineSplitter {
     /// The line ends within a quoted field, or a carriage return within the line ends the call.
     fn split(&mut self, line: &str) -> Result<Vec<&str>, LineMistake> {
         self.reader.reset();
-        // A field without its quotes is no longer, and each but the last ends with a comma.
+        // Fields are not longer than their line, and each but the last ends with a comma.
         self.text.resize(line.len(), 0);
         self.ends.resize(line.len() + 1, 0);
         let (result, read, _, fields) = self.reader.read_record(line.as_bytes(), &mut self.text, &mut self.ends);
@@ -287,7 +286,7 @@ mod tests {
         let found: Vec<_> = calls.map(|call| call.map_err(|error| error.to_string()).map(|call| call.line())).collect();
         let bad = |line| Err(format!("line {line}: it is longer than 64 KiB; shorten it"));
         assert_eq!(found, [Ok(Some(2)), bad(3), bad(4), bad(5), Ok(Some(6)), bad(7)]);
-        // Nothing has to end.
+        // A line need not end.
         let error = CsvTrace::new(io::repeat(b'x')).unwrap_err().to_string();
         assert_eq!(error, "line 1: it is longer than 64 KiB; shorten it");
         let mut endless = CsvTrace::new((&b"time\n"[..]).chain(io::repeat(b'1'))).unwrap();

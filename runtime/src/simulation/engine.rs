@@ -15,7 +15,6 @@ use crate::micros;
 use crate::policy::{Policy, Trial};
 use crate::store::{Memory, Outcome};
 
-/// Tallies in memory, and a clock that shows the time of each call.
 #[derive(Debug)]
 pub(super) struct Engine {
     policy: Policy,
@@ -36,7 +35,7 @@ pub(super) struct Ready {
 impl Engine {
     pub(super) fn new(policy: &Policy) -> Self {
         let clock = ManualClock::starting_at(*RANGE_US.start());
-        // Without a bound, as a simulation that forgets subjects would be wrong.
+        // Without a bound, because a simulation that forgets subjects would be wrong.
         let memory = Memory::new(Clock::from(&clock), usize::MAX);
         // If calls are taken ahead, the result is a forecast of what Redis decides.
         let policy = policy.stored().map_or(policy, |stored| &stored.policy).clone();
@@ -73,7 +72,7 @@ impl Engine {
         Ok(outcome.decision(&self.policy, ready.cost, DecidedBy::Backend))
     }
 
-    /// Tries a call that was admitted by each of the rules in shadow, and returns the denials.
+    /// Tries an admitted call by each of the rules in shadow, and returns the denials.
     pub(super) fn try_rules(&self, ready: &Ready) -> Result<Vec<Denial>, TraceError> {
         let subjects = ready.subjects.complete(&self.policy).map_err(|mistake| undecided(ready.place, mistake))?;
         let tried = self.policy.trials().iter().zip(subjects.iter().skip(self.policy.groups().len()));

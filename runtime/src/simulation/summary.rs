@@ -1,4 +1,4 @@
-//! What a policy has decided on a trace.
+//! The decisions of a policy on a trace.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tallygate_rules::Rule;
 use crate::decision::{Decision, Denial, RoundedUp};
 use crate::policy::Policy;
 
-/// What a policy has decided on a trace so far.
+/// The decisions of a policy on a trace so far.
 ///
 /// It displays as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Summary {
         }
     }
 
-    /// Adds what a rule in shadow would have denied.
+    /// Adds the denial of a rule in shadow.
     pub(super) fn add_tried(&mut self, denial: &Denial) {
         self.tried.add(denial);
     }

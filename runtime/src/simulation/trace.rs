@@ -94,7 +94,7 @@ pub struct TraceError {
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// What a [`TraceError`] is about.
+/// The kind of a [`TraceError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TraceErrorKind {

@@ -46,7 +46,7 @@ impl ResponseError for BackendError {
     }
 }
 
-/// The response of the rejection as an error.
+/// The response of the rejection's `ResponseError`.
 impl Responder for Rejection {
     type Body = BoxBody;
 
@@ -73,7 +73,7 @@ impl<T: Responder<Body: 'static>> Responder for Answered<T> {
     }
 }
 
-/// Its body has the same pieces and size.
+/// The body keeps its pieces and its size.
 impl HoldPermit for HttpResponse {
     fn hold_permit(self, permit: Permit) -> Self {
         self.map_body(|_, body| BoxBody::new(Held::new(body, vec![permit])))
@@ -111,7 +111,7 @@ fn response(rejection: &Rejection) -> HttpResponse {
     builder.body(problem.to_json())
 }
 
-/// A response of the later version of the crate `http` as one of actix-web.
+/// Converts a response of the later version of the crate `http` into one of actix-web.
 fn own_response(own: Response<impl MessageBody + 'static>) -> HttpResponse {
     let (head, body) = own.into_parts();
     let status = StatusCode::from_u16(head.status.as_u16()).unwrap_or(StatusCode::TOO_MANY_REQUESTS);

@@ -30,7 +30,7 @@ use self::resource::Resource;
 use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
 
-/// Routes for operators, in JSON: what limits there are, where somebody stands, and to reset, ban and override.
+/// Routes for operators, in JSON: they list policies, peek at subjects, reset, ban and override.
 ///
 /// <div class="warning">
 ///
@@ -72,19 +72,19 @@ use crate::observe::opaque_debug;
 /// A peek is for a call of cost 1, and takes what is there: it lists subjects without values as `missing`, and leaves their
 /// rules out. Elsewhere, a subject that the path is not about is refused.
 ///
-/// A key with the filter `hash` needs the [secret](crate::LimiterBuilder::secret) of the programs. The routes use that of
-/// their limiter. If it has none, they make subjects of such a key where this process itself has the policy, as its own calls
-/// do, or [`without_secret`](Self::without_secret).
+/// A key with the filter `hash` needs the [secret](crate::LimiterBuilder::secret) of the programs. The routes use that
+/// of their limiter. If it has none, they make subjects of such a key only if this process itself has the policy, as
+/// its own calls do, or after [`without_secret`](Self::without_secret).
 ///
-/// An override is cleared as `/overrides` shows it, by its label and `?subject=…`, also where no policy, label or key is like
-/// that any more.
+/// An override is cleared as `/overrides` shows it, by its label and `?subject=…`, even if its policy, label or key no
+/// longer exists.
 ///
 /// # Answers
 ///
-/// `/policies`, `/overrides`, peeks and what is reset, banned, unbanned or overridden have the documents of the command line
-/// with `--json`. These are others: one policy is alone; a page of bans has the `next` one, and may repeat a subject of the
-/// page before; one override is the member `override`. In memory, `shadow` is `null`, as only the calls know it. The `rules`
-/// of an override that was changed are `null` if they could not be read. No answer is to be stored by caches.
+/// `/policies`, `/overrides`, peeks, resets, bans, unbans and changed overrides have the documents of the command line
+/// with `--json`. Other answers: one policy is alone; a page of bans has the `next` one, and may repeat a subject of
+/// the page before; one override is the member `override`. In memory, `shadow` is `null`, because only calls know it.
+/// The `rules` of a changed override are `null` if they could not be read. No cache may store an answer.
 ///
 /// A mistake is answered by problem details with the remedy in `detail`:
 ///

@@ -67,7 +67,7 @@ impl<T: IntoResponse> IntoResponse for Answered<T> {
     }
 }
 
-/// Its body has the same frames and length.
+/// The body keeps its frames and its length.
 impl HoldPermit for Response<Body> {
     fn hold_permit(self, permit: Permit) -> Self {
         self.map(|body| Body::new(Held::new(body, vec![permit])))

@@ -39,7 +39,7 @@ pub(crate) struct LimitStatus {
     refundable: Option<SubjectKey>,
     /// The rule; `None` for a ban.
     pub(crate) rule: Option<RuleStatus>,
-    /// How long the calls wait that it denied. `None` if it denied none.
+    /// The longest wait of a call that it denied. `None` if it denied none.
     pub(crate) denied: Option<Wait>,
 }
 
@@ -146,7 +146,7 @@ impl Listener for Standings {
         }
     }
 
-    /// Counts a call as what it used. Denials do not change.
+    /// Corrects what remains by the cost that a call has used. Denials do not change.
     fn recounted(&self, charge: &Charge, recount: Recount) {
         let costs = CostChange { charged: charge.call.options.cost, used: recount.used };
         let of_policy = |standing: &&mut LimitStatus| standing.policy.name() == charge.call.policy.name();

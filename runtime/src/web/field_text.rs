@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 ///
 /// Different values have different texts: a byte that is not of UTF-8 is written behind a NUL, which no field contains.
 pub(super) fn field_text(name: &str, lines: &[&[u8]]) -> Option<String> {
-    // HTTP/2 may split the field `Cookie` at its semicolons (RFC 9113, section 8.2.3), and any other at its commas (RFC 9110, section 5.3).
+    // HTTP/2 may split `Cookie` at its semicolons (RFC 9113, 8.2.3), and any other field at its commas (RFC 9110, 5.3).
     let separator = if name.eq_ignore_ascii_case("cookie") { "; " } else { ", " };
     let (first, others) = lines.split_first()?;
     let mut text = String::new();
@@ -45,7 +45,7 @@ pub(super) fn host_text(authority: &str) -> String {
     }
 }
 
-/// Whether a host ends where it should: a colon behind it is that of a port, and not one within an IPv6 address.
+/// Whether the colon behind a host is that of a port, and not one within an IPv6 address.
 fn is_whole(host: &str) -> bool {
     host.ends_with(']') || !host.contains(':')
 }

@@ -1,4 +1,4 @@
-//! The web frameworks: what those whose requests are of the crate `http` keep in them, and how they answer.
+//! The frameworks whose requests are of the crate `http`: the values that they keep in requests, and their responses.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use http_body_util::Full;
 
 use crate::decision::Rejection;
 
-/// What only one framework knows of its requests. Each function returns `None` where another framework has to know.
+/// The functions of one framework. Each returns `None` for requests of another framework.
 pub(super) struct Framework {
     /// The route that matches the request.
     pub(super) route: fn(&Extensions) -> Option<String>,

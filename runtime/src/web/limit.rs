@@ -37,19 +37,19 @@ use crate::request_pattern::{PathPattern, check_method};
 ///
 /// The values come from the [`Layer`] around this one. The key can also show the `method` of the request, its `path`,
 /// which inside axum's `nest` lacks the prefix, the `route` that it matches, and any header: `{@header_x_api_key}` is
-/// `X-Api-Key`, as [`header_text`](Parts::header_text) returns it, and `{@header_host}` is the [host](Parts::host) in any version of
-/// HTTP. The `method` is a standard one or `other`, and `HEAD` is `GET`. All requests without a route share the value `none`. A
-/// header that a request does not have is another subject than an empty one, or gives way to an alternative:
-/// `{@header_x_api_key|@ip}`. A client can send any header, so show only one that a trusted proxy sets, or beside a value that the
-/// client cannot choose.
-/// Without a layer around it, the client is the address of the socket, unless a [context](crate::context::scope) around
-/// it has an `ip`, and the response has the fields of [`Layer::new`].
+/// `X-Api-Key`, as [`header_text`](Parts::header_text) returns it, and `{@header_host}` is the [host](Parts::host) in
+/// any version of HTTP. The `method` is a standard one or `other`, and `HEAD` is `GET`. All requests without a route
+/// share the value `none`. A missing header is another subject than an empty one, or gives way to an alternative:
+/// `{@header_x_api_key|@ip}`. A client can send any header. So show only one that a trusted proxy sets, or show it
+/// beside a value that the client cannot choose. Without a layer around the limit, the client is the address of the
+/// socket, unless a [context](crate::context::scope) around it has an `ip`, and the response has the fields of
+/// [`Layer::new`].
 ///
 /// A layer *inside* the limit comes too late: behind a proxy, all clients would share one limit. The log reports it as
 /// an error, once. In axum and actix-web, add the limit first and the layer after it; in tonic, the other way round.
 ///
-/// A limit that stands around a request twice, with the same subjects, counts it once, and the log reports an error, once: as
-/// where the clones of one are layers of a router and of one that is nested in it.
+/// If clones of one limit are layers of a router and of another that is nested in it, a request passes the limit twice.
+/// With the same subjects, it counts once, and the log reports an error, once.
 ///
 /// CORS preflights are not limited [by default](Limit::with_options_requests): browsers send them before other requests. They
 /// are `OPTIONS` requests with the fields `Origin` and `Access-Control-Request-Method`. Put a layer for CORS outside this one,
@@ -194,7 +194,7 @@ impl Limit {
         self.set(|settings| settings.shadow = true)
     }
 
-    /// Sets what a request weighs, at least 1: by default, that is 1.
+    /// Sets the cost of a request: 1 by default, and at least 1.
     pub fn cost(self, cost: impl Fn(&Parts<'_>) -> u64 + Send + Sync + 'static) -> Self {
         self.set(|settings| settings.cost = Some(Arc::new(cost)))
     }

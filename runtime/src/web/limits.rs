@@ -123,8 +123,8 @@ impl Gate for LimitsSettings {
 }
 
 impl LimitsSettings {
-    /// Returns the policies that decide a request, each once. Which handler a path reaches depends on who reads it, so each
-    /// reading has a policy that is enforced: mostly, that is one.
+    /// Returns the policies that decide a request, each once. The handler that a path reaches depends on who reads the
+    /// path, so each reading has a policy that is enforced. Mostly, that is one policy.
     fn deciding<'l>(&self, limits: &'l [RequestLimit], parts: &Parts<'_>) -> Vec<&'l RequestLimit> {
         let method = parts.request_method(self.exemptions.limits_preflights);
         let mut deciding = BTreeMap::new();
@@ -139,13 +139,12 @@ impl LimitsSettings {
         deciding.into_values().collect()
     }
 
-    /// Whether a policy denies this request nothing now: an override may have changed that, or the rules of its subject.
+    /// Whether a policy denies this request nothing now, as an override or the rules of its subject may say.
     fn is_shadow(&self, limit: &RequestLimit, parts: &Parts<'_>) -> bool {
         let may_be = limit.is_shadow || limit.policy.is_shadow() || self.limiter.sets_shadow();
         may_be && self.decided(limit, parts).0.is_shadow()
     }
 
-    /// Returns the request as a policy decides it.
     fn decided(&self, limit: &RequestLimit, parts: &Parts<'_>) -> (Check<'static>, Effects) {
         let planned = limit.effects.planned(&limit.policy, |name| {
             let known = Context::current().and_then(|context| context.get(name).map(str::to_owned));
@@ -164,7 +163,7 @@ impl LimitsSettings {
     }
 }
 
-/// Returns what the file says of a request beside its rules.
+/// Returns the effects that the file says.
 fn effects(limit: &RequestLimit) -> Effects {
     let reject = limit.effects.reject.clone().map(|own| -> Arc<Reject> { Arc::new(move |_, _| own.response()) });
     let refund_if = limit.effects.refund_if.map(|refunded| -> Arc<RefundIf> {

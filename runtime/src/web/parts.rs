@@ -42,7 +42,7 @@ pub(super) enum Head<'a> {
     Actix(&'a actix_web::dev::ServiceRequest),
 }
 
-/// What a request has beside its path and its extensions.
+/// The parts of a request besides its path and its extensions.
 pub(super) trait RequestHead {
     fn method(&self) -> &str;
     fn query(&self) -> Option<&str>;
@@ -131,11 +131,10 @@ impl<'a> Parts<'a> {
         self.extension(|client: &ClientIp| *client)
     }
 
-    /// Finds the client.
     pub(super) fn with_client(self, source: &ClientIpSource) -> Self {
         let lines = source.field().map(|name| self.head().lines(name)).unwrap_or_default();
         let client_ip = source.resolve(self.head().peer().map(|peer| peer.ip()), lines);
-        // A proxy that nobody was told of is no client.
+        // A proxy that the layer was not told of has sent the request: its address is only a fallback.
         let is_proxied = source.field().is_none() && PROXY_FIELDS.iter().any(|name| self.has_field(name));
         let client_ip = if is_proxied { client_ip.map(ClientIp::as_fallback) } else { client_ip };
         Self { client_ip, ..self }

@@ -35,7 +35,7 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 /// | [`Banned`](RejectionKind::Banned) | 429 | `https://iana.org/assignments/http-problem-types#abnormal-usage-detected` |
 /// | [`Duplicate`](RejectionKind::Duplicate) | 409 | `about:blank` |
 /// | [`Unavailable`](RejectionKind::Unavailable) | 503 | `https://iana.org/assignments/http-problem-types#temporary-reduced-capacity` |
-/// | the same, by a [mistake in the program](crate::BackendErrorKind::Misuse) | 500 | `about:blank` |
+/// | [`Unavailable`](RejectionKind::Unavailable), by a [mistake in the program](crate::BackendErrorKind::Misuse) | 500 | `about:blank` |
 /// | [`Unidentified`](RejectionKind::Unidentified) | 401 | `about:blank` |
 ///
 /// The types are those of draft-ietf-httpapi-ratelimit-headers-11.

@@ -21,7 +21,7 @@ use crate::media_type::MediaType;
 /// | kind | code | details |
 /// | --- | --- | --- |
 /// | `Limited`, `Concurrency`, `Banned` | `RESOURCE_EXHAUSTED` | `RetryInfo`, unless waiting does not help; `QuotaFailure`, whose subject is the limit |
-/// | `Duplicate` | `ALREADY_EXISTS` | the same |
+/// | `Duplicate` | `ALREADY_EXISTS` | as for `Limited` |
 /// | `Unavailable` | `UNAVAILABLE`; by a [mistake in the program](crate::BackendErrorKind::Misuse) `INTERNAL` | none |
 /// | `Unidentified` | `UNAUTHENTICATED` | none |
 impl From<Rejection> for Status {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::own_response;
 use crate::web::admin::{AdminError, AdminRoutes, MOST_BYTES};
 
-/// In a scope, which is the prefix of the paths: `web::scope("/admin/limits").service(AdminRoutes::new(&limiter))`.
+/// Mount it in a scope, which is the prefix: `web::scope("/admin/limits").service(AdminRoutes::new(&limiter))`.
 impl HttpServiceFactory for AdminRoutes {
     fn register(self, config: &mut AppService) {
         let all = if config.is_root() { ResourceDef::root_prefix("") } else { ResourceDef::prefix("") };
@@ -47,7 +47,7 @@ impl Service<ServiceRequest> for AdminRoutes {
         let routes = self.clone();
         Box::pin(async move {
             let body = read(request.take_payload());
-            // The router has decoded it, but for what a name may have twice encoded: `%25`, `%2F` and `%2B`.
+            // The router has decoded the path, except `%25`, `%2F` and `%2B`, which a name may have encoded twice.
             let path = request.match_info().unprocessed();
             let (method, query) = (request.method().as_str(), request.uri().query());
             let response = routes.answer(method, path, query, body).await;

@@ -39,7 +39,7 @@ impl RequestHead for ServiceRequest {
         let seen = self.match_info().as_str();
         // `match_pattern` may look up the path as it was sent, and the router looks up the decoded one.
         let found = if self.path() == seen { self.match_pattern() } else { pattern_of(self, seen) };
-        // `NormalizePath` may still change the path.
+        // `NormalizePath` may change the path later, so all its readings are looked up.
         found.or_else(|| path.readings().find_map(|reading| pattern_read(self, reading)))
     }
 

@@ -26,7 +26,6 @@ pub(super) struct NewOverride {
     pub(super) holds: Option<Duration>,
 }
 
-/// Reads an override.
 pub(super) fn new_override(body: &[u8]) -> Result<NewOverride, AdminError> {
     const LIKE: &str = r#"{"rules":"100 per 1h","for":"2h"}"#;
     let members = members(body, ["rules", "shadow", "for"], LIKE)?;

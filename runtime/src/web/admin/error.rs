@@ -1,4 +1,4 @@
-//! Why a request of an operator is not answered as asked.
+//! The errors of the routes.
 
 use std::error::Error as _;
 use std::fmt::Display;
@@ -15,7 +15,7 @@ use crate::web::problem::{PROBLEM_JSON, Problem};
 /// The longest body. The rules of an override take half of it at most.
 pub(in crate::web) const MOST_BYTES: usize = 16 * 1_024;
 
-/// Why a request of an operator is not answered as asked.
+/// Why the request of an operator fails.
 pub(in crate::web) enum AdminError {
     /// The request is mistaken.
     Refused { status: StatusCode, detail: String },
@@ -103,7 +103,7 @@ impl From<Error> for AdminError {
     }
 }
 
-/// Returns what a change has returned. If it failed, a part of it may have been made.
+/// Returns the result of a change. If it failed, the error says that a part of it may have been made.
 pub(super) fn made<T, E: Into<AdminError>>(change: Result<T, E>) -> Result<T, AdminError> {
     change.map_err(|error| error.into().amid_changes())
 }

@@ -27,7 +27,6 @@ const FAILURES: [(u16, &str, &str, &str); 5] = [
     (503, "LimitsUnavailable", "Redis does not answer, or refuses.", UNAVAILABLE),
 ];
 
-/// What an operation takes.
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
     Nothing,
@@ -37,7 +36,6 @@ enum Takes {
     Page,
 }
 
-/// A method of a path.
 struct Operation {
     path: &'static str,
     method: HttpMethod,

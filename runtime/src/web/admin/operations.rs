@@ -1,4 +1,4 @@
-//! What is done for each path and method.
+//! The operations of the paths and methods.
 
 use std::future::Future;
 use std::slice;
@@ -27,7 +27,7 @@ use crate::system::TokioInstant;
 const PAGE_BANS: usize = 100;
 const PAGE_TIME: Duration = Duration::from_secs(1);
 
-/// Does what is asked, and returns the document that answers it.
+/// Carries out a request, and returns the document that answers it.
 pub(super) async fn run(
     operated: &Operated,
     method: Method,
@@ -174,10 +174,10 @@ impl PolicyRequest<'_> {
         self.query.only_subject(self.operated, self.listed.described, None)
     }
 
-    /// Reports a change to the log, unless it failed. Those of overrides are reported wherever they come from.
+    /// Reports a change to the log, unless it failed. Overrides report their own changes.
     fn changed(&self, changed: Result<(), BackendError>, what: &str) -> Result<(), AdminError> {
         made(changed)?;
-        // If the operator is known, the change itself was logged.
+        // If the operator is known, the call itself has reported the change.
         if context::operator().is_none() {
             log::changed_by_operator(self.name(), what, None);
         }

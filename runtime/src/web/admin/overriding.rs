@@ -49,7 +49,7 @@ impl<'a> OverrideRequest<'a> {
             }
             Method::Delete => {
                 let (builder, mistake) = self.listed_or_whole()?;
-                // An override that cannot be read, or that is beyond the bound, is not known. To clear it is the remedy.
+                // An override that cannot be read, or is beyond the bound, is cleared unseen: that is its remedy.
                 let old = builder.clone().get().await.ok().flatten();
                 let is_cleared = made(builder.clone().clear().await)?;
                 match mistake {
@@ -64,7 +64,7 @@ impl<'a> OverrideRequest<'a> {
         }
     }
 
-    /// Which override it is about, by the policy as it is listed.
+    /// Starts an override of the policy as it is listed.
     fn listed(self) -> Result<OverrideBuilder<'a>, AdminError> {
         let Self { operated, label, query, policy, .. } = self;
         let described = self.found?;

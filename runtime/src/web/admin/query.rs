@@ -1,4 +1,4 @@
-//! What the routes operate on, and who is meant by a query.
+//! The limiter that the routes operate on, and the subjects that a query names.
 
 use percent_encoding::percent_decode_str;
 
@@ -7,11 +7,11 @@ use crate::admin::__shared::remedy;
 use crate::admin::{Placeholder, RegisteredPolicy, Rendering, Subjects};
 use crate::limiter::Limiter;
 
-/// The policies that a limiter decides by, and what is known of their secret.
+/// The limiter that the routes operate on, and whether its programs may have a secret.
 #[derive(Clone)]
 pub(super) struct Operated {
     pub(super) limiter: Limiter,
-    /// Whether it is certain that the programs have none.
+    /// Whether it is confirmed that the programs have no secret.
     pub(super) has_no_secret: bool,
 }
 
@@ -62,7 +62,7 @@ impl Query {
         }
     }
 
-    /// Returns the subject of that label, or the main one, if all that the query has is that subject as a whole.
+    /// Returns the whole subject of that label, or the main one, if the query has nothing else.
     pub(super) fn whole_alone(&self, label: Option<&str>) -> Option<&str> {
         let [(name, value)] = &self.0[..] else { return None };
         let is_it = name == WHOLE || label.is_some() && name.strip_prefix(WHOLE_OF_LABEL) == label;
@@ -83,7 +83,7 @@ impl Query {
         Ok(self.rendering(operated, policy, None)?.build()?)
     }
 
-    /// Returns the subjects of a call of which only that of the label is named, or the main one. The others are placeholders.
+    /// Returns the subject of that label, or the main one. The other subjects of the call are placeholders.
     pub(super) fn only_subject(
         &self,
         operated: &Operated,
@@ -93,7 +93,7 @@ impl Query {
         Ok(self.rendering(operated, policy, label)?.only(label).build()?)
     }
 
-    /// Starts making subjects. A whole one without a label is that of the default one.
+    /// Starts making subjects. `default` is the label of a whole subject without one.
     fn rendering<'a>(
         &self,
         operated: &'a Operated,

@@ -4,7 +4,6 @@ use percent_encoding::percent_decode_str;
 
 use super::error::AdminError;
 
-/// What a path names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Resource {
     Policies,
@@ -23,7 +22,6 @@ pub(super) enum Resource {
     Overrides,
 }
 
-/// What is done with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     Get,

@@ -1,4 +1,4 @@
-//! How the address of a client is found: by the socket, or by the fields of trusted proxies.
+//! Ways to find the address of a client: by the socket, or by the fields of trusted proxies.
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -10,7 +10,7 @@ use super::{ClientIp, entries};
 use crate::address;
 use crate::error::Error;
 
-/// How the address of a client is found: see [`ClientIp::socket`], [`ClientIp::behind`] and [`ClientIp::hops`].
+/// A way to find the address of a client: see [`ClientIp::socket`], [`ClientIp::behind`] and [`ClientIp::hops`].
 #[derive(Clone, Debug)]
 pub struct ClientIpSource {
     trust: Trust,

@@ -1,4 +1,4 @@
-//! What is found for which socket and which fields: one table for each kind of trust.
+//! The clients that are found for sockets and fields: one table for each kind of trust.
 
 use super::{ClientIp, ClientIpSource};
 
@@ -61,7 +61,7 @@ fn behind_known_proxies_the_client_is_the_last_address_that_is_not_theirs() {
             ("fd00::7", &["2001:db8::1, fd12::1"], "2001:db8::/64"),
             ("::ffff:10.0.0.1", &["198.51.100.1"], "198.51.100.1"),
             ("10.0.0.1", &["198.51.100.1, ::ffff:10.9.9.9"], "198.51.100.1"),
-            // Who connects is not a proxy: the field is the client's own text.
+            // The socket is no proxy's, so the client wrote the field.
             ("203.0.113.9", &["198.51.100.1"], "203.0.113.9"),
             ("192.0.2.8", &["198.51.100.1, 10.0.0.1"], "192.0.2.8"),
             ("-", &["198.51.100.1"], "-"),
@@ -145,7 +145,7 @@ fn the_standard_field_is_read_from_its_end_too() {
             ("10.0.0.1", &["for=1.1.1.1, for=198.51.100.1", "for=10.2.2.2"], "198.51.100.1"),
             ("203.0.113.9", &["for=198.51.100.1"], "203.0.113.9"),
             ("10.0.0.1", &[], "10.0.0.1"),
-            // The other field's form is not this one's.
+            // This field has another form.
             ("10.0.0.1", &["198.51.100.1"], "10.0.0.1"),
             // Every form that the standard has: hidden ports, and backslashes in quoted strings.
             ("10.0.0.1", &["for=\"[2001:db8:1:2::17]:_p\""], "2001:db8:1:2::/64"),
@@ -228,7 +228,7 @@ fn behind_a_number_of_proxies_the_client_is_that_far_from_the_end() {
             ("10.0.0.1", &["1.1.1.1", "198.51.100.1", "203.0.113.9"], "198.51.100.1"),
             // A socket without an address, such as a Unix socket.
             ("-", &["198.51.100.1, 203.0.113.9"], "198.51.100.1"),
-            // Fewer entries than proxies, or what is no address: the last that is known.
+            // There are fewer entries than proxies, or an entry is no address: the last known address counts.
             ("10.0.0.1", &["203.0.113.9"], "203.0.113.9"),
             ("10.0.0.1", &["unknown, 203.0.113.9"], "203.0.113.9"),
             ("10.0.0.1", &["198.51.100.1, unknown"], "10.0.0.1"),

@@ -79,12 +79,10 @@ impl Display for Integer {
     }
 }
 
-/// The text of a parameter, if there is one.
 fn seconds(key: &str, value: Option<u64>) -> String {
     value.map_or(String::new(), |value| format!(";{key}={}", Integer(value)))
 }
 
-/// The text of a list.
 fn list<T: Display>(members: impl IntoIterator<Item = T>) -> String {
     members.into_iter().map(|member| member.to_string()).collect::<Vec<_>>().join(", ")
 }

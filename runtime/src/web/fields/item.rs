@@ -28,7 +28,6 @@ pub(super) struct Allowance {
     pub(super) limit: u64,
     /// `None` for windows of changing length, and for concurrent calls.
     pub(super) window_s: Option<u64>,
-    /// Whether it limits concurrent calls.
     pub(super) is_concurrency: bool,
 }
 

@@ -19,10 +19,10 @@ pub(in crate::web) struct LayerSettings {
     pub(super) client_ip: ClientIpSource,
     /// The values that every request has.
     context: Context,
-    /// The messages that were set apart from the context, which they replace.
+    /// Messages that replace those of the context.
     messages: Option<Arc<Messages>>,
     values: Vec<(Cow<'static, str>, Arc<FindValue>)>,
-    /// Their names, which the contexts share.
+    /// The names of the values, which the contexts share.
     names: Arc<[Cow<'static, str>]>,
     pub(super) fields: Fields,
     pub(super) on_success: bool,
@@ -145,7 +145,7 @@ impl LayerSettings {
     }
 
     /// Answers a request of a limit. Unless a layer or a limit around it has made a context, this makes one. It looks
-    /// for that context when it is first polled, as its future may be made in another one.
+    /// for that context at its first poll, because the future may be made in another one.
     pub(in crate::web) async fn answer_limited<Q: WebRequest, R: WebResponse, E, F>(
         &self,
         mut request: Q,

@@ -1,4 +1,4 @@
-//! What limits around a request have decided, so that a limit that stands around it twice counts it once.
+//! The checks of the limits around a request, so that a limit that stands around it twice counts it once.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::limiter::Check;
 use crate::observe::{ReportedOnce, log};
 use crate::web::parts::Parts;
 
-/// What limits around a request have decided. It goes along with the request.
+/// The checks of the limits around a request. They go along with the request.
 #[derive(Clone, Default)]
 pub(in crate::web) struct Counted(Arc<Vec<CountedCheck>>);
 
@@ -18,7 +18,7 @@ struct CountedCheck {
 }
 
 impl Counted {
-    /// Leaves out what the same limit has decided before about this request. Returns the rest, and what to store in the request.
+    /// Leaves out checks that the same limit has made of this request. Returns the rest, and what to store in it.
     pub(in crate::web) fn count(limited: Limited, parts: &Parts<'_>) -> (Limited, Self) {
         let Self(before) = parts.extension(Self::clone).unwrap_or_default();
         let is_counted = |check: &Check<'static>| {
@@ -39,8 +39,8 @@ impl Counted {
 }
 
 impl CountedCheck {
-    /// Whether a request with this path is the one that was counted: a nested router sees the end of its path. Others may have
-    /// come with it, as the parts of a batch.
+    /// Whether a request with this path is the one that was counted: a nested router sees the end of its path. Other
+    /// requests may have come with it, as the parts of a batch.
     fn is_about(&self, path: &str) -> bool {
         path == "/" || self.path.ends_with(path)
     }

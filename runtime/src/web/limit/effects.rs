@@ -1,4 +1,4 @@
-//! What a limit does with a request beside deciding it.
+//! The effects of a limit besides its decision: its own responses, and refunds.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(in crate::web) type Reject = dyn Fn(&Rejection, &Parts<'_>) -> Response<Stri
 /// Says whether a request with a response of that status does not count.
 pub(in crate::web) type RefundIf = dyn Fn(StatusCode) -> bool + Send + Sync;
 
-/// What a limit does with a request beside deciding it.
+/// The effects of a limit besides its decision.
 #[derive(Clone, Default)]
 pub(in crate::web) struct Effects {
     /// `None` is a problem, or a status of gRPC.
@@ -23,7 +23,7 @@ pub(in crate::web) struct Effects {
     pub(in crate::web) refund_if: Option<Arc<RefundIf>>,
 }
 
-/// A request as a limit sees it: by each policy that decides it. It is not limited if there is none.
+/// The checks of a request, one for each policy that decides it. It is not limited if there are none.
 #[derive(Default)]
 pub(in crate::web) struct Limited(pub(in crate::web) Vec<(Check<'static>, Effects)>);
 

@@ -1,4 +1,4 @@
-//! What a service asks before each request: whether it is limited, and by which check.
+//! The gate of a service: it says whether a request is limited, and by which checks.
 
 use std::sync::Arc;
 
@@ -15,9 +15,8 @@ use crate::web::client_ip::ClientIp;
 use crate::web::layer::Layer;
 use crate::web::parts::Parts;
 
-/// What a service asks before each request.
 pub(in crate::web) trait Gate: Send + Sync {
-    /// Returns the request in the current context as it is limited, if it is.
+    /// Returns the checks of the request in the current context.
     fn limited(&self, parts: &Parts<'_>) -> Limited;
 
     /// Gives a context to requests that have none.
@@ -30,7 +29,7 @@ pub(in crate::web) struct Guard<'a> {
     pub(in crate::web) key: &'a ContextKey,
     /// The other subjects of the policy, by their labels.
     pub(in crate::web) subjects: &'a [(String, ContextKey)],
-    /// `None` is the installed one.
+    /// `None` is the installed limiter.
     pub(in crate::web) limiter: Option<&'a Limiter>,
     pub(in crate::web) cost: u64,
     pub(in crate::web) is_shadow: bool,
@@ -38,7 +37,7 @@ pub(in crate::web) struct Guard<'a> {
 }
 
 impl Guard<'_> {
-    /// Returns the request as this policy decides it in the current context.
+    /// Returns the check by this policy in the current context.
     pub(in crate::web) fn decided(self, parts: &Parts<'_>) -> (Check<'static>, Effects) {
         (self.check(parts), self.effects)
     }
@@ -68,7 +67,7 @@ impl Guard<'_> {
     }
 }
 
-/// The route in keys of all requests that have none. No route is like it, as each begins with a slash.
+/// The route in keys of all requests that have none. No route is like it, because each begins with a slash.
 const NO_ROUTE: &str = "none";
 
 /// Returns the value of that name which any request has.

@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::observe::{ReportedOnce, log};
 use crate::policy::Policy;
 
-/// Reports to the log, the first time, a subject of the policy that has no key: it fails every request, and in shadow
-/// nobody else would say so.
+/// Reports to the log, once, a subject of the policy that has no key: every request fails, and in shadow nothing else
+/// shows it.
 pub(super) fn report_lack_of_keys(reported: &ReportedOnce, policy: &Policy, subjects: &[(String, ContextKey)]) {
     if reported.is_first()
         && let Some(label) = left_out(policy, subjects)

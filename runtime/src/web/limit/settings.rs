@@ -1,4 +1,4 @@
-//! What a limit was told, and how it decides about a request by that.
+//! The settings of a limit, and how it decides about a request by them.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Gate for LimitSettings {
             key,
             subjects,
             limiter: limiter.as_ref(),
-            // The client may choose the request, but no free one.
+            // The client may influence the cost, but no request is free.
             cost: self.cost.as_ref().map_or(1, |cost| cost(parts).max(1)),
             is_shadow: *shadow,
             effects: effects.clone(),

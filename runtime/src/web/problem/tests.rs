@@ -9,7 +9,7 @@ use crate::subject::Subject;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Calls until a call is rejected, so many times over.
+/// Calls until a call is rejected, `times` times.
 async fn rejected(policy: &Policy, cost: u64, times: usize) -> Rejection {
     let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
     let mut last = None;

@@ -1,4 +1,4 @@
-//! The schemas of what the routes take and answer.
+//! The schemas of the bodies and the answers of the routes.
 
 use utoipa::openapi::schema::{AdditionalProperties, Schema, SchemaType, Type};
 use utoipa::openapi::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Ref, RefOr};

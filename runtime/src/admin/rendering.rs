@@ -27,7 +27,6 @@ pub struct Rendering<'a> {
     is_hashed_without_secret: bool,
 }
 
-/// A subject that is given as a whole.
 #[derive(Clone)]
 enum WholeSubject {
     AsItIs(Subject),

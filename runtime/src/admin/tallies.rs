@@ -12,7 +12,7 @@ use crate::store::{Scan, Store};
 use crate::subject::Subject;
 use crate::system::{RandomState, TokioInstant, sleep_until};
 
-/// The least pause after a step, in which others are served.
+/// The shortest pause after a step, in which the server serves others.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The most subjects that a scan returns, because it remembers each of them.
@@ -35,7 +35,7 @@ pub struct Tallies<'a> {
 /// The result of one step.
 #[derive(Clone, Debug)]
 pub struct TallyPage {
-    /// The policy of each subject, by its place among those that are looked through.
+    /// For each subject, the index of its policy and label among those that are scanned.
     places: Vec<usize>,
     subjects: Vec<Subject>,
     progress: f64,

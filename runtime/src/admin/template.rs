@@ -13,7 +13,7 @@ use crate::subject::{Subject, SubjectBuilder};
 /// Stands before the digest of a shortened subject.
 const DIGEST_MARK: u8 = b'!';
 
-/// The value of the context that is the address of the client.
+/// The name of the context's value for the client's address.
 pub(super) const CLIENT_ADDRESS: &str = "@ip";
 
 /// The remedy for an address that the programs write differently.
@@ -265,7 +265,7 @@ pub(super) fn may_be_client_address(shown: &FilteredValue, text: &str) -> bool {
     }
 }
 
-/// Returns whether a value is a whole IPv6 address, as the programs may write it that set its network to 128 bits.
+/// Returns whether a value is a whole IPv6 address, as written by programs that count networks of 128 bits.
 pub(super) fn is_whole_client_address(shown: &FilteredValue, text: &str) -> bool {
     let is_whole = |network: Network| network.is_whole_ipv6() && network.to_string() == text;
     shown.name == CLIENT_ADDRESS && Network::parse(text).is_some_and(is_whole)

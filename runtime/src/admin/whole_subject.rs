@@ -65,7 +65,6 @@ impl KeyTemplate {
     }
 }
 
-/// A search for the values of a subject.
 struct ValueSearch<'t, 's> {
     parts: &'t [TemplatePart],
     subject: &'s str,
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
     use crate::limiter::Limiter;
 
-    /// The subject of that key that is written so.
+    /// Reads a subject of that key as it is written, and returns its text.
     fn read(key: &str, written: &str) -> Option<String> {
         let (template, limiter) = (KeyTemplate::read("p", key).unwrap(), Limiter::in_memory());
         Some(template.filtered(limiter.subject(), template.values_in(written)?).to_string())

@@ -33,7 +33,6 @@ pub struct Policies {
 #[derive(Default)]
 struct PoliciesInner {
     names: Vec<String>,
-    /// Whether the file says that it is whole.
     has_end: bool,
     changes: Vec<Arc<PolicyChange>>,
     /// In the order of the file.
@@ -183,12 +182,10 @@ impl Policies {
         values::unknown(&self.inner.requests, in_force.map_or(&[], |in_force| &in_force.inner.requests)).collect()
     }
 
-    /// Returns what the file changes of policies of the program.
     pub(crate) fn changes(&self) -> &[Arc<PolicyChange>] {
         &self.inner.changes
     }
 
-    /// The policies for requests, in the order of the file.
     #[cfg(feature = "web")]
     pub(crate) fn requests(&self) -> &[RequestLimit] {
         &self.inner.requests

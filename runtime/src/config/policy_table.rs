@@ -104,7 +104,6 @@ fn ends_prefetch(table: &mut Table<'_>, lines: &mut Lines<'_>) -> bool {
     is_off
 }
 
-/// Reads a policy for requests.
 #[cfg(feature = "web")]
 fn of_requests(parts: PolicyParts<'_>, table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
     super::request_limit::read(parts, table, lines).map(FilePolicy::Requests)

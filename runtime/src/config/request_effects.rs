@@ -29,7 +29,6 @@ pub(crate) struct RequestEffects {
     /// The name of the value of the context that names the plan.
     plan: Option<At<String>>,
     plans: Plans,
-    /// The rule whose count a plan sets.
     planned: Option<PlannedRule>,
 }
 
@@ -50,7 +49,6 @@ pub(crate) enum RefundedStatus {
     Failure,
 }
 
-/// The response to requests that are rejected.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnResponse {
     status: StatusCode,
@@ -78,7 +76,6 @@ impl RequestEffects {
         }
     }
 
-    /// Returns the value of the context that names the plan.
     pub(super) fn plan_value(&self) -> Option<At<String>> {
         self.plan.clone()
     }

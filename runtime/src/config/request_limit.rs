@@ -34,7 +34,6 @@ pub(crate) struct RequestLimit {
     pub(super) requests: Requests,
 }
 
-/// The requests that a policy limits.
 #[derive(Debug)]
 pub(super) struct Requests {
     /// The paths that it limits; all paths if it is empty.

@@ -242,7 +242,6 @@ fn duration_like(example: &str, name: &str, digits: &str) -> Option<String> {
     argument_meant(name, digits).filter(|_| is_duration)
 }
 
-/// Returns a value with its place.
 fn at<'t>(value: &'t Spanned<DeValue<'t>>, lines: &Lines<'_>) -> At<&'t DeValue<'t>> {
     At { value: value.get_ref(), place: lines.place(&value.span()) }
 }

@@ -165,7 +165,6 @@ struct Columns {
 }
 
 impl Columns {
-    /// Reads the names of the columns.
     fn from_header(header: &[&str]) -> Result<Self, LineMistake> {
         let mut columns = Self { count: header.len(), ..Self::default() };
         let mut time = None;

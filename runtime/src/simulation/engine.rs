@@ -65,7 +65,6 @@ impl Engine {
         Ok(Ready { subjects, cost: call.cost(), us, place })
     }
 
-    /// Decides a call that was prepared.
     pub(super) fn decide(&self, ready: &Ready) -> Result<Decision, TraceError> {
         self.clock.set_us(ready.us);
         let outcome = self.outcome(ready).map_err(|mistake| undecided(ready.place, mistake))?;

@@ -40,7 +40,6 @@ impl TraceCall {
         self
     }
 
-    /// Sets the line of the text that has the call.
     pub(super) fn with_line(self, line: u64) -> Self {
         Self { line: Some(line), ..self }
     }

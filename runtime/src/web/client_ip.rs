@@ -68,7 +68,6 @@ impl ClientIp {
         parse(context.get("ip")?.as_bytes()).map(Self::from)
     }
 
-    /// Returns the client of the current context.
     pub(super) fn current() -> Option<Self> {
         Self::of(&Context::current()?)
     }

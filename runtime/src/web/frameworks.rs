@@ -10,7 +10,6 @@ use crate::decision::Rejection;
 
 /// The functions of one framework. Each returns `None` for requests of another framework.
 pub(super) struct Framework {
-    /// The route that matches the request.
     pub(super) route: fn(&Extensions) -> Option<String>,
     /// The address of the socket.
     pub(super) peer: fn(&Extensions) -> Option<SocketAddr>,

@@ -163,7 +163,6 @@ impl LimitsSettings {
     }
 }
 
-/// Returns the effects that the file says.
 fn effects(limit: &RequestLimit) -> Effects {
     let reject = limit.effects.reject.clone().map(|own| -> Arc<Reject> { Arc::new(move |_, _| own.response()) });
     let refund_if = limit.effects.refund_if.map(|refunded| -> Arc<RefundIf> {

@@ -74,7 +74,6 @@ fn banned(policy: &Policy, ban: Ban) -> String {
     format!("After {} denials within `{within}`, {banned} for `{duration}`.", ban.denials())
 }
 
-/// Returns the statuses of denials by a policy.
 fn statuses_of(policy: &Policy) -> Vec<u16> {
     let (duplicates, limits): (Vec<_>, Vec<_>) =
         policy.rules().iter().filter(|rule| !rule.is_shadow()).partition(|rule| rule.role() == Role::Duplicate);

@@ -126,7 +126,6 @@ impl<'a> Parts<'a> {
         Self { client_ip: self.client_ip.or_else(other), ..self }
     }
 
-    /// Returns the client that a layer has already found.
     pub(super) fn found_client(&self) -> Option<ClientIp> {
         self.extension(|client: &ClientIp| *client)
     }
@@ -160,7 +159,6 @@ impl<'a> Parts<'a> {
         self.path.key()
     }
 
-    /// Returns the path in all its readings.
     pub(super) fn request_path(&self) -> &RequestPath<'a> {
         &self.path
     }

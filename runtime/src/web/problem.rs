@@ -194,7 +194,6 @@ impl From<Rejection> for (StatusCode, String) {
     }
 }
 
-/// Returns the status of a response to a call that was rejected.
 pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
     match rejection.kind() {
         // A retry does not help: the code has to change.

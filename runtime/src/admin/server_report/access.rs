@@ -21,7 +21,6 @@ pub(super) enum LeaseUse {
     Unknown,
 }
 
-/// Judges the permissions, the script and the keys.
 pub(super) fn judge(known: &ServerInfo, leases: LeaseUse) -> Vec<Finding> {
     let mut findings = permissions(&known.permissions, leases);
     findings.extend(known.script.map(script));

@@ -16,7 +16,6 @@ const FORGETS_US: u64 = 2_000_000;
 
 const NTP: &str = "keep the clocks together with NTP";
 
-/// Judges the clock and the latency of a server.
 pub(super) fn judge(times: &Times) -> Vec<Finding> {
     vec![clock(times), latency(times.round_trip)]
 }

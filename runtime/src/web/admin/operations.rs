@@ -91,7 +91,6 @@ fn find<'r>(limiter: &Limiter, registered: &'r Registered, name: &str) -> Result
     })
 }
 
-/// A request about a policy.
 struct PolicyRequest<'a> {
     operated: &'a Operated,
     listed: &'a OpenPolicy<'a>,

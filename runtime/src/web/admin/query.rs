@@ -15,7 +15,7 @@ pub(super) struct Operated {
     pub(super) has_no_secret: bool,
 }
 
-/// The name of a whole subject, and what stands before a label for another one. No placeholder has a colon.
+/// The parameter of a whole subject, and the prefix of one of a label. No placeholder has a colon.
 const WHOLE: &str = "subject";
 const WHOLE_OF_LABEL: &str = "subject:";
 
@@ -78,7 +78,6 @@ impl Query {
         Ok(self.rendering(operated, policy, None)?.build_partly()?)
     }
 
-    /// Returns all subjects of a call.
     pub(super) fn subjects(&self, operated: &Operated, policy: &RegisteredPolicy) -> Result<Subjects, AdminError> {
         Ok(self.rendering(operated, policy, None)?.build()?)
     }

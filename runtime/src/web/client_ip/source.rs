@@ -18,7 +18,6 @@ pub struct ClientIpSource {
     ipv6_prefix: u8,
 }
 
-/// Which proxies are trusted.
 #[derive(Clone, Debug)]
 enum Trust {
     Nobody,

@@ -31,7 +31,6 @@ pub(in crate::web) struct LayerSettings {
 /// Finds a value in a request.
 pub(super) type FindValue = dyn Fn(&Parts<'_>) -> Option<String> + Send + Sync;
 
-/// A request of any framework.
 pub(in crate::web) trait WebRequest {
     fn parts(&self) -> Parts<'_>;
     fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T);
@@ -44,7 +43,7 @@ pub(in crate::web) trait WebResponse {
     fn set_field(&mut self, name: &'static str, value: &str);
 }
 
-/// Implements [`WebResponse`]. Frameworks have versions of the crate `http`, whose types have the same names.
+/// Implements [`WebResponse`]. Frameworks use different versions of the crate `http`, whose types have the same names.
 macro_rules! web_response {
     ($response:ty, $name:ty, $value:ty) => {
         impl<B> WebResponse for $response {

@@ -59,7 +59,6 @@ impl AdmittedRequest {
 }
 
 impl Effects {
-    /// Returns the limit's own response to a request that is rejected, if it has one.
     pub(in crate::web) fn rejected(&self, rejection: &Rejection, parts: &Parts<'_>) -> Option<Response<String>> {
         self.reject.as_ref().map(|reject| reject(rejection, parts))
     }

@@ -23,7 +23,6 @@ pub(in crate::web) trait Gate: Send + Sync {
     fn layer(&self) -> &Layer;
 }
 
-/// A policy, and the keys of its subjects.
 pub(in crate::web) struct Guard<'a> {
     pub(in crate::web) policy: &'a Policy,
     pub(in crate::web) key: &'a ContextKey,

@@ -94,7 +94,6 @@ impl<S> LimitService<S> {
     }
 }
 
-/// Returns the response to a request that is rejected.
 fn rejected<Q>(rejection: &Rejection, effects: &Effects, request: &Request<Q>) -> Response<Full<Bytes>> {
     let parts = Parts::of_http(request).with_known_client();
     if let Some(own) = effects.rejected(rejection, &parts) {

@@ -12,7 +12,6 @@ use crate::policy::Policy;
 use crate::web::layer::Layer;
 use crate::web::parts::Parts;
 
-/// The settings of a [`Limit`](super::Limit).
 #[derive(Clone)]
 pub(super) struct LimitSettings {
     pub(super) policy: Policy,

@@ -16,7 +16,6 @@ const FLAG_OR_NULL: [Type; 2] = [Type::Boolean, Type::Null];
 
 const SHADOW: &str = "Whether calls run whatever is decided; `null` in memory, where only the calls know it.";
 
-/// Schemas by their names.
 type Schemas = Vec<(&'static str, RefOr<Schema>)>;
 
 pub(super) fn all() -> impl Iterator<Item = (&'static str, RefOr<Schema>)> {

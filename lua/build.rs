@@ -1,5 +1,4 @@
-//! Puts the scripts together from their parts, so that the crate has them as constants and a mistake in them fails the
-//! build.
+//! Puts the scripts together from their parts. The crate has them as constants, and a mistake in them fails the build.
 
 #![allow(clippy::print_stdout, reason = "this is how a build script talks to cargo")]
 
@@ -24,16 +23,16 @@ use self::expand::Sources;
 const SCRIPTS: [&str; 7] =
     ["decide.lua", "windows.lua", "windows_alone.lua", "refund.lua", "lease.lua", "ban.lua", "register.lua"];
 
-/// A search in a log goes on in memory when so many entries are left.
+/// A search reads the rest of a log at once when no more than this many entries are left.
 const BLOCK_ENTRIES: usize = 64;
 
-/// How many entries a refund reads at once: most calls are among them.
+/// How many entries a refund reads at once: most refunds come soon after the call.
 const NEAR_ENTRIES: usize = 32;
 
-/// How much of the tallies one script call may copy.
+/// How many bytes of the tallies one script call may copy.
 const BUDGET_BYTES: usize = (LOG_ENTRIES + 8_192) * ENTRY_BYTES;
 
-/// To find what is dropped and to free it takes as long as to copy so much.
+/// How many bytes could be copied in the time that it takes to find and to free dropped entries.
 const DROP_BYTES: usize = 32 * 1024;
 
 fn main() {
@@ -46,7 +45,7 @@ fn main() {
     }
 }
 
-/// A folder that cargo names in a variable.
+/// Returns a folder that cargo names in an environment variable.
 fn folder(variable: &str) -> PathBuf {
     env::var_os(variable).unwrap_or_default().into()
 }
@@ -60,7 +59,7 @@ fn write_scripts(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The contract in the words of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
+/// The constants of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
 fn constants() -> [(&'static str, String); 52] {
     let letter = |kind: u8| char::from(kind).to_string();
     let integers = |bytes: usize| format!("I{INTEGER_BYTES}").repeat(bytes / INTEGER_BYTES);
@@ -96,10 +95,10 @@ fn constants() -> [(&'static str, String); 52] {
         ("PLAIN_ADMITTED", PLAIN_ADMITTED.to_string()),
         ("PLAIN_UNREADABLE", PLAIN_UNREADABLE.to_string()),
         ("PLAIN_ASK_AGAIN", PLAIN_ASK_AGAIN.to_string()),
-        // Known once there are rules: see src/windows.rs.
+        // Stays as it is until the number of rules is known: see src/windows.rs.
         ("RULES", "${RULES}".to_owned()),
         ("BEFORE_LAST", (ENTRY_BYTES - 1).to_string()),
-        // The fields of a policy that parts/windows.lua reads once a call needs them.
+        // The fields of a policy that parts/windows.lua reads only if a call needs them.
         ("TERMS_BYTES", (INTEGER_BYTES + 4 + 4).to_string()),
         ("NEAR_BYTES", (NEAR_ENTRIES * ENTRY_BYTES).to_string()),
         ("BUDGET_BYTES", BUDGET_BYTES.to_string()),
@@ -116,7 +115,7 @@ fn constants() -> [(&'static str, String); 52] {
         ("REFUND_DISTANCE", REFUND_DISTANCE.to_string()),
         ("LONG_SLACK", LONG_SLACK.to_string()),
         ("POLICIES_LOOKED_AT", POLICIES_LOOKED_AT.to_string()),
-        // The first byte of its time apart, which has a mark, and the sum.
+        // The first byte of the time is read apart, because it has a mark.
         ("ENTRY", format!("BI{}I{}", INTEGER_BYTES - 1, ENTRY_BYTES - INTEGER_BYTES)),
         ("INTEGER", integers(INTEGER_BYTES)),
         ("SIGNED", format!("i{INTEGER_BYTES}")),

@@ -19,24 +19,24 @@
 
   A packed integer has ${INTEGER_BYTES} bytes, big endian, unless said otherwise. All numbers are below 2^53. Times
   are in microseconds; a point in time is counted from 1970, by the server's clock. The script reads everything,
-  decides, and only then writes. A denial writes nothing, except itself where denials lead to a ban.
+  decides, and only then writes. A denial writes nothing, but is itself noted where denials lead to a ban.
 
   The parts are included as text, as src/expand.rs says; the constants are from src/contract.rs. There are no functions
-  and no tables of locals. Of the instructions of a call, creating one function takes 3 to 6 %, each use 1 %, and a table of six
-  fields 3 to 4 %, on Redis 6.2.5 and 7.0.15 and on Valkey 9.1.2. ]]
+  and no tables of locals: on Redis 6.2.5 and 7.0.15 and on Valkey 9.1.2, creating one function takes 3 to 6 % of the
+  instructions of a call, each use 1 %, and a table of six fields 3 to 4 %. ]]
 
 --- @include parts/protocol.lua
 
 local call = redis.call
 local unpack = struct.unpack
 local never = 1 / 0
--- How many bytes this call may still copy.
+-- How many bytes this script call may still copy.
 local budget = ${BUDGET_BYTES}
 --- @include parts/clock.lua
 local server_now = now
 
 local alone = not ARGV[3]
--- One of several requests fails alone if its tally cannot be read.
+-- If several requests are decided, only the one whose tally cannot be read fails.
 local read = alone and call or redis.pcall
 local answers = not alone and {}
 local arg = 2
@@ -55,13 +55,13 @@ for _ = 1, 2 * #ARGV do
   local code = ${ADMITTED}
   local wait, lapse, banned = 0, never, 0
   local duplicate, fault, ban = false, nil, nil
-  -- Whether a wait is no more than a bound.
+  -- Whether the wait is only an upper bound.
   local is_bound = false
   local reports = report and {}
-  -- What taking a lease needs, by subject.
+  -- What is needed to take a lease, by subject.
   local leases
 
-  -- The last subject, as charging needs it; `charges` has all subjects where there are several.
+  -- What charging needs of the last subject. `charges` has all subjects if there are several.
   local name, head, largest, reach, most, ttl
   local tail, entries, last, weighed, surplus, base, total, pieces
   local charges = subjects > 1 and {}
@@ -86,8 +86,8 @@ for _ = 1, 2 * #ARGV do
       for _ = 1, rules do
         local kind, count, span
         kind, count, span, at = unpack('>c1${INTEGER}${INTEGER}', request, at)
-        -- Each kind of rule sets the time to wait until the call fits, and for a report what remains and the time until
-        -- the rule is as if it had never counted: now, and once the call is charged.
+        -- Each algorithm sets the time to wait until the call fits. For a report it sets what remains and the time
+        -- until the rule is unused: now, and once the call is charged.
         local room, remaining, reset, reset_charged = 0, 0, 0, 0
         if kind == '${SLIDING_WINDOW}' or kind == '${DUPLICATE}' then
           --- @include parts/window.lua
@@ -121,9 +121,9 @@ for _ = 1, 2 * #ARGV do
     -- A tally has moved the time forward. All subjects are decided as of one time, so the request begins anew.
     arg, key = arg - 1, key - subjects
   else
-    -- All rules were asked. A call of a banned subject waits for the end of the ban and for the rules,
-    -- whichever takes longer. A wait that ends after a rule lapses never ends. That is not known of a part, before the other
-    -- parts are decided, nor of a wait that is only an upper bound.
+    -- All rules were asked. A call of a banned subject waits for the end of the ban and for the rules, whichever takes
+    -- longer. If a rule lapses before the wait ends, the call never fits. This is unknown for a part until the other
+    -- parts are decided, and for a wait that is only an upper bound.
     if banned > 0 then
       code = ${BANNED}
       wait = math.max(wait, banned)

@@ -1,9 +1,9 @@
 --[[ Add denials of subjects to those that were published before.
 
   KEYS[1]  the sorted set of one policy and hour: subjects by their denials
-  ARGV     for how many milliseconds it is kept, and how many subjects it has at most; then, for each subject, its denials
-           and the subject
-  Returns  how many subjects were removed as there were more: those with the fewest denials
+  ARGV     the milliseconds that the set is to live, and how many subjects it has at most; then for each subject its
+           denials and the subject
+  Returns  how many subjects were removed because the set was full: those with the fewest denials
 
   One call removes a limited number of subjects, which is larger than the number that it adds. ]]
 

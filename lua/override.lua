@@ -19,15 +19,16 @@ for at = 5, #ARGV, 2 do
   if call('HGET', hash, ARGV[at]) == ARGV[at + 1] then removed = removed + call('HDEL', hash, ARGV[at]) end
 end
 
--- Checked here and not in the process that asks, as several processes may ask at the same time.
+-- Checked here and not in the process that asks, because several processes may ask at the same time.
 local number = call('HLEN', hash) - (call('HGET', hash, '!version') and 1 or 0)
 if text ~= '' and number >= most and not call('HGET', hash, field) then
-  -- The removed overrides were not in force, but with them the others may have been too many for a process to adopt.
+  -- The removed overrides were not in force, but because of them there may have been too many for a process to adopt.
   if removed > 0 then call('HSET', hash, '!version', version) end
   return -1
 end
 
--- The version comes first, as Redis may refuse a write: without a new version no process would adopt the change.
+-- The version is written first, because Redis may refuse a write: without a new version no process would adopt the
+-- change.
 call('HSET', hash, '!version', version)
 if text == '' then return call('HDEL', hash, field) end
 return 1 - call('HSET', hash, field, text)

@@ -1,15 +1,14 @@
---[[ Count one admitted call as what it has really used, in every rule in which it still counts: refund it, if that is
-  nothing, or settle it.
+--[[ Refund or settle one admitted call: in every rule in which the call still counts, replace its cost by what it used.
 
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
   ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted, and the cost
            that it has from now on: 0 for a refund
   Returns  packed integers, signed: the server's time, and the number of tallies that it has changed, or
-           ${ASK_AGAIN} when the ticks are not around now: ask again with others
+           ${ASK_AGAIN} if the ticks are not around now: ask again with other ticks
   TTL      as it was; renewed where a token bucket was charged more
   Version  ${PROTOCOL}
 
-  Everything is read before anything is written, so a tally that cannot be read leaves the others as they were. ]]
+  Everything is read before anything is written, so if one tally cannot be read, none is changed. ]]
 
 --- @include parts/protocol.lua
 
@@ -20,10 +19,10 @@ local unpack = struct.unpack
 local request = ARGV[2]
 local admitted = ARGV[3] + 0
 local used = ARGV[4] + 0
--- The clock stands still rather than go back by little.
+-- If the clock has gone back by little, it stands still.
 if admitted > now and admitted <= now + ${STANDSTILL} then now = admitted end
 --- @include parts/request.lua
--- What is given back; less than nothing where more was used.
+-- What is given back. It is negative if more was used.
 local given_back = cost - used
 local writes, tallies = {}, 0
 local fault
@@ -74,13 +73,13 @@ for subject = 1, subjects do
         --- @include parts/level.lua
         local in_use = is_past and not unused and admitted <= stamp
         if in_use and given_back < 0 and level > 0 then
-          -- Like a hit of now that takes what there is: the reservation may have flowed in again meanwhile.
+          -- Like a hit of now that takes what there is: the tokens taken before may have flowed in again meanwhile.
           if level == full then before = now end
           stamp = now
           amount = math.max(level + given_back * span, 0)
           renewed = true
         elseif in_use and given_back > 0 and level < full and before <= admitted then
-          -- A full bucket holds nothing of any hit.
+          -- A full bucket remembers no hit.
           amount = math.min(amount + given_back * span, full)
         end
       end
@@ -91,10 +90,10 @@ for subject = 1, subjects do
 
   changed = changed and bytes > 0
   if changed then writes[#writes + 1] = { name, 0, table.concat(next_cells), renewed and ttl + 0 } end
-  -- The log: takes weight of the call back, or adds what the call used beyond its cost. That changes the first entry that is
-  -- not earlier than the call, if it has the time of the call or may be shared with it, and all later sums. Where too many
-  -- entries are later, a call gives nothing back, and what is added counts with a later call. An entry that weighs nothing any
-  -- more has the time of the one before.
+  -- The log: gives weight of the call back, or adds what the call used beyond its cost. This changes the first entry
+  -- that is not earlier than the call, if it has the time of the call or may be shared with it, and all later sums. If
+  -- too many entries are later, the call gives nothing back, and added weight goes to a later entry. An entry that
+  -- weighs nothing any more has the time of the entry before it.
   if entries > 1 and admitted <= now and now < admitted + reach then
     -- Most refunds come soon after the call.
     local tail = call('GETRANGE', name, '-${NEAR_BYTES}', '-1')
@@ -104,7 +103,7 @@ for subject = 1, subjects do
     --- @include parts/search.lua
     local grain = math.ceil(reach / ${LOG_ENTRIES})
     local is_shared = largest > ${LOG_ENTRIES} and time and math.floor(time / grain) == math.floor(admitted / grain)
-    -- No call weighs more than every window counts.
+    -- No call weighs more than the largest window counts.
     local taken = math.min(cost, largest) - math.min(used, largest)
     local nearest = math.max(first, entries - 1 - ${REFUND_DISTANCE})
     if (time == admitted or is_shared) and (taken < 0 or nearest == first) then
@@ -114,7 +113,7 @@ for subject = 1, subjects do
       local own_mark, own_rest, sum = unpack('>${ENTRY}', log, ${ENTRY_BYTES} + 1)
       local own = (1 + sum - before) % 2 ^ 32
       if taken < 0 then
-        -- A log weighs less than 2^32.
+        -- The weight of a log is below 2^32.
         local _, base = unpack('>${INTEGER}I4', call('GETRANGE', name, head_bytes, head_bytes + ${ENTRY_BYTES} - 1))
         local _, _, last_sum = unpack('>${ENTRY}', log, #log - ${ENTRY_BYTES} + 1)
         local total = (entries - 1 + last_sum - base) % 2 ^ 32

@@ -1,14 +1,14 @@
--- Answers one request, by a string: an array takes Redis as long as a read. Its fields are signed integers:
+-- Answers one request by a string, because an array takes Redis as long as a read. The fields are signed integers:
 --   now          the server's time
 --   code         ${ADMITTED} when admitted, else the rule that denies, counted from 0 across the subjects;
---                ${ASK_AGAIN} when the ticks are not around now: ask again with others; or when there is more to be forgotten,
---                as the clock was set back, than this call has time for: ask again;
+--                ${ASK_AGAIN} when the ticks are not around now: ask again with other ticks; or when the clock was set back
+--                and more has to be forgotten than this call has time for: ask again;
 --                ${UNREADABLE} when a tally cannot be read: ask alone for the server's error;
 --                ${BANNED} when a subject is banned
 --   wait         the time until the same call would be admitted: 0 when it is, ${NEVER} when it never will be
---   lapse        only of a part: the time after which a rule would not admit the call any more, or ${NEVER}
---   remaining, reset  only if a report was asked for and the call was decided, once per rule: the greatest cost that
---                would be admitted now, and the time until the rule is as if it had never counted
+--   lapse        only for a part: the time after which a rule would not admit the call any more, or ${NEVER}
+--   remaining, reset  for each rule, if a report was asked for and the call was decided: the greatest cost that would be
+--                admitted now, and the time until the rule is unused
 -- Reads: never, now, alone, answers, report, part, charging, code, wait, lapse, fault, rule, reports
 -- Sets: answers
 local answer = struct.pack('>${SIGNED}${SIGNED}${SIGNED}', now, code, wait == never and ${NEVER} or wait)

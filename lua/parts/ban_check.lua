@@ -1,4 +1,4 @@
--- How long the subject is banned. Where it is not, `ban` has what parts/ban_count.lua needs to count a denial.
+-- How long the subject is banned. If it is not, `ban` has what parts/ban_count.lua needs to count a denial.
 -- Reads: unpack, now, name, head, cell_bytes, denials, within, duration, ttl, banned
 -- Sets: banned, ban, fault
 if denials > 0 then

@@ -4,8 +4,7 @@
 for subject = 1, subjects do
   local lease = leases and leases[subject]
   if lease then
-    -- Leases that do not count any more are forgotten: those that have ended, and those from before the clock was set
-    -- back. One call forgets a limited number of them.
+    -- Forgets leases that have ended, and leases from before the clock was set back. One call forgets a limited number.
     local name, id, ends, ttl, held = lease[1], lease[2], lease[3], lease[4], lease[5]
     local others = call('ZCOUNT', name, '-inf', '+inf') - held
     if others > 0 then
@@ -15,8 +14,7 @@ for subject = 1, subjects do
       if later > 0 then call('ZREMRANGEBYRANK', name, -math.min(later, ${LEASES_FORGOTTEN}), -1) end
     end
     call('ZADD', name, ends, id)
-    -- Keeps the leases of a subject as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls
-    -- need not renew it.
+    -- Keeps the leases as long as the longest of them lasts. The TTL is twice that, so most calls need not renew it.
     if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
   else
     if charges then
@@ -29,7 +27,8 @@ for subject = 1, subjects do
     if largest == 0 then
       call('SET', name, head, 'PX', ttl)
     else
-      -- A call can cost more than every window counts only where all of them count calls: then one unit is enough.
+      -- A call costs more than every window counts only where all rules are duplicates. They count calls, so one unit
+      -- is enough.
       local weight = math.min(cost, largest)
       --- @include parts/log.lua
     end

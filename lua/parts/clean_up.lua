@@ -1,6 +1,7 @@
--- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
--- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
--- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
+-- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+-- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+-- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+-- most.
 -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
 -- Sets: entries, budget, pieces
 if budget > ${DROP_BYTES} then
@@ -9,7 +10,7 @@ if budget > ${DROP_BYTES} then
   local copied = (entries - first + 1) * ${ENTRY_BYTES} + ${DROP_BYTES}
   if first > 1 and (copied <= budget or budget == ${BUDGET_BYTES} and first > entries / 2) then
     budget = budget - copied
-    -- There is room for the head in front of what is kept.
+    -- The offset leaves room for the head in front of the entries that are kept.
     call('SET', name, call('GETRANGE', name, (first - 1) * ${ENTRY_BYTES}, -1), 'PX', ttl)
     call('SETRANGE', name, 0, head .. string.rep('\0', ${INTEGER_BYTES}))
     entries, pieces = entries - first + 1, nil

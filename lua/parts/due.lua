@@ -1,5 +1,5 @@
--- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. No
--- entry of a log is later than now, so the value is no log if the wait is longer than the window.
+-- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+-- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
 -- Reads: policy, due, span_RULE, code, wait, RULE
 -- Sets: code, wait, last
 if due > wait then

@@ -1,4 +1,4 @@
--- A fixed window, which opens with the first hit after the one before is over.
+-- A fixed window. It opens with the first hit after the window before has ended.
 -- Reads: never, now, cost, count, span, stamp, amount
 -- Sets: stamp, amount, room, remaining, reset, reset_charged
 if stamp + span <= now then stamp, amount = now, 0 end

@@ -1,6 +1,6 @@
--- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
--- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. The value is no
--- log if it is later than the last entry.
+-- Finds the newest entry that leaves too little room for a call: from this entry on, the log weighs more than `beside`.
+-- `hit` is its time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. If the entry is
+-- later than the last entry, the value is no log.
 -- Reads: call, unpack, never, name, head_bytes, tail, entries, last, weighed, surplus, base, total, beside,
 -- Reads: pieces
 -- Sets: hit, pieces, fault
@@ -17,7 +17,7 @@ elseif total > beside then
   local nth = each > 0 and (beside - beside % each) / each + 1 or entries
   local found = false
   if nth < entries then
-    -- With the surplus of the entry before it.
+    -- Read together with the surplus of the entry before it.
     local piece, at = tail, #tail - nth * ${ENTRY_BYTES} - 4
     if at < 0 then
       at = head_bytes + (entries - nth) * ${ENTRY_BYTES} - 4

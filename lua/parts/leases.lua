@@ -1,6 +1,7 @@
 -- A concurrency limit. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
--- weighs 1, whatever its cost. The wait lasts until enough leases have ended. It is only a bound: a call may end earlier, or
--- renew its lease. A lease that ends later than any new one was taken before the clock was set back, and does not count.
+-- weighs 1, whatever its cost. The wait lasts until enough leases have ended. It is only a bound: a call may end
+-- earlier, or renew its lease. A lease that ends later than any new one was taken before the clock was set back, and
+-- does not count.
 -- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, report, leases, charges
 -- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
 local count, span, id
@@ -11,7 +12,7 @@ if type(held) == 'table' then fault, held = ${UNREADABLE}, 0 end
 if count == 0 then
   room = never
 elseif held >= count then
-  -- Where the limit was lowered, more leases have to end than one command passes over.
+  -- If the limit was lowered, more leases may have to end than one command passes over.
   local beyond = math.min(held - count, ${LEASES_FORGOTTEN})
   local first = call('ZRANGEBYSCORE', name, now + 1, latest, 'WITHSCORES', 'LIMIT', beyond, 1)
   room = first[2] - now

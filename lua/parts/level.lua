@@ -1,4 +1,4 @@
--- The level of a token bucket now. Levels are in tokens * span, so that a microsecond adds exactly `count`.
+-- The level of a token bucket now. Levels are in tokens * span, so in each microsecond exactly `count` flows in.
 -- Reads: unpack, request, at, now, count, span, stamp, amount
 -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
 local capacity, initial, reset_after

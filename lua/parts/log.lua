@@ -7,9 +7,9 @@ local shares = false
 if is_over then
   weighed, surplus = false, 0
 else
-  -- A call shares the last entry, whose time is then now, in three cases: both calls are of one microsecond;
-  -- the last call was refunded and weighs nothing any more; or the log is dense, which means that it holds as many counted
-  -- entries as it may, and both calls are close to each other.
+  -- A call shares the last entry, whose time becomes now, in three cases: both calls are of one microsecond; the last
+  -- call was refunded and weighs nothing any more; or both calls are close to each other and the log is dense, that is,
+  -- it holds as many counted entries as it may.
   local grain = math.ceil(reach / ${LOG_ENTRIES})
   shares = last == now
   if not shares and weighed then
@@ -35,7 +35,7 @@ if is_over then
   call('SET', name, head .. string.rep('\0', ${ENTRY_BYTES}) .. entry, 'PX', ttl)
 else
   if total and total + weight >= 2 ^ 32 then
-    -- Sums are exact only while every difference of two of them is smaller, so entries are dropped now, whatever it takes.
+    -- Sums are exact only while they differ by less than 2^32, so entries are dropped now, even beyond the budget.
     local rest = budget
     budget = math.huge
     --- @include parts/clean_up.lua
@@ -48,7 +48,7 @@ else
   else
     bytes = call('APPEND', name, entry)
   end
-  -- Where there is only a log, the first call of each such period renews the TTL; it is long enough for that.
+  -- Where there is only a log, the TTL is long enough to be renewed only by the first call of each period.
   local period = reach <= ${LONG_SLACK} and reach or reach / 8
   if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
   entries = (bytes - head_bytes) / ${ENTRY_BYTES} - 1

@@ -1,16 +1,16 @@
--- Reads a tally, with as few commands as that takes. It is a string in three parts:
+-- Reads a tally with as few commands as possible. A tally is a string in three parts:
 --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
 --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
 --              with the time of a denial
 --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
--- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
--- surplus alone. `entries` is the number of all of them, `last` the time of the last one,
--- `latest` the latest time of all. A time that is a little later than now becomes the time of this decision. A time that is
--- much later is forgotten before anything is decided, and the tally is read once more.
+-- `head` is the cells and the ban. `tail` is the end of the log, in whole entries; the first of them may be needed only
+-- for its surplus. `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
+-- time in the tally. A time that is a little later than now becomes the time of this decision. A time that is much
+-- later is forgotten before anything is decided, and the tally is read once more.
 --
--- A value is no tally, and sets `fault`, if its length or its first bytes are wrong, or if a time or a number is out of range.
--- Every time is below 2^53; text read as a time is above, since each of its characters is at least a space. In a long log, only
--- the entries that decide are checked.
+-- If the length or the first bytes of a value are wrong, or a time or a number is out of range, the value is no tally,
+-- and `fault` is set. Every time is below 2^53. Text read as a time is above, because no character is less than a
+-- space. In a long log, only the entries that decide are checked.
 -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
 -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
 local latest
@@ -40,12 +40,12 @@ for round = 1, 2 do
     if first > 0 or last == 0 and entries > 1 then fault = ${UNREADABLE} end
   end
   -- Each entry of a log has two fields:
-  --   time     when the call was admitted; its first bit is set where this entry or one before it weighs other than 1
-  --   surplus  the sum of the weights up to this entry, without 1 for each of them (4 bytes, modulo 2^32)
-  -- The first entry is no call: its time is 0, and the surplus counts from its own. So in a log whose calls all weigh 1,
-  -- every surplus is 0. Entries may share the time of the one before; times never decrease.
-  -- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
-  -- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
+  --   time     when the call was admitted; its first bit is set if this entry or an earlier one does not weigh 1
+  --   surplus  the sum of the weights up to this entry, less 1 for each entry (4 bytes, modulo 2^32)
+  -- The first entry is no call: its time is 0, and the sum begins with its surplus. So in a log whose calls all weigh
+  -- 1, every surplus is 0. An entry may have the time of the one before it; times never decrease. `weighed` says
+  -- whether the last entry has its first bit set. If it has, `surplus` is that of the last entry, `base` that of the
+  -- first, and `total` the weight of all calls.
   weighed = last >= 2 ^ 55
   surplus, base, total = 0, 0, nil
   if weighed then
@@ -59,7 +59,7 @@ for round = 1, 2 do
     local nothing
     nothing, base = unpack('>${INTEGER}I4', first)
     total = (entries - 1 + surplus - base) % 2 ^ 32
-    -- Text may have the bit set, but never begins like a log.
+    -- The bit may be set in text, but text never begins as a log does.
     if nothing > 0 then fault = ${UNREADABLE} end
   end
   latest = last
@@ -69,10 +69,11 @@ for round = 1, 2 do
   end
   if latest >= 2 ^ 53 then fault = ${UNREADABLE} end
   if fault then
-    -- Nothing of the tally is used.
+    -- The tally is not used, so its times do not matter.
   elseif latest > now + ${STANDSTILL} and round == 1 then
-    -- What is later than now is forgotten: it was written before the clock was set back, and would block calls for too long. One
-    -- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
+    -- Forgets entries that are much later than now: they were written before the clock was set back, and would block
+    -- calls for too long. One script call forgets whole tallies, at least one. After a long tally, or once the budget
+    -- is spent, the caller asks again.
     if budget <= ${DROP_BYTES} then
       fault = ${ASK_AGAIN}
     else

@@ -1,7 +1,7 @@
--- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
--- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
--- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
--- searches of several windows begin alike. The longest log is halved in ${SEARCH_STEPS} steps.
+-- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+-- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+-- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+-- searches of several windows begin alike. The longest log takes ${SEARCH_STEPS} steps.
 -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
 -- Sets: first, time, weight, pieces
 local first, time, weight = entries, nil, nil

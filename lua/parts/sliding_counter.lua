@@ -1,5 +1,5 @@
--- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers.
--- a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c): then no product is beyond 2^53.
+-- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers. a * b / c
+-- is calculated as a * floor(b / c) + floor(a * (b % c) / c), so that no product exceeds 2^53.
 -- Reads: never, now, cost, report, count, span, stamp, amount, before, fault
 -- Sets: stamp, amount, before, room, remaining, reset, reset_charged, fault
 if amount > ${COUNTER_COUNT} or before > ${COUNTER_COUNT} then amount, before, fault = 0, 0, fault or ${UNREADABLE} end
@@ -10,13 +10,14 @@ if stamp == start - slot then
 elseif stamp ~= start then
   amount, before = 0, 0
 end
--- How much of this slot is left, which is also how much of the slot before still counts.
+-- How much of this slot is left. The same length of the slot before still counts.
 local left = slot - (now - start)
 local free = count - cost - amount
 if cost > count then
   room = never
 elseif free < 0 then
-  -- Not in this slot. In the next one its own weight fades, until `count - cost` of it is left.
+  -- The call does not fit in this slot. In the next slot the weight of this one fades, until `count - cost` of it is
+  -- left.
   local allowed = count - cost
   room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
 elseif free < before then

@@ -1,10 +1,9 @@
 -- The fields of one subject in a packed request; its first rule begins at `at`.
 --   rules             the number of its rules (1 byte)
---   cells             how many of them have a cell (2 bytes): those that are no sliding windows
+--   cells             how many of these rules have a cell (2 bytes): all but sliding windows
 --   denials           how many denials lead to a ban (2 bytes); 0 where none do
 --   largest, reach    the largest count (4 bytes) and the greatest length of its sliding windows; 0 where there are none
---   most              a tally of more bytes than these (4 bytes) may hold as many calls that do not count any more as
---                     others
+--   most              a tally of more bytes than this is cleaned up (4 bytes)
 --   want, from        how many bytes to read from the end of its tally (2 bytes), and where these begin (text, ended by
 --                     a zero byte)
 --   ttl               the milliseconds that the tally is to live (text, ended by a zero byte)

@@ -1,5 +1,4 @@
--- The ticks of a cron rule: the last that is past, and the first that is coming. One of them is nil where the ticks are
--- not around now.
+-- The ticks of a cron rule: the last one that is past, and the next one. One is nil if the ticks are not around now.
 -- Reads: unpack, request, at, now, span
 -- Sets: at, past, coming
 local past, coming

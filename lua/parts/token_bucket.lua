@@ -1,4 +1,4 @@
--- A token bucket. Once it is unused, it is as new: what has flowed in is lost.
+-- A token bucket. Once it is unused, it is like a new one: tokens that have flowed in are lost.
 -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
 -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
 --- @include parts/level.lua
@@ -23,7 +23,7 @@ if report then
   reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
   reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
 end
--- What a new or a full bucket holds does not depend on earlier hits.
+-- Earlier hits do not matter to a new or a full bucket.
 if unused or level == full then before = now end
 stamp = now
 amount = level - needed

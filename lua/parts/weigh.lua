@@ -1,5 +1,5 @@
--- Takes a rule into account. The call has to wait for the rule with the longest wait. The code is this rule, or the
--- first duplicate that denies the call.
+-- Adds a rule to the decision. The call waits for the rule with the longest wait. The code is this rule, or the first
+-- duplicate that denies the call.
 -- Reads: cost, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
 -- Sets: wait, code, duplicate, reports
 if room > 0 then

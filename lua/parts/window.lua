@@ -1,5 +1,5 @@
--- A sliding window, or the window of a duplicate. A call fits once the newest entry that leaves too little room for it is
--- as old as the window. Only the last entry decides duplicates.
+-- A sliding window, or the window of a duplicate. A call fits once the newest entry that leaves too little room for it
+-- is as old as the window. Only the last entry decides duplicates.
 -- Reads: call, unpack, never, now, cost, report, name, head_bytes, tail, entries, last, weighed, surplus, base, total, kind,
 -- Reads: count, span, pieces
 -- Sets: room, remaining, reset, reset_charged, pieces, fault

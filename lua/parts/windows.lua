@@ -1,5 +1,5 @@
--- Decides a request whose rules are windows, and charges it. In most logs every call weighs 1: then one entry for each rule
--- shows how long to wait.
+-- Decides a request whose rules are windows, and charges it. In most logs every call weighs 1, so one entry for each
+-- rule shows how long to wait.
 -- Reads: call, unpack, now, alone, read, name, policy, behind, back_RULE, span_RULE, reach, most, weight, ttl, ranges,
 -- Reads: entry, slot, apart, budget, RULE
 -- Sets: now, reach, most, weight, ttl, ranges, entry, slot, apart, code, wait, budget
@@ -15,8 +15,8 @@ else
   last = value.err and ${UNKNOWN} or 0
 end
 
--- Where all calls of the log weigh 1, the time of one entry shows how long to wait for a window. In a long log, that entry may
--- lie before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
+-- Where all calls weigh 1, the time of one entry shows how long to wait for a window. In a long log, this entry may lie
+-- before the bytes that were read. If no entry lies `absent` bytes before the end, none lies further back.
 if last <= now then
   local absent
   --- @each rule
@@ -26,7 +26,7 @@ if last <= now then
   elseif size == ${END_BYTES} and (not absent or back_RULE < absent) then
     ranges = ranges or { unpack('>s${EACH ss}', policy, behind + ${TERMS_BYTES}) }
     local bytes = call('GETRANGE', name, ranges[2 * RULE + 2], ranges[2 * RULE + 3])
-    -- The range is cut short where it begins before the string.
+    -- GETRANGE returns fewer bytes if the range begins before the string.
     if #bytes == ${INTEGER_BYTES} then
       local due = unpack('>${INTEGER}', bytes) + span_RULE - now
       --- @include parts/due.lua
@@ -38,9 +38,9 @@ if last <= now then
 end
 
 if code == ${PLAIN_ADMITTED} then
-  -- More fields of the policy, once a call needs them. `slot` is the start of the period in which the TTL of a tally is
-  -- renewed only once. `entry` is the entry of a call at `now` that weighs 1. The call has an entry of its own if the call
-  -- before is earlier than `apart`.
+  -- More fields of the policy, which only an admitted call needs. In the period that begins at `slot`, the TTL of a
+  -- tally is renewed only once. `entry` is the entry of a call at `now` that weighs 1. The call has an entry of its own
+  -- if the last call is earlier than `apart`.
   if not slot then
     reach, most, weight = unpack('>${INTEGER}I4I4', policy, behind)
     entry = struct.pack('>${INTEGER}I4', now, 0)
@@ -52,7 +52,7 @@ if code == ${PLAIN_ADMITTED} then
       ttl = ttl or unpack('>s', policy, behind + ${TERMS_BYTES})
     end
     if last < slot and last <= now - reach then
-      -- A log begins where there is none, or in place of one in which nothing counts any more. A value that is no log is kept.
+      -- A new log replaces no value, or a log in which nothing counts any more. A value that is no log is kept.
       local is_log = last > 0 or size <= ${ENTRY_BYTES}
       if size == ${END_BYTES} then
         local bytes = call('STRLEN', name)
@@ -68,8 +68,8 @@ if code == ${PLAIN_ADMITTED} then
     else
       local bytes = call('APPEND', name, entry)
       if bytes % ${ENTRY_BYTES} > 0 or bytes > ${LONGEST_LOG_BYTES} then
-        -- The entry was appended to a value that is no log. If that is longer than any log, the entry stays, as to copy it would
-        -- take long.
+        -- The value is no log. The entry is taken away again, unless the value is longer than any log: to copy it takes
+        -- long.
         code = ${PLAIN_UNREADABLE}
         if bytes <= ${LONGEST_LOG_BYTES} then
           call('SET', name, call('GETRANGE', name, 0, -1 - ${ENTRY_BYTES}), 'KEEPTTL')
@@ -86,8 +86,8 @@ if code == ${PLAIN_ADMITTED} then
     end
   else
     ttl = ttl or unpack('>s', policy, behind + ${TERMS_BYTES})
-    -- As in decide.lua, for a call that may share an entry or does not weigh 1, and for a tally with calls that do not weigh 1,
-    -- with a time later than now, or that is no log.
+    -- As in decide.lua: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh 1,
+    -- has a time later than now, or is no log.
     local is_decided, never = last <= now, 1 / 0
     local from, want = '-${END_BYTES}', ${END_BYTES}
     local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
@@ -95,7 +95,7 @@ if code == ${PLAIN_ADMITTED} then
     local begun = now
     --- @include parts/read.lua
     if now > begun then
-      -- Several requests are answered with one time, so the caller asks this request alone.
+      -- All requests are answered with one time. The tally needs a later one, so the caller asks this request alone.
       if alone then entry = struct.pack('>${INTEGER}I4', now, 0) else now, fault = begun, ${ASK_AGAIN} end
     end
     for rule = 0, (is_decided or fault) and -1 or ${RULES} - 1 do

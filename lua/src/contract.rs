@@ -1,6 +1,6 @@
 //! The numbers and letters of the contract between the scripts and their caller.
 //!
-//! They are written here and nowhere else: `build.rs` puts them into the scripts.
+//! They are written only here: `build.rs` puts them into the scripts.
 
 /// The version of the contract, sent as the first argument.
 pub const PROTOCOL: &str = "6";
@@ -17,22 +17,23 @@ pub const SLIDING_COUNTER: u8 = b'c';
 /// The kind of a fixed window; its length follows.
 pub const FIXED_WINDOW: u8 = b'f';
 
-/// The kind of a rule that counts between ticks; the number of ticks and the ticks follow.
+/// The kind of a cron rule, which counts between ticks; the number of ticks and the ticks follow.
 pub const CRON: u8 = b'k';
 
 /// The kind of a token bucket; its span, capacity, initial tokens and `reset_after` follow.
 pub const TOKEN_BUCKET: u8 = b'b';
 
-/// The kind of a concurrency limit, alone on its subject; the length of a lease and its name follow.
+/// The kind of a concurrency limit, the only rule of its subject; the length of a lease and its name follow.
 pub const CONCURRENCY: u8 = b'l';
 
-/// Asks for a report on every rule. See [`PEEK`].
+/// Asks for a report on every rule. It can be added to the other questions: see [`PEEK`].
 pub const REPORT: u8 = 1;
 
-/// Asks to charge nothing. A sum of these numbers asks for all of them.
+/// Asks to charge nothing. A request asks several of these questions by the sum of their numbers.
 pub const PEEK: u8 = 2;
 
-/// Asks about a part of a call, whose answer is combined with those of the others. The answer says when the rules lapse.
+/// Asks about a part of a call, whose answer is combined with those of the other parts. The answer says when the rules
+/// lapse.
 pub const PART: u8 = 4;
 
 /// Asks to charge nothing, and to count a denial towards a ban, because another part of the call is denied.
@@ -41,19 +42,18 @@ pub const DENIAL: u8 = 8;
 /// Asks not to count a denial towards a ban, because the call may be decided again.
 pub const PROVISIONAL: u8 = 16;
 
-/// How many integers answer one request: the server's time in microseconds since 1970, a code, and the microseconds to
-/// wait.
+/// How many integers answer one request: the server's time in microseconds since 1970, a code, and the wait in
+/// microseconds.
 pub const REPLY_FIELDS: usize = 3;
 
-/// How many integers report on one rule: what remains, and the microseconds until the rule is whole again.
+/// How many integers report on one rule: what remains, and the microseconds until the rule is unused again.
 pub const REPORT_FIELDS: usize = 2;
 
-/// The code of a call that is admitted. A code from 0 on is the rule that denies the call, counted over all subjects of the
-/// request.
+/// The code of a call that is admitted. A code from 0 on is the rule that denies the call, counted over all subjects.
 pub const ADMITTED: i64 = -1;
 
-/// The code of a request or a refund whose ticks are not around the server's time, and of a request with more tallies to
-/// forget the future of than one call has time for. Nothing was decided: it can be asked again.
+/// The code of a request or a refund whose ticks are not around the server's time, or whose tallies have more future
+/// entries than one call has time to forget. Nothing was decided: the caller can ask again.
 pub const ASK_AGAIN: i64 = -2;
 
 /// The code of a request with a tally that cannot be read. Nothing was decided.
@@ -68,44 +68,44 @@ pub const NEVER: i64 = -1;
 /// How many bytes an integer takes, in a request, a tally and a reply.
 pub const INTEGER_BYTES: usize = 7;
 
-/// How many bytes of a tally a rule takes that is no sliding window.
+/// How many bytes of a tally the cell of a rule takes. A sliding window has none.
 pub const CELL_BYTES: usize = 3 * INTEGER_BYTES;
 
-/// How many bytes of a tally a ban takes, beside one integer for each denial that leads to it.
+/// How many bytes of a tally a ban takes, without one integer for each denial that leads to it.
 pub const BAN_BYTES: usize = 3 * INTEGER_BYTES;
 
 /// How many bytes of a tally an admitted call takes in the log of the sliding windows: its time and a sum of 4 bytes.
 pub const ENTRY_BYTES: usize = INTEGER_BYTES + 4;
 
-/// In a log with so many entries that still count, calls that are close to each other share an entry.
+/// When this many entries of a log still count, calls that are close to each other share an entry.
 pub const LOG_ENTRIES: usize = 65_536;
 
-/// No log has more entries: what is longer is no tally. Twice as many as [`LOG_ENTRIES`] may count, and those that do not count
-/// any more are dropped long before.
+/// The most entries of a log: a longer value is no tally. Twice [`LOG_ENTRIES`] may count, and entries that no longer
+/// count are dropped long before.
 pub const LONGEST_LOG: usize = 8 * LOG_ENTRIES;
 
-/// The most entries of a log behind which a call is refunded.
+/// A refund gives nothing back if more than this number of entries are later than the call.
 pub const REFUND_DISTANCE: usize = 1_024;
 
-/// The most that a slot of a sliding counter holds.
+/// The greatest weight in a slot of a sliding counter.
 pub const COUNTER_COUNT: u64 = 1 << 26;
 
-/// Up to this length of the longest window, in microseconds, a log is kept for one window longer than it counts; beyond, for
-/// an eighth of the window. That saves renewing its TTL.
+/// Where the longest window is no longer than this number of microseconds, a log is kept for one more such window after
+/// it stops counting, and else for an eighth of it. The extra time saves renewing the TTL.
 pub const LONG_SLACK: u64 = 3_600_000_000;
 
-/// A clock that is back by no more microseconds than that stands still until it is where it was, and by more it was set
-/// back. NTP slews a clock that is wrong by less, so the clocks of two nodes differ by less; and there are servers whose
-/// clock goes back by up to a millisecond.
+/// If the clock goes back by at most this number of microseconds, the time stands still until the clock has caught up;
+/// if by more, the clock was set back. NTP slews smaller errors, so the clocks of two nodes differ by less. On some
+/// servers the clock goes back by up to a millisecond.
 pub const STANDSTILL: u64 = 128_000;
 
-/// A log is only cleaned up when it has a multiple of so many entries.
+/// A log is cleaned up only when the number of its entries is a multiple of this number.
 pub const CLEAN_UP_ENTRIES: usize = 32;
 
-/// How many entries are read at once of a log that may be long: most logs have no more, and then nothing else is read.
+/// How many entries are read at once from the end of a log. Most logs have no more, and then nothing else is read.
 pub const END_ENTRIES: usize = 34;
 
-/// The bytes of these entries.
+/// The bytes of [`END_ENTRIES`] entries.
 pub const END_BYTES: usize = END_ENTRIES * ENTRY_BYTES;
 
 /// The code of a call that `windows.lua` admits. A code up to [`MAX_PLAIN_RULES`] is the rule that denies the call.
@@ -114,21 +114,21 @@ pub const PLAIN_ADMITTED: u8 = 255;
 /// The code of a request with a tally that `windows.lua` cannot read. Nothing was decided.
 pub const PLAIN_UNREADABLE: u8 = 254;
 
-/// The code of a request with a tally whose future `windows.lua` has no time to forget. Nothing was decided: it can be asked
-/// again.
+/// The code of a request whose tally has more future entries than `windows.lua` has time to forget. Nothing was
+/// decided: the caller can ask again.
 pub const PLAIN_ASK_AGAIN: u8 = 253;
 
-/// The most rules of a request that `windows.lua` decides: Lua has no room for the numbers of many more.
+/// The most rules of a request that `windows.lua` decides: Lua has no room for the locals of many more.
 pub const MAX_PLAIN_RULES: usize = 32;
 
-/// The bytes of the name of a lease: no two calls have the same.
+/// The bytes of the name of a lease. Each call has a name of its own.
 pub const LEASE_NAME_BYTES: usize = 16;
 
-/// No lease ends later than so many microseconds from now, unless the clock was set back.
+/// No lease ends later than this number of microseconds from now, unless the clock was set back.
 pub const LONGEST_LEASE: u64 = 3_600_000_000 + STANDSTILL;
 
-/// How many leases that have ended a call forgets at most. It takes one, so they do not pile up.
+/// How many ended leases one call forgets at most. A call takes one lease, so ended leases do not pile up.
 pub const LEASES_FORGOTTEN: usize = 128;
 
-/// How many policies of the registry one call of `register.lua` looks at, to remove those that nobody registers any more.
+/// How many policies of the registry one call of `register.lua` checks, to remove those that nobody registers any more.
 pub const POLICIES_LOOKED_AT: usize = 64;

@@ -6,23 +6,22 @@
 //!   as the directive is;
 //! * `${PROTOCOL}` by the constant of that name.
 //!
-//! What is there for each rule, as in `windows.lua`, stays as it is. A part may include parts. Comments stay: they cost the
-//! server nothing, and without them the line number in one of its errors leads nowhere.
+//! Directives for each rule, as in `windows.lua`, stay as they are. A part may include parts. Comments stay: they cost
+//! the server nothing, and they keep the line numbers in the server's errors right.
 
-/// How a directive begins, behind its indentation.
+/// How a directive begins, after its indentation.
 const DIRECTIVE: &str = "--- @";
 
 const INCLUDE: &str = "include ";
 
-/// Directives that stay, as what they stand for depends on the rules of a policy: see `windows.rs`.
+/// Directives that stay until the rules of a policy are known: see `windows.rs`.
 const LATER: [&str; 2] = ["each rule", "end"];
 
-/// How the name of a constant begins that stays for the same reason.
+/// How the name of a constant begins that stays until the rules of a policy are known.
 const EACH: &str = "EACH ";
 
-/// What a script is put together from.
 pub(crate) struct Sources<'a> {
-    /// Returns the text of a file, named from the folder of the scripts.
+    /// Returns the text of a file, given its path in the folder of the scripts.
     pub(crate) read: &'a dyn Fn(&str) -> Option<String>,
     /// The constants, by name.
     pub(crate) constants: &'a [(&'a str, String)],
@@ -92,7 +91,7 @@ struct Including<'a> {
 }
 
 impl Including<'_> {
-    /// Whether this is that file, or one that it is included by is.
+    /// Whether this file, or one that includes it, is `file`.
     fn has(&self, file: &str) -> bool {
         self.file == file || self.by.is_some_and(|by| by.has(file))
     }

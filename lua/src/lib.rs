@@ -12,10 +12,10 @@ mod windows;
 pub use self::contract::*;
 pub use self::windows::{windows, windows_alone};
 
-/// The text of `decide.lua`, the script that decides calls of any kind. [`windows`] is for the common ones.
+/// The text of `decide.lua`, which decides any calls. [`windows`] decides the common ones.
 pub const DECIDE: &str = include_str!(concat!(env!("OUT_DIR"), "/decide.lua"));
 
-/// The text of `refund.lua`, which takes the hits of one call back.
+/// The text of `refund.lua`, which refunds or settles one call.
 pub const REFUND: &str = include_str!(concat!(env!("OUT_DIR"), "/refund.lua"));
 
 /// The text of `lease.lua`, which gives the leases of one call back, or renews them.
@@ -24,26 +24,25 @@ pub const LEASE: &str = include_str!(concat!(env!("OUT_DIR"), "/lease.lua"));
 /// The text of `ban.lua`, which bans a subject or ends its ban.
 pub const BAN: &str = include_str!(concat!(env!("OUT_DIR"), "/ban.lua"));
 
-/// The text of `override.lua`, which changes the overrides of a prefix. It has nothing in common with the other scripts.
+/// The text of `override.lua`, which changes the overrides of a prefix. It shares no part with the other scripts.
 pub const OVERRIDE: &str = include_str!("../override.lua");
 
-/// The text of `register.lua`, which writes what policies are into the registry of a prefix.
+/// The text of `register.lua`, which writes descriptions of policies into the registry of a prefix.
 pub const REGISTER: &str = include_str!(concat!(env!("OUT_DIR"), "/register.lua"));
 
-/// The text of `denied.lua`, which adds denials of subjects to what other processes have published.
+/// The text of `denied.lua`, which adds denials of subjects to those that other processes have published.
 pub const DENIED: &str = include_str!("../denied.lua");
 
 /// Returns one of the scripts with the caller's clock: the last argument is the time, in microseconds since 1970.
 ///
-/// It differs from the original in the lines that read the clock and in nothing else. For tests that compare decisions
-/// with a model at chosen instants.
+/// It differs from the original only in the lines that read the clock. Tests use it to compare decisions with a model
+/// at chosen instants.
 #[cfg(feature = "__clock")]
 #[must_use]
 pub fn at_callers_time(script: &str) -> String {
     script.replacen(CLOCK, "local now = table.remove(ARGV) + 0\n", 1)
 }
 
-/// The part that reads the clock, as every script includes it.
 #[cfg(feature = "__clock")]
 const CLOCK: &str = include_str!("../parts/clock.lua");
 

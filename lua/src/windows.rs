@@ -1,27 +1,29 @@
-//! The scripts for windows alone, whose text depends on the number of rules: a loop over them would take longer.
+//! The scripts for windows alone. Their text depends on the number of rules, because a loop over the rules would take
+//! longer.
 
-/// The scripts before it is known how many rules there are.
+/// The scripts before the number of rules is known.
 const MANY: &str = include_str!(concat!(env!("OUT_DIR"), "/windows.lua"));
 const ONE: &str = include_str!(concat!(env!("OUT_DIR"), "/windows_alone.lua"));
 
-/// The words in a template for the position of a rule, and for the number of all rules.
+/// The words of a template for the position of a rule, and for the number of all rules.
 const RULE: &str = "RULE";
 const RULES: &str = "${RULES}";
 
-/// Returns the text of `windows.lua`, which decides calls of policies with so many sliding windows and nothing else.
+/// Returns the text of `windows.lua`, which decides calls of policies that have this number of sliding windows and no
+/// other rules.
 #[must_use]
 pub fn windows(rules: usize) -> String {
     expand(MANY, rules)
 }
 
-/// Returns the text of `windows_alone.lua`, which decides one such call.
+/// Returns the text of `windows_alone.lua`, which decides one call of such a policy.
 #[must_use]
 pub fn windows_alone(rules: usize) -> String {
     expand(ONE, rules)
 }
 
-/// Replaces the lines between `--- @each rule` and `--- @end`, and what is in `${EACH ...}`, by as many copies as there are
-/// rules, each with the position of a rule in place of `RULE`.
+/// Repeats the lines between `--- @each rule` and `--- @end`, and the text in `${EACH ...}`, for each rule, with the
+/// position of the rule in place of `RULE`.
 fn expand(template: &str, rules: usize) -> String {
     let copies = |text: &str| (0..rules).map(|rule| text.replace(RULE, &rule.to_string())).collect::<String>();
     let mut script = String::new();
@@ -39,7 +41,7 @@ fn expand(template: &str, rules: usize) -> String {
     script
 }
 
-/// Replaces the lists in a line.
+/// Repeats the text in each `${EACH ...}` of a line.
 fn with_lists(line: &str, copies: impl Fn(&str) -> String) -> String {
     let mut pieces = line.split("${EACH ");
     let first = pieces.next().unwrap_or_default().to_owned();

@@ -19,11 +19,11 @@
 
   A packed integer has 7 bytes, big endian, unless said otherwise. All numbers are below 2^53. Times
   are in microseconds; a point in time is counted from 1970, by the server's clock. The script reads everything,
-  decides, and only then writes. A denial writes nothing, except itself where denials lead to a ban.
+  decides, and only then writes. A denial writes nothing, but is itself noted where denials lead to a ban.
 
   The parts are included as text, as src/expand.rs says; the constants are from src/contract.rs. There are no functions
-  and no tables of locals. Of the instructions of a call, creating one function takes 3 to 6 %, each use 1 %, and a table of six
-  fields 3 to 4 %, on Redis 6.2.5 and 7.0.15 and on Valkey 9.1.2. ]]
+  and no tables of locals: on Redis 6.2.5 and 7.0.15 and on Valkey 9.1.2, creating one function takes 3 to 6 % of the
+  instructions of a call, each use 1 %, and a table of six fields 3 to 4 %. ]]
 
 -- parts/protocol.lua
 -- Refuses a caller of another version.
@@ -36,7 +36,7 @@ end
 local call = redis.call
 local unpack = struct.unpack
 local never = 1 / 0
--- How many bytes this call may still copy.
+-- How many bytes this script call may still copy.
 local budget = 811008
 -- parts/clock.lua
 -- The server's time.
@@ -47,7 +47,7 @@ local now = clock[1] * 1000000 + clock[2]
 local server_now = now
 
 local alone = not ARGV[3]
--- One of several requests fails alone if its tally cannot be read.
+-- If several requests are decided, only the one whose tally cannot be read fails.
 local read = alone and call or redis.pcall
 local answers = not alone and {}
 local arg = 2
@@ -63,7 +63,7 @@ for _ = 1, 2 * #ARGV do
   --   subjects  the number of its subjects (1 byte)
   --   asked     what is asked (1 byte), a sum: 1 to report on every rule, 2 to charge nothing, 4 for a
   --             part of a call, whose wait is combined with those of the others, 8 to charge nothing and to count a
-  --             denial towards a ban, as another part of the call is denied, 16 not to count a denial
+  --             denial towards a ban, because another part is denied, 16 not to count a denial
   --   cost      the weight of the call
   -- Reads: unpack, request
   -- Sets: subjects, asked, cost, at, report, peek, part, denial, provisional, charging
@@ -81,13 +81,13 @@ for _ = 1, 2 * #ARGV do
   local code = -1
   local wait, lapse, banned = 0, never, 0
   local duplicate, fault, ban = false, nil, nil
-  -- Whether a wait is no more than a bound.
+  -- Whether the wait is only an upper bound.
   local is_bound = false
   local reports = report and {}
-  -- What taking a lease needs, by subject.
+  -- What is needed to take a lease, by subject.
   local leases
 
-  -- The last subject, as charging needs it; `charges` has all subjects where there are several.
+  -- What charging needs of the last subject. `charges` has all subjects if there are several.
   local name, head, largest, reach, most, ttl
   local tail, entries, last, weighed, surplus, base, total, pieces
   local charges = subjects > 1 and {}
@@ -98,11 +98,10 @@ for _ = 1, 2 * #ARGV do
     -- parts/subject.lua
     -- The fields of one subject in a packed request; its first rule begins at `at`.
     --   rules             the number of its rules (1 byte)
-    --   cells             how many of them have a cell (2 bytes): those that are no sliding windows
+    --   cells             how many of these rules have a cell (2 bytes): all but sliding windows
     --   denials           how many denials lead to a ban (2 bytes); 0 where none do
     --   largest, reach    the largest count (4 bytes) and the greatest length of its sliding windows; 0 where there are none
-    --   most              a tally of more bytes than these (4 bytes) may hold as many calls that do not count any more as
-    --                     others
+    --   most              a tally of more bytes than this is cleaned up (4 bytes)
     --   want, from        how many bytes to read from the end of its tally (2 bytes), and where these begin (text, ended by
     --                     a zero byte)
     --   ttl               the milliseconds that the tally is to live (text, ended by a zero byte)
@@ -122,8 +121,9 @@ for _ = 1, 2 * #ARGV do
       local room, remaining, reset, reset_charged = 0, 0, 0, 0
       -- parts/leases.lua
       -- A concurrency limit. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
-      -- weighs 1, whatever its cost. The wait lasts until enough leases have ended. It is only a bound: a call may end earlier, or
-      -- renew its lease. A lease that ends later than any new one was taken before the clock was set back, and does not count.
+      -- weighs 1, whatever its cost. The wait lasts until enough leases have ended. It is only a bound: a call may end
+      -- earlier, or renew its lease. A lease that ends later than any new one was taken before the clock was set back, and
+      -- does not count.
       -- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, report, leases, charges
       -- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
       local count, span, id
@@ -134,7 +134,7 @@ for _ = 1, 2 * #ARGV do
       if count == 0 then
         room = never
       elseif held >= count then
-        -- Where the limit was lowered, more leases have to end than one command passes over.
+        -- If the limit was lowered, more leases may have to end than one command passes over.
         local beyond = math.min(held - count, 128)
         local first = call('ZRANGEBYSCORE', name, now + 1, latest, 'WITHSCORES', 'LIMIT', beyond, 1)
         room = first[2] - now
@@ -150,8 +150,8 @@ for _ = 1, 2 * #ARGV do
       leases[subject] = { name, id, now + span, ttl, held }
       if charges then charges[subject] = {} end
       -- parts/weigh.lua
-      -- Takes a rule into account. The call has to wait for the rule with the longest wait. The code is this rule, or the
-      -- first duplicate that denies the call.
+      -- Adds a rule to the decision. The call waits for the rule with the longest wait. The code is this rule, or the first
+      -- duplicate that denies the call.
       -- Reads: cost, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
       -- Sets: wait, code, duplicate, reports
       if room > 0 then
@@ -172,19 +172,19 @@ for _ = 1, 2 * #ARGV do
     else
       local value
       -- parts/read.lua
-      -- Reads a tally, with as few commands as that takes. It is a string in three parts:
+      -- Reads a tally with as few commands as possible. A tally is a string in three parts:
       --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
       --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
       --              with the time of a denial
       --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
-      -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
-      -- surplus alone. `entries` is the number of all of them, `last` the time of the last one,
-      -- `latest` the latest time of all. A time that is a little later than now becomes the time of this decision. A time that is
-      -- much later is forgotten before anything is decided, and the tally is read once more.
+      -- `head` is the cells and the ban. `tail` is the end of the log, in whole entries; the first of them may be needed only
+      -- for its surplus. `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
+      -- time in the tally. A time that is a little later than now becomes the time of this decision. A time that is much
+      -- later is forgotten before anything is decided, and the tally is read once more.
       --
-      -- A value is no tally, and sets `fault`, if its length or its first bytes are wrong, or if a time or a number is out of range.
-      -- Every time is below 2^53; text read as a time is above, since each of its characters is at least a space. In a long log, only
-      -- the entries that decide are checked.
+      -- If the length or the first bytes of a value are wrong, or a time or a number is out of range, the value is no tally,
+      -- and `fault` is set. Every time is below 2^53. Text read as a time is above, because no character is less than a
+      -- space. In a long log, only the entries that decide are checked.
       -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
       -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
       local latest
@@ -214,12 +214,12 @@ for _ = 1, 2 * #ARGV do
           if first > 0 or last == 0 and entries > 1 then fault = -3 end
         end
         -- Each entry of a log has two fields:
-        --   time     when the call was admitted; its first bit is set where this entry or one before it weighs other than 1
-        --   surplus  the sum of the weights up to this entry, without 1 for each of them (4 bytes, modulo 2^32)
-        -- The first entry is no call: its time is 0, and the surplus counts from its own. So in a log whose calls all weigh 1,
-        -- every surplus is 0. Entries may share the time of the one before; times never decrease.
-        -- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
-        -- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
+        --   time     when the call was admitted; its first bit is set if this entry or an earlier one does not weigh 1
+        --   surplus  the sum of the weights up to this entry, less 1 for each entry (4 bytes, modulo 2^32)
+        -- The first entry is no call: its time is 0, and the sum begins with its surplus. So in a log whose calls all weigh
+        -- 1, every surplus is 0. An entry may have the time of the one before it; times never decrease. `weighed` says
+        -- whether the last entry has its first bit set. If it has, `surplus` is that of the last entry, `base` that of the
+        -- first, and `total` the weight of all calls.
         weighed = last >= 2 ^ 55
         surplus, base, total = 0, 0, nil
         if weighed then
@@ -233,7 +233,7 @@ for _ = 1, 2 * #ARGV do
           local nothing
           nothing, base = unpack('>I7I4', first)
           total = (entries - 1 + surplus - base) % 2 ^ 32
-          -- Text may have the bit set, but never begins like a log.
+          -- The bit may be set in text, but text never begins as a log does.
           if nothing > 0 then fault = -3 end
         end
         latest = last
@@ -243,10 +243,11 @@ for _ = 1, 2 * #ARGV do
         end
         if latest >= 2 ^ 53 then fault = -3 end
         if fault then
-          -- Nothing of the tally is used.
+          -- The tally is not used, so its times do not matter.
         elseif latest > now + 128000 and round == 1 then
-          -- What is later than now is forgotten: it was written before the clock was set back, and would block calls for too long. One
-          -- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
+          -- Forgets entries that are much later than now: they were written before the clock was set back, and would block
+          -- calls for too long. One script call forgets whole tallies, at least one. After a long tally, or once the budget
+          -- is spent, the caller asks again.
           if budget <= 32768 then
             fault = -2
           else
@@ -257,10 +258,10 @@ for _ = 1, 2 * #ARGV do
             end
             local horizon, beside = now, -1
             -- parts/search.lua
-            -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-            -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-            -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-            -- searches of several windows begin alike. The longest log is halved in 21 steps.
+            -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+            -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+            -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+            -- searches of several windows begin alike. The longest log takes 21 steps.
             -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
             -- Sets: first, time, weight, pieces
             local first, time, weight = entries, nil, nil
@@ -318,7 +319,7 @@ for _ = 1, 2 * #ARGV do
         if latest <= now then break end
       end
       -- parts/ban_check.lua
-      -- How long the subject is banned. Where it is not, `ban` has what parts/ban_count.lua needs to count a denial.
+      -- How long the subject is banned. If it is not, `ban` has what parts/ban_count.lua needs to count a denial.
       -- Reads: unpack, now, name, head, cell_bytes, denials, within, duration, ttl, banned
       -- Sets: banned, ban, fault
       if denials > 0 then
@@ -337,13 +338,13 @@ for _ = 1, 2 * #ARGV do
       for _ = 1, rules do
         local kind, count, span
         kind, count, span, at = unpack('>c1I7I7', request, at)
-        -- Each kind of rule sets the time to wait until the call fits, and for a report what remains and the time until
-        -- the rule is as if it had never counted: now, and once the call is charged.
+        -- Each algorithm sets the time to wait until the call fits. For a report it sets what remains and the time
+        -- until the rule is unused: now, and once the call is charged.
         local room, remaining, reset, reset_charged = 0, 0, 0, 0
         if kind == 'w' or kind == 'd' then
           -- parts/window.lua
-          -- A sliding window, or the window of a duplicate. A call fits once the newest entry that leaves too little room for it is
-          -- as old as the window. Only the last entry decides duplicates.
+          -- A sliding window, or the window of a duplicate. A call fits once the newest entry that leaves too little room for it
+          -- is as old as the window. Only the last entry decides duplicates.
           -- Reads: call, unpack, never, now, cost, report, name, head_bytes, tail, entries, last, weighed, surplus, base, total, kind,
           -- Reads: count, span, pieces
           -- Sets: room, remaining, reset, reset_charged, pieces, fault
@@ -354,9 +355,9 @@ for _ = 1, 2 * #ARGV do
             local hit = last
             if kind ~= 'd' then
               -- parts/in_the_way.lua
-              -- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
-              -- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. The value is no
-              -- log if it is later than the last entry.
+              -- Finds the newest entry that leaves too little room for a call: from this entry on, the log weighs more than `beside`.
+              -- `hit` is its time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. If the entry is
+              -- later than the last entry, the value is no log.
               -- Reads: call, unpack, never, name, head_bytes, tail, entries, last, weighed, surplus, base, total, beside,
               -- Reads: pieces
               -- Sets: hit, pieces, fault
@@ -373,7 +374,7 @@ for _ = 1, 2 * #ARGV do
                 local nth = each > 0 and (beside - beside % each) / each + 1 or entries
                 local found = false
                 if nth < entries then
-                  -- With the surplus of the entry before it.
+                  -- Read together with the surplus of the entry before it.
                   local piece, at = tail, #tail - nth * 11 - 4
                   if at < 0 then
                     at = head_bytes + (entries - nth) * 11 - 4
@@ -386,10 +387,10 @@ for _ = 1, 2 * #ARGV do
                 if not found then
                   local horizon = never
                   -- parts/search.lua
-                  -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-                  -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-                  -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-                  -- searches of several windows begin alike. The longest log is halved in 21 steps.
+                  -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+                  -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+                  -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+                  -- searches of several windows begin alike. The longest log takes 21 steps.
                   -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
                   -- Sets: first, time, weight, pieces
                   local first, time, weight = entries, nil, nil
@@ -435,10 +436,10 @@ for _ = 1, 2 * #ARGV do
           if report then
             local horizon, beside = now - span, -1
             -- parts/search.lua
-            -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-            -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-            -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-            -- searches of several windows begin alike. The longest log is halved in 21 steps.
+            -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+            -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+            -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+            -- searches of several windows begin alike. The longest log takes 21 steps.
             -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
             -- Sets: first, time, weight, pieces
             local first, time, weight = entries, nil, nil
@@ -497,7 +498,7 @@ for _ = 1, 2 * #ARGV do
           end
           if kind == 'f' then
             -- parts/fixed_window.lua
-            -- A fixed window, which opens with the first hit after the one before is over.
+            -- A fixed window. It opens with the first hit after the window before has ended.
             -- Reads: never, now, cost, count, span, stamp, amount
             -- Sets: stamp, amount, room, remaining, reset, reset_charged
             if stamp + span <= now then stamp, amount = now, 0 end
@@ -513,8 +514,7 @@ for _ = 1, 2 * #ARGV do
             -- Reads: unpack, request, at, never, now, cost, fault, count, span, stamp, amount
             -- Sets: at, stamp, amount, room, remaining, reset, reset_charged, fault
             -- parts/ticks.lua
-            -- The ticks of a cron rule: the last that is past, and the first that is coming. One of them is nil where the ticks are
-            -- not around now.
+            -- The ticks of a cron rule: the last one that is past, and the next one. One is nil if the ticks are not around now.
             -- Reads: unpack, request, at, now, span
             -- Sets: at, past, coming
             local past, coming
@@ -536,8 +536,8 @@ for _ = 1, 2 * #ARGV do
             end
           elseif kind == 'c' then
             -- parts/sliding_counter.lua
-            -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers.
-            -- a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c): then no product is beyond 2^53.
+            -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers. a * b / c
+            -- is calculated as a * floor(b / c) + floor(a * (b % c) / c), so that no product exceeds 2^53.
             -- Reads: never, now, cost, report, count, span, stamp, amount, before, fault
             -- Sets: stamp, amount, before, room, remaining, reset, reset_charged, fault
             if amount > 67108864 or before > 67108864 then amount, before, fault = 0, 0, fault or -3 end
@@ -548,13 +548,14 @@ for _ = 1, 2 * #ARGV do
             elseif stamp ~= start then
               amount, before = 0, 0
             end
-            -- How much of this slot is left, which is also how much of the slot before still counts.
+            -- How much of this slot is left. The same length of the slot before still counts.
             local left = slot - (now - start)
             local free = count - cost - amount
             if cost > count then
               room = never
             elseif free < 0 then
-              -- Not in this slot. In the next one its own weight fades, until `count - cost` of it is left.
+              -- The call does not fit in this slot. In the next slot the weight of this one fades, until `count - cost` of it is
+              -- left.
               local allowed = count - cost
               room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
             elseif free < before then
@@ -577,11 +578,11 @@ for _ = 1, 2 * #ARGV do
             amount = amount + cost
           elseif kind == 'b' then
             -- parts/token_bucket.lua
-            -- A token bucket. Once it is unused, it is as new: what has flowed in is lost.
+            -- A token bucket. Once it is unused, it is like a new one: tokens that have flowed in are lost.
             -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
             -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
             -- parts/level.lua
-            -- The level of a token bucket now. Levels are in tokens * span, so that a microsecond adds exactly `count`.
+            -- The level of a token bucket now. Levels are in tokens * span, so in each microsecond exactly `count` flows in.
             -- Reads: unpack, request, at, now, count, span, stamp, amount
             -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
             local capacity, initial, reset_after
@@ -618,7 +619,7 @@ for _ = 1, 2 * #ARGV do
               reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
               reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
             end
-            -- What a new or a full bucket holds does not depend on earlier hits.
+            -- Earlier hits do not matter to a new or a full bucket.
             if unused or level == full then before = now end
             stamp = now
             amount = level - needed
@@ -628,8 +629,8 @@ for _ = 1, 2 * #ARGV do
           next_cells[#next_cells + 1] = room <= 0 and struct.pack('>I7I7I7', stamp, amount, before) or ''
         end
         -- parts/weigh.lua
-        -- Takes a rule into account. The call has to wait for the rule with the longest wait. The code is this rule, or the
-        -- first duplicate that denies the call.
+        -- Adds a rule to the decision. The call waits for the rule with the longest wait. The code is this rule, or the first
+        -- duplicate that denies the call.
         -- Reads: cost, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
         -- Sets: wait, code, duplicate, reports
         if room > 0 then
@@ -660,9 +661,9 @@ for _ = 1, 2 * #ARGV do
     -- A tally has moved the time forward. All subjects are decided as of one time, so the request begins anew.
     arg, key = arg - 1, key - subjects
   else
-    -- All rules were asked. A call of a banned subject waits for the end of the ban and for the rules,
-    -- whichever takes longer. A wait that ends after a rule lapses never ends. That is not known of a part, before the other
-    -- parts are decided, nor of a wait that is only an upper bound.
+    -- All rules were asked. A call of a banned subject waits for the end of the ban and for the rules, whichever takes
+    -- longer. If a rule lapses before the wait ends, the call never fits. This is unknown for a part until the other
+    -- parts are decided, and for a wait that is only an upper bound.
     if banned > 0 then
       code = -4
       wait = math.max(wait, banned)
@@ -681,8 +682,7 @@ for _ = 1, 2 * #ARGV do
       for subject = 1, subjects do
         local lease = leases and leases[subject]
         if lease then
-          -- Leases that do not count any more are forgotten: those that have ended, and those from before the clock was set
-          -- back. One call forgets a limited number of them.
+          -- Forgets leases that have ended, and leases from before the clock was set back. One call forgets a limited number.
           local name, id, ends, ttl, held = lease[1], lease[2], lease[3], lease[4], lease[5]
           local others = call('ZCOUNT', name, '-inf', '+inf') - held
           if others > 0 then
@@ -692,8 +692,7 @@ for _ = 1, 2 * #ARGV do
             if later > 0 then call('ZREMRANGEBYRANK', name, -math.min(later, 128), -1) end
           end
           call('ZADD', name, ends, id)
-          -- Keeps the leases of a subject as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls
-          -- need not renew it.
+          -- Keeps the leases as long as the longest of them lasts. The TTL is twice that, so most calls need not renew it.
           if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
         else
           if charges then
@@ -706,7 +705,8 @@ for _ = 1, 2 * #ARGV do
           if largest == 0 then
             call('SET', name, head, 'PX', ttl)
           else
-            -- A call can cost more than every window counts only where all of them count calls: then one unit is enough.
+            -- A call costs more than every window counts only where all rules are duplicates. They count calls, so one unit
+            -- is enough.
             local weight = math.min(cost, largest)
             -- parts/log.lua
             -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
@@ -718,9 +718,9 @@ for _ = 1, 2 * #ARGV do
             if is_over then
               weighed, surplus = false, 0
             else
-              -- A call shares the last entry, whose time is then now, in three cases: both calls are of one microsecond;
-              -- the last call was refunded and weighs nothing any more; or the log is dense, which means that it holds as many counted
-              -- entries as it may, and both calls are close to each other.
+              -- A call shares the last entry, whose time becomes now, in three cases: both calls are of one microsecond; the last
+              -- call was refunded and weighs nothing any more; or both calls are close to each other and the log is dense, that is,
+              -- it holds as many counted entries as it may.
               local grain = math.ceil(reach / 65536)
               shares = last == now
               if not shares and weighed then
@@ -746,22 +746,23 @@ for _ = 1, 2 * #ARGV do
               call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
             else
               if total and total + weight >= 2 ^ 32 then
-                -- Sums are exact only while every difference of two of them is smaller, so entries are dropped now, whatever it takes.
+                -- Sums are exact only while they differ by less than 2^32, so entries are dropped now, even beyond the budget.
                 local rest = budget
                 budget = math.huge
                 -- parts/clean_up.lua
-                -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-                -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
-                -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
+                -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+                -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+                -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+                -- most.
                 -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
                 -- Sets: entries, budget, pieces
                 if budget > 32768 then
                   local horizon, beside = now - reach, -1
                   -- parts/search.lua
-                  -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-                  -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-                  -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-                  -- searches of several windows begin alike. The longest log is halved in 21 steps.
+                  -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+                  -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+                  -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+                  -- searches of several windows begin alike. The longest log takes 21 steps.
                   -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
                   -- Sets: first, time, weight, pieces
                   local first, time, weight = entries, nil, nil
@@ -800,7 +801,7 @@ for _ = 1, 2 * #ARGV do
                   local copied = (entries - first + 1) * 11 + 32768
                   if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
                     budget = budget - copied
-                    -- There is room for the head in front of what is kept.
+                    -- The offset leaves room for the head in front of the entries that are kept.
                     call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
                     call('SETRANGE', name, 0, head .. string.rep('\0', 7))
                     entries, pieces = entries - first + 1, nil
@@ -815,24 +816,25 @@ for _ = 1, 2 * #ARGV do
               else
                 bytes = call('APPEND', name, entry)
               end
-              -- Where there is only a log, the first call of each such period renews the TTL; it is long enough for that.
+              -- Where there is only a log, the TTL is long enough to be renewed only by the first call of each period.
               local period = reach <= 3600000000 and reach or reach / 8
               if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
               entries = (bytes - head_bytes) / 11 - 1
               if bytes > most and (entries + 1) % 32 == 0 then
                 -- parts/clean_up.lua
-                -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-                -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
-                -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
+                -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+                -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+                -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+                -- most.
                 -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
                 -- Sets: entries, budget, pieces
                 if budget > 32768 then
                   local horizon, beside = now - reach, -1
                   -- parts/search.lua
-                  -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-                  -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-                  -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-                  -- searches of several windows begin alike. The longest log is halved in 21 steps.
+                  -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+                  -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+                  -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+                  -- searches of several windows begin alike. The longest log takes 21 steps.
                   -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
                   -- Sets: first, time, weight, pieces
                   local first, time, weight = entries, nil, nil
@@ -871,7 +873,7 @@ for _ = 1, 2 * #ARGV do
                   local copied = (entries - first + 1) * 11 + 32768
                   if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
                     budget = budget - copied
-                    -- There is room for the head in front of what is kept.
+                    -- The offset leaves room for the head in front of the entries that are kept.
                     call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
                     call('SETRANGE', name, 0, head .. string.rep('\0', 7))
                     entries, pieces = entries - first + 1, nil
@@ -917,17 +919,17 @@ for _ = 1, 2 * #ARGV do
       end
     end
     -- parts/answer.lua
-    -- Answers one request, by a string: an array takes Redis as long as a read. Its fields are signed integers:
+    -- Answers one request by a string, because an array takes Redis as long as a read. The fields are signed integers:
     --   now          the server's time
     --   code         -1 when admitted, else the rule that denies, counted from 0 across the subjects;
-    --                -2 when the ticks are not around now: ask again with others; or when there is more to be forgotten,
-    --                as the clock was set back, than this call has time for: ask again;
+    --                -2 when the ticks are not around now: ask again with other ticks; or when the clock was set back
+    --                and more has to be forgotten than this call has time for: ask again;
     --                -3 when a tally cannot be read: ask alone for the server's error;
     --                -4 when a subject is banned
     --   wait         the time until the same call would be admitted: 0 when it is, -1 when it never will be
-    --   lapse        only of a part: the time after which a rule would not admit the call any more, or -1
-    --   remaining, reset  only if a report was asked for and the call was decided, once per rule: the greatest cost that
-    --                would be admitted now, and the time until the rule is as if it had never counted
+    --   lapse        only for a part: the time after which a rule would not admit the call any more, or -1
+    --   remaining, reset  for each rule, if a report was asked for and the call was decided: the greatest cost that would be
+    --                admitted now, and the time until the rule is unused
     -- Reads: never, now, alone, answers, report, part, charging, code, wait, lapse, fault, rule, reports
     -- Sets: answers
     local answer = struct.pack('>i7i7i7', now, code, wait == never and -1 or wait)

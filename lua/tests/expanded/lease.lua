@@ -8,7 +8,7 @@
   Version  6
 
   Renewing a lease that has ended takes it again, even beyond the limit: its call is still running. Giving back a lease
-  that is not there does nothing. If one key holds something else, that is an error, and the other leases are changed all the same. ]]
+  that is not there does nothing. If a key holds something else, the reply is an error, and the other leases are changed. ]]
 
 -- parts/protocol.lua
 -- Refuses a caller of another version.
@@ -39,8 +39,7 @@ for i = 1, #KEYS do
   if type(answer) == 'table' then
     failure = answer
   elseif span > 0 then
-    -- Keeps the leases of a subject as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls
-    -- need not renew it.
+    -- Keeps the leases as long as the longest of them lasts. The TTL is twice that, so most calls need not renew it.
     if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
   end
 end

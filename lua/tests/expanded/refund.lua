@@ -1,15 +1,14 @@
---[[ Count one admitted call as what it has really used, in every rule in which it still counts: refund it, if that is
-  nothing, or settle it.
+--[[ Refund or settle one admitted call: in every rule in which the call still counts, replace its cost by what it used.
 
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
   ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted, and the cost
            that it has from now on: 0 for a refund
   Returns  packed integers, signed: the server's time, and the number of tallies that it has changed, or
-           -2 when the ticks are not around now: ask again with others
+           -2 if the ticks are not around now: ask again with other ticks
   TTL      as it was; renewed where a token bucket was charged more
   Version  6
 
-  Everything is read before anything is written, so a tally that cannot be read leaves the others as they were. ]]
+  Everything is read before anything is written, so if one tally cannot be read, none is changed. ]]
 
 -- parts/protocol.lua
 -- Refuses a caller of another version.
@@ -31,14 +30,14 @@ local now = clock[1] * 1000000 + clock[2]
 local request = ARGV[2]
 local admitted = ARGV[3] + 0
 local used = ARGV[4] + 0
--- The clock stands still rather than go back by little.
+-- If the clock has gone back by little, it stands still.
 if admitted > now and admitted <= now + 128000 then now = admitted end
 -- parts/request.lua
 -- The head of a packed request; the fields of its first subject begin at `at`.
 --   subjects  the number of its subjects (1 byte)
 --   asked     what is asked (1 byte), a sum: 1 to report on every rule, 2 to charge nothing, 4 for a
 --             part of a call, whose wait is combined with those of the others, 8 to charge nothing and to count a
---             denial towards a ban, as another part of the call is denied, 16 not to count a denial
+--             denial towards a ban, because another part is denied, 16 not to count a denial
 --   cost      the weight of the call
 -- Reads: unpack, request
 -- Sets: subjects, asked, cost, at, report, peek, part, denial, provisional, charging
@@ -49,7 +48,7 @@ local part = asked % 8 >= 4
 local denial = asked % 16 >= 8
 local provisional = asked >= 16
 local charging = not peek and not denial and cost > 0
--- What is given back; less than nothing where more was used.
+-- What is given back. It is negative if more was used.
 local given_back = cost - used
 local writes, tallies = {}, 0
 local fault
@@ -60,11 +59,10 @@ for subject = 1, subjects do
   -- parts/subject.lua
   -- The fields of one subject in a packed request; its first rule begins at `at`.
   --   rules             the number of its rules (1 byte)
-  --   cells             how many of them have a cell (2 bytes): those that are no sliding windows
+  --   cells             how many of these rules have a cell (2 bytes): all but sliding windows
   --   denials           how many denials lead to a ban (2 bytes); 0 where none do
   --   largest, reach    the largest count (4 bytes) and the greatest length of its sliding windows; 0 where there are none
-  --   most              a tally of more bytes than these (4 bytes) may hold as many calls that do not count any more as
-  --                     others
+  --   most              a tally of more bytes than this is cleaned up (4 bytes)
   --   want, from        how many bytes to read from the end of its tally (2 bytes), and where these begin (text, ended by
   --                     a zero byte)
   --   ttl               the milliseconds that the tally is to live (text, ended by a zero byte)
@@ -118,8 +116,7 @@ for subject = 1, subjects do
         end
       elseif kind == 'k' then
         -- parts/ticks.lua
-        -- The ticks of a cron rule: the last that is past, and the first that is coming. One of them is nil where the ticks are
-        -- not around now.
+        -- The ticks of a cron rule: the last one that is past, and the next one. One is nil if the ticks are not around now.
         -- Reads: unpack, request, at, now, span
         -- Sets: at, past, coming
         local past, coming
@@ -143,7 +140,7 @@ for subject = 1, subjects do
         end
       else
         -- parts/level.lua
-        -- The level of a token bucket now. Levels are in tokens * span, so that a microsecond adds exactly `count`.
+        -- The level of a token bucket now. Levels are in tokens * span, so in each microsecond exactly `count` flows in.
         -- Reads: unpack, request, at, now, count, span, stamp, amount
         -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
         local capacity, initial, reset_after
@@ -161,13 +158,13 @@ for subject = 1, subjects do
         end
         local in_use = is_past and not unused and admitted <= stamp
         if in_use and given_back < 0 and level > 0 then
-          -- Like a hit of now that takes what there is: the reservation may have flowed in again meanwhile.
+          -- Like a hit of now that takes what there is: the tokens taken before may have flowed in again meanwhile.
           if level == full then before = now end
           stamp = now
           amount = math.max(level + given_back * span, 0)
           renewed = true
         elseif in_use and given_back > 0 and level < full and before <= admitted then
-          -- A full bucket holds nothing of any hit.
+          -- A full bucket remembers no hit.
           amount = math.min(amount + given_back * span, full)
         end
       end
@@ -178,10 +175,10 @@ for subject = 1, subjects do
 
   changed = changed and bytes > 0
   if changed then writes[#writes + 1] = { name, 0, table.concat(next_cells), renewed and ttl + 0 } end
-  -- The log: takes weight of the call back, or adds what the call used beyond its cost. That changes the first entry that is
-  -- not earlier than the call, if it has the time of the call or may be shared with it, and all later sums. Where too many
-  -- entries are later, a call gives nothing back, and what is added counts with a later call. An entry that weighs nothing any
-  -- more has the time of the one before.
+  -- The log: gives weight of the call back, or adds what the call used beyond its cost. This changes the first entry
+  -- that is not earlier than the call, if it has the time of the call or may be shared with it, and all later sums. If
+  -- too many entries are later, the call gives nothing back, and added weight goes to a later entry. An entry that
+  -- weighs nothing any more has the time of the entry before it.
   if entries > 1 and admitted <= now and now < admitted + reach then
     -- Most refunds come soon after the call.
     local tail = call('GETRANGE', name, '-352', '-1')
@@ -189,10 +186,10 @@ for subject = 1, subjects do
     local surplus, base, pieces = 0, 0, nil
     local horizon, beside = admitted - 1, -1
     -- parts/search.lua
-    -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-    -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-    -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-    -- searches of several windows begin alike. The longest log is halved in 21 steps.
+    -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+    -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+    -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+    -- searches of several windows begin alike. The longest log takes 21 steps.
     -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
     -- Sets: first, time, weight, pieces
     local first, time, weight = entries, nil, nil
@@ -230,7 +227,7 @@ for subject = 1, subjects do
     end
     local grain = math.ceil(reach / 65536)
     local is_shared = largest > 65536 and time and math.floor(time / grain) == math.floor(admitted / grain)
-    -- No call weighs more than every window counts.
+    -- No call weighs more than the largest window counts.
     local taken = math.min(cost, largest) - math.min(used, largest)
     local nearest = math.max(first, entries - 1 - 1024)
     if (time == admitted or is_shared) and (taken < 0 or nearest == first) then
@@ -240,7 +237,7 @@ for subject = 1, subjects do
       local own_mark, own_rest, sum = unpack('>BI6I4', log, 11 + 1)
       local own = (1 + sum - before) % 2 ^ 32
       if taken < 0 then
-        -- A log weighs less than 2^32.
+        -- The weight of a log is below 2^32.
         local _, base = unpack('>I7I4', call('GETRANGE', name, head_bytes, head_bytes + 11 - 1))
         local _, _, last_sum = unpack('>BI6I4', log, #log - 11 + 1)
         local total = (entries - 1 + last_sum - base) % 2 ^ 32

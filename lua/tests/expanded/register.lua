@@ -1,13 +1,13 @@
---[[ Register policies: what they are, for people and tools. No decision depends on it.
+--[[ Register descriptions of policies, for people and tools. No decision depends on them.
 
-  KEYS[1]  the hash of the registry: by the name of a policy as it stands in keys, when it was registered last in seconds
-           since 1970, a space, and its description
-  ARGV     the most policies, how many seconds a policy stays that nobody registers, where to look for such ones ('0' to
-           begin, '' not to look); then the name and the description of each policy
-  Returns  where to go on looking ('0' at the end), how many policies were removed, how many found no place
+  KEYS[1]  the hash of the registry. A field is the name of a policy, as in keys. Its value is the time of the last
+           registration in seconds since 1970, a space, and the description
+  ARGV     the most policies; after how many seconds a policy is removed that nobody registers; the cursor from which to
+           look for such policies ('0' to begin, '' not to look); then the name and the description of each policy
+  Returns  the next cursor ('0' at the end), how many policies were removed, how many found no place
   TTL      as long as a policy stays
 
-  It looks at a part of the policies, so that no call takes long. It never removes a value that does not begin with a time. ]]
+  One call looks at a part of the policies, so that none takes long. A value that does not begin with a time is kept. ]]
 
 local call = redis.call
 local hash = KEYS[1]

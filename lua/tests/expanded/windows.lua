@@ -1,31 +1,30 @@
---[[ Decide requests of the common case, with less work than decide.lua: each is of one subject, whose rules are sliding
-  windows and duplicates alone; it asks for no report, charges, and may fit all of them.
+--[[ Decide requests of the common case, with less work than decide.lua: each has one subject, whose rules are only sliding
+  windows and duplicates; it asks for no report, it charges, and its cost fits every rule.
 
   KEYS[i]  the tally of each request; parts/read.lua has its layout
   ARGV     for each run of requests with equal rules and costs, a string of packed fields:
-             back, span  for each rule: how many bytes before its last byte a log has the entry that leaves too little room,
-                         if all of them weigh 1 (5 bytes); the length of its window
+             back, span  for each rule: how many bytes before the last byte of a log the entry begins that leaves too little
+                         room, if all entries weigh 1 (5 bytes); the length of its window
              reach       the greatest length of the windows
-             most        a tally of more bytes than these (4 bytes) may hold as many calls that do not count any more as
-                         others
+             most        a tally of more bytes than this is cleaned up (4 bytes)
              weight      what a call weighs (4 bytes)
              ttl         the milliseconds that a tally is to live (text, ended by a zero byte)
-             range       for each rule, if that entry may be further from the end than 374 bytes: where it has its
-                         time (two texts, each ended by a zero byte)
+             range       for each rule: where the entry at `back` has its time, if it may be further from the end than
+                         374 bytes (two texts, each ended by a zero byte)
              keys        how many requests these are (2 bytes)
              duplicates  how many of the rules are duplicates (1 byte); they go before the others
-  Returns  a string of packed fields: the server's time; for each request one byte, 255 when it is admitted,
-           254 when its tally cannot be read, 253 when there is more to be forgotten, as the clock was
-           set back, than this call has time for: ask again; else the rule that denies it, counted from 0; and for
-           each that is denied, in the same order, the time until the same call would be admitted
+  Returns  a string of packed fields: the server's time; one byte for each request: 255 when it is admitted,
+           254 when its tally cannot be read, 253 when the clock was set back and more has to be
+           forgotten than this call has time for: ask again; else the rule that denies it, counted from 0; then for each
+           denied request, in the same order, the time until the same call would be admitted
   TTL      as decide.lua sets it
 
   A packed integer has 7 bytes, big endian, unless said otherwise. The text of the script depends on the number
-  of rules: what is between `each rule` and `end`, and in the braces of EACH, is repeated for each of them. There is no
-  version, as the caller sends the text of the script that it packs the fields for. ]]
+  of rules: the text between `each rule` and `end`, and in the braces of EACH, is repeated for each rule. There is no version,
+  because the caller sends the text of the script for which it packs the fields. ]]
 
 local names, values, call = KEYS, unpack, redis.call
--- One of several requests fails alone if its tally cannot be read.
+-- If several requests are decided, only the one whose tally cannot be read fails.
 local alone, read = false, redis.pcall
 local unpack = struct.unpack
 -- parts/clock.lua
@@ -48,8 +47,8 @@ for group = 1, #ARGV do
   for index = first, done do
     local name = names[index]
     -- parts/windows.lua
-    -- Decides a request whose rules are windows, and charges it. In most logs every call weighs 1: then one entry for each rule
-    -- shows how long to wait.
+    -- Decides a request whose rules are windows, and charges it. In most logs every call weighs 1, so one entry for each
+    -- rule shows how long to wait.
     -- Reads: call, unpack, now, alone, read, name, policy, behind, back_RULE, span_RULE, reach, most, weight, ttl, ranges,
     -- Reads: entry, slot, apart, budget, RULE
     -- Sets: now, reach, most, weight, ttl, ranges, entry, slot, apart, code, wait, budget
@@ -65,15 +64,15 @@ for group = 1, #ARGV do
       last = value.err and 72057594037927936 or 0
     end
 
-    -- Where all calls of the log weigh 1, the time of one entry shows how long to wait for a window. In a long log, that entry may
-    -- lie before what was read. Where no entry lies `absent` bytes before the end, none lies further back.
+    -- Where all calls weigh 1, the time of one entry shows how long to wait for a window. In a long log, this entry may lie
+    -- before the bytes that were read. If no entry lies `absent` bytes before the end, none lies further back.
     if last <= now then
       local absent
       if size > back_0 then
         local due = unpack('>I7', value, size - back_0) + span_0 - now
         -- parts/due.lua
-        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. No
-        -- entry of a log is later than now, so the value is no log if the wait is longer than the window.
+        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+        -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
         -- Reads: policy, due, span_0, code, wait, 0
         -- Sets: code, wait, last
         if due > wait then
@@ -84,12 +83,12 @@ for group = 1, #ARGV do
       elseif size == 374 and (not absent or back_0 < absent) then
         ranges = ranges or { unpack('>sssss', policy, behind + 15) }
         local bytes = call('GETRANGE', name, ranges[2 * 0 + 2], ranges[2 * 0 + 3])
-        -- The range is cut short where it begins before the string.
+        -- GETRANGE returns fewer bytes if the range begins before the string.
         if #bytes == 7 then
           local due = unpack('>I7', bytes) + span_0 - now
           -- parts/due.lua
-          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. No
-          -- entry of a log is later than now, so the value is no log if the wait is longer than the window.
+          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+          -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
           -- Reads: policy, due, span_0, code, wait, 0
           -- Sets: code, wait, last
           if due > wait then
@@ -104,8 +103,8 @@ for group = 1, #ARGV do
       if size > back_1 then
         local due = unpack('>I7', value, size - back_1) + span_1 - now
         -- parts/due.lua
-        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. No
-        -- entry of a log is later than now, so the value is no log if the wait is longer than the window.
+        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+        -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
         -- Reads: policy, due, span_1, code, wait, 1
         -- Sets: code, wait, last
         if due > wait then
@@ -116,12 +115,12 @@ for group = 1, #ARGV do
       elseif size == 374 and (not absent or back_1 < absent) then
         ranges = ranges or { unpack('>sssss', policy, behind + 15) }
         local bytes = call('GETRANGE', name, ranges[2 * 1 + 2], ranges[2 * 1 + 3])
-        -- The range is cut short where it begins before the string.
+        -- GETRANGE returns fewer bytes if the range begins before the string.
         if #bytes == 7 then
           local due = unpack('>I7', bytes) + span_1 - now
           -- parts/due.lua
-          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it. No
-          -- entry of a log is later than now, so the value is no log if the wait is longer than the window.
+          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+          -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
           -- Reads: policy, due, span_1, code, wait, 1
           -- Sets: code, wait, last
           if due > wait then
@@ -136,9 +135,9 @@ for group = 1, #ARGV do
     end
 
     if code == 255 then
-      -- More fields of the policy, once a call needs them. `slot` is the start of the period in which the TTL of a tally is
-      -- renewed only once. `entry` is the entry of a call at `now` that weighs 1. The call has an entry of its own if the call
-      -- before is earlier than `apart`.
+      -- More fields of the policy, which only an admitted call needs. In the period that begins at `slot`, the TTL of a
+      -- tally is renewed only once. `entry` is the entry of a call at `now` that weighs 1. The call has an entry of its own
+      -- if the last call is earlier than `apart`.
       if not slot then
         reach, most, weight = unpack('>I7I4I4', policy, behind)
         entry = struct.pack('>I7I4', now, 0)
@@ -150,7 +149,7 @@ for group = 1, #ARGV do
           ttl = ttl or unpack('>s', policy, behind + 15)
         end
         if last < slot and last <= now - reach then
-          -- A log begins where there is none, or in place of one in which nothing counts any more. A value that is no log is kept.
+          -- A new log replaces no value, or a log in which nothing counts any more. A value that is no log is kept.
           local is_log = last > 0 or size <= 11
           if size == 374 then
             local bytes = call('STRLEN', name)
@@ -166,8 +165,8 @@ for group = 1, #ARGV do
         else
           local bytes = call('APPEND', name, entry)
           if bytes % 11 > 0 or bytes > 5767168 then
-            -- The entry was appended to a value that is no log. If that is longer than any log, the entry stays, as to copy it would
-            -- take long.
+            -- The value is no log. The entry is taken away again, unless the value is longer than any log: to copy it takes
+            -- long.
             code = 254
             if bytes <= 5767168 then
               call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL')
@@ -179,18 +178,19 @@ for group = 1, #ARGV do
               local head, head_bytes, tail, surplus, base, pieces = '', 0, value, 0, 0, nil
               local entries = bytes / 11 - 1
               -- parts/clean_up.lua
-              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-              -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
-              -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
+              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+              -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+              -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+              -- most.
               -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
               -- Sets: entries, budget, pieces
               if budget > 32768 then
                 local horizon, beside = now - reach, -1
                 -- parts/search.lua
-                -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-                -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-                -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-                -- searches of several windows begin alike. The longest log is halved in 21 steps.
+                -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+                -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+                -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+                -- searches of several windows begin alike. The longest log takes 21 steps.
                 -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
                 -- Sets: first, time, weight, pieces
                 local first, time, weight = entries, nil, nil
@@ -229,7 +229,7 @@ for group = 1, #ARGV do
                 local copied = (entries - first + 1) * 11 + 32768
                 if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
                   budget = budget - copied
-                  -- There is room for the head in front of what is kept.
+                  -- The offset leaves room for the head in front of the entries that are kept.
                   call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
                   call('SETRANGE', name, 0, head .. string.rep('\0', 7))
                   entries, pieces = entries - first + 1, nil
@@ -240,27 +240,27 @@ for group = 1, #ARGV do
         end
       else
         ttl = ttl or unpack('>s', policy, behind + 15)
-        -- As in decide.lua, for a call that may share an entry or does not weigh 1, and for a tally with calls that do not weigh 1,
-        -- with a time later than now, or that is no log.
+        -- As in decide.lua: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh 1,
+        -- has a time later than now, or is no log.
         local is_decided, never = last <= now, 1 / 0
         local from, want = '-374', 374
         local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
         local tail, entries, weighed, surplus, base, total, pieces
         local begun = now
         -- parts/read.lua
-        -- Reads a tally, with as few commands as that takes. It is a string in three parts:
+        -- Reads a tally with as few commands as possible. A tally is a string in three parts:
         --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
         --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
         --              with the time of a denial
         --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
-        -- `head` is the cells and the ban, `tail` the end of the log: whole entries, of which the first may be there for its
-        -- surplus alone. `entries` is the number of all of them, `last` the time of the last one,
-        -- `latest` the latest time of all. A time that is a little later than now becomes the time of this decision. A time that is
-        -- much later is forgotten before anything is decided, and the tally is read once more.
+        -- `head` is the cells and the ban. `tail` is the end of the log, in whole entries; the first of them may be needed only
+        -- for its surplus. `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
+        -- time in the tally. A time that is a little later than now becomes the time of this decision. A time that is much
+        -- later is forgotten before anything is decided, and the tally is read once more.
         --
-        -- A value is no tally, and sets `fault`, if its length or its first bytes are wrong, or if a time or a number is out of range.
-        -- Every time is below 2^53; text read as a time is above, since each of its characters is at least a space. In a long log, only
-        -- the entries that decide are checked.
+        -- If the length or the first bytes of a value are wrong, or a time or a number is out of range, the value is no tally,
+        -- and `fault` is set. Every time is below 2^53. Text read as a time is above, because no character is less than a
+        -- space. In a long log, only the entries that decide are checked.
         -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
         -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
         local latest
@@ -290,12 +290,12 @@ for group = 1, #ARGV do
             if first > 0 or last == 0 and entries > 1 then fault = -3 end
           end
           -- Each entry of a log has two fields:
-          --   time     when the call was admitted; its first bit is set where this entry or one before it weighs other than 1
-          --   surplus  the sum of the weights up to this entry, without 1 for each of them (4 bytes, modulo 2^32)
-          -- The first entry is no call: its time is 0, and the surplus counts from its own. So in a log whose calls all weigh 1,
-          -- every surplus is 0. Entries may share the time of the one before; times never decrease.
-          -- `weighed` says whether that bit is set for the last entry. `surplus` is the surplus of the last entry, `base` that of the
-          -- first, and `total` the weight of all calls; they are only set where a call may weigh other than 1.
+          --   time     when the call was admitted; its first bit is set if this entry or an earlier one does not weigh 1
+          --   surplus  the sum of the weights up to this entry, less 1 for each entry (4 bytes, modulo 2^32)
+          -- The first entry is no call: its time is 0, and the sum begins with its surplus. So in a log whose calls all weigh
+          -- 1, every surplus is 0. An entry may have the time of the one before it; times never decrease. `weighed` says
+          -- whether the last entry has its first bit set. If it has, `surplus` is that of the last entry, `base` that of the
+          -- first, and `total` the weight of all calls.
           weighed = last >= 2 ^ 55
           surplus, base, total = 0, 0, nil
           if weighed then
@@ -309,7 +309,7 @@ for group = 1, #ARGV do
             local nothing
             nothing, base = unpack('>I7I4', first)
             total = (entries - 1 + surplus - base) % 2 ^ 32
-            -- Text may have the bit set, but never begins like a log.
+            -- The bit may be set in text, but text never begins as a log does.
             if nothing > 0 then fault = -3 end
           end
           latest = last
@@ -319,10 +319,11 @@ for group = 1, #ARGV do
           end
           if latest >= 2 ^ 53 then fault = -3 end
           if fault then
-            -- Nothing of the tally is used.
+            -- The tally is not used, so its times do not matter.
           elseif latest > now + 128000 and round == 1 then
-            -- What is later than now is forgotten: it was written before the clock was set back, and would block calls for too long. One
-            -- script call forgets whole tallies, at least one. After a long tally, or where the budget is spent, the caller asks again.
+            -- Forgets entries that are much later than now: they were written before the clock was set back, and would block
+            -- calls for too long. One script call forgets whole tallies, at least one. After a long tally, or once the budget
+            -- is spent, the caller asks again.
             if budget <= 32768 then
               fault = -2
             else
@@ -333,10 +334,10 @@ for group = 1, #ARGV do
               end
               local horizon, beside = now, -1
               -- parts/search.lua
-              -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-              -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-              -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-              -- searches of several windows begin alike. The longest log is halved in 21 steps.
+              -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+              -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+              -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+              -- searches of several windows begin alike. The longest log takes 21 steps.
               -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
               -- Sets: first, time, weight, pieces
               local first, time, weight = entries, nil, nil
@@ -394,7 +395,7 @@ for group = 1, #ARGV do
           if latest <= now then break end
         end
         if now > begun then
-          -- Several requests are answered with one time, so the caller asks this request alone.
+          -- All requests are answered with one time. The tally needs a later one, so the caller asks this request alone.
           if alone then entry = struct.pack('>I7I4', now, 0) else now, fault = begun, -2 end
         end
         for rule = 0, (is_decided or fault) and -1 or 2 - 1 do
@@ -402,9 +403,9 @@ for group = 1, #ARGV do
           local beside, hit, duplicates = (back + 1) / 11 - 1, last, string.byte(policy, -1)
           if rule >= duplicates then
             -- parts/in_the_way.lua
-            -- Finds the newest entry that leaves too little room for a call: from it on, the log weighs more than `beside`. `hit` is its
-            -- time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. The value is no
-            -- log if it is later than the last entry.
+            -- Finds the newest entry that leaves too little room for a call: from this entry on, the log weighs more than `beside`.
+            -- `hit` is its time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. If the entry is
+            -- later than the last entry, the value is no log.
             -- Reads: call, unpack, never, name, head_bytes, tail, entries, last, weighed, surplus, base, total, beside,
             -- Reads: pieces
             -- Sets: hit, pieces, fault
@@ -421,7 +422,7 @@ for group = 1, #ARGV do
               local nth = each > 0 and (beside - beside % each) / each + 1 or entries
               local found = false
               if nth < entries then
-                -- With the surplus of the entry before it.
+                -- Read together with the surplus of the entry before it.
                 local piece, at = tail, #tail - nth * 11 - 4
                 if at < 0 then
                   at = head_bytes + (entries - nth) * 11 - 4
@@ -434,10 +435,10 @@ for group = 1, #ARGV do
               if not found then
                 local horizon = never
                 -- parts/search.lua
-                -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-                -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-                -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-                -- searches of several windows begin alike. The longest log is halved in 21 steps.
+                -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+                -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+                -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+                -- searches of several windows begin alike. The longest log takes 21 steps.
                 -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
                 -- Sets: first, time, weight, pieces
                 local first, time, weight = entries, nil, nil
@@ -497,9 +498,9 @@ for group = 1, #ARGV do
           if is_over then
             weighed, surplus = false, 0
           else
-            -- A call shares the last entry, whose time is then now, in three cases: both calls are of one microsecond;
-            -- the last call was refunded and weighs nothing any more; or the log is dense, which means that it holds as many counted
-            -- entries as it may, and both calls are close to each other.
+            -- A call shares the last entry, whose time becomes now, in three cases: both calls are of one microsecond; the last
+            -- call was refunded and weighs nothing any more; or both calls are close to each other and the log is dense, that is,
+            -- it holds as many counted entries as it may.
             local grain = math.ceil(reach / 65536)
             shares = last == now
             if not shares and weighed then
@@ -525,22 +526,23 @@ for group = 1, #ARGV do
             call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
           else
             if total and total + weight >= 2 ^ 32 then
-              -- Sums are exact only while every difference of two of them is smaller, so entries are dropped now, whatever it takes.
+              -- Sums are exact only while they differ by less than 2^32, so entries are dropped now, even beyond the budget.
               local rest = budget
               budget = math.huge
               -- parts/clean_up.lua
-              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-              -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
-              -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
+              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+              -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+              -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+              -- most.
               -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
               -- Sets: entries, budget, pieces
               if budget > 32768 then
                 local horizon, beside = now - reach, -1
                 -- parts/search.lua
-                -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-                -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-                -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-                -- searches of several windows begin alike. The longest log is halved in 21 steps.
+                -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+                -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+                -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+                -- searches of several windows begin alike. The longest log takes 21 steps.
                 -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
                 -- Sets: first, time, weight, pieces
                 local first, time, weight = entries, nil, nil
@@ -579,7 +581,7 @@ for group = 1, #ARGV do
                 local copied = (entries - first + 1) * 11 + 32768
                 if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
                   budget = budget - copied
-                  -- There is room for the head in front of what is kept.
+                  -- The offset leaves room for the head in front of the entries that are kept.
                   call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
                   call('SETRANGE', name, 0, head .. string.rep('\0', 7))
                   entries, pieces = entries - first + 1, nil
@@ -594,24 +596,25 @@ for group = 1, #ARGV do
             else
               bytes = call('APPEND', name, entry)
             end
-            -- Where there is only a log, the first call of each such period renews the TTL; it is long enough for that.
+            -- Where there is only a log, the TTL is long enough to be renewed only by the first call of each period.
             local period = reach <= 3600000000 and reach or reach / 8
             if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
             entries = (bytes - head_bytes) / 11 - 1
             if bytes > most and (entries + 1) % 32 == 0 then
               -- parts/clean_up.lua
-              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of the
-              -- policy is rolled out, the other version may allow more calls. The last dropped entry stays as the first one, for its
-              -- surplus. One script call drops what its budget allows. It may exceed the budget for a log of which it drops most.
+              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+              -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+              -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+              -- most.
               -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
               -- Sets: entries, budget, pieces
               if budget > 32768 then
                 local horizon, beside = now - reach, -1
                 -- parts/search.lua
-                -- Binary search in a log: `first` is the first entry that is later than `horizon`, or behind which no more than `beside`
-                -- counts; `time` is its time (nil where no entry is), and `weight` the weight from it on. The log is read from the
-                -- server in small pieces, until what is left of it is worth reading at once. `pieces` are those that were read, as the
-                -- searches of several windows begin alike. The longest log is halved in 21 steps.
+                -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
+                -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
+                -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
+                -- searches of several windows begin alike. The longest log takes 21 steps.
                 -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
                 -- Sets: first, time, weight, pieces
                 local first, time, weight = entries, nil, nil
@@ -650,7 +653,7 @@ for group = 1, #ARGV do
                 local copied = (entries - first + 1) * 11 + 32768
                 if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
                   budget = budget - copied
-                  -- There is room for the head in front of what is kept.
+                  -- The offset leaves room for the head in front of the entries that are kept.
                   call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
                   call('SETRANGE', name, 0, head .. string.rep('\0', 7))
                   entries, pieces = entries - first + 1, nil

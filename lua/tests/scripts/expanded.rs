@@ -1,11 +1,11 @@
-//! The scripts as the server gets them: what a change to a part or a constant changes in them shows in its diff.
+//! The scripts as the server gets them. A diff shows what a change of a part or of a constant does to them.
 
 use std::path::Path;
 use std::{env, fs};
 
 use tallygate_lua::{BAN, DECIDE, LEASE, REFUND, REGISTER, windows, windows_alone};
 
-/// Set to `overwrite`, it writes the scripts as they are.
+/// If this is `overwrite`, the test writes the scripts.
 const VARIABLE: &str = "TALLYGATE_EXPANDED";
 
 #[test]

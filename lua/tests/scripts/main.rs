@@ -1,4 +1,4 @@
-//! The scripts, and the parts of which they are made.
+//! Tests of the scripts and of their parts.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

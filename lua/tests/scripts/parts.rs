@@ -1,4 +1,4 @@
-//! Every part is included, and its header names the locals that it reads and sets, and no others.
+//! Every part is included, and its header names exactly the locals that it reads and sets.
 
 mod names;
 
@@ -11,19 +11,19 @@ use self::names::Names;
 const SCRIPTS: [&str; 7] =
     ["decide.lua", "windows.lua", "windows_alone.lua", "refund.lua", "lease.lua", "ban.lua", "register.lua"];
 
-/// The text of a file in the folder of the scripts.
+/// Returns the text of a file in the folder of the scripts.
 fn read(file: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
 }
 
-/// The parts, each by its name and with its text.
+/// Returns the parts, each by its name and with its text.
 fn parts() -> Vec<(String, String)> {
     let folder = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("parts")).unwrap();
     let names = folder.map(|entry| format!("parts/{}", entry.unwrap().file_name().into_string().unwrap()));
     names.map(|name| (name.clone(), read(&name))).collect()
 }
 
-/// The names in the lines of a header that begin like this.
+/// Returns the names in the lines of a header that begin with `label`.
 fn listed<'a>(part: &'a str, label: &str) -> BTreeSet<&'a str> {
     let lines: Vec<_> = part.lines().filter_map(|line| line.strip_prefix(label)).collect();
     assert!(!lines.is_empty(), "no `{label}`");
@@ -79,7 +79,7 @@ fn what_a_part_reads_is_set_by_a_script_or_by_another_part() {
     let mut set: BTreeSet<_> = parts.iter().flat_map(|(_, text)| listed(text, "-- Sets:")).collect();
     set.extend(code.flat_map(|code| Names::of(code).own));
     set.extend(including(&parts));
-    // What there is for each rule of a policy.
+    // Locals of each rule of a policy.
     set.extend(["RULE", "back_RULE", "span_RULE"]);
     for (part, text) in &parts {
         let reads = listed(text, "-- Reads:");
@@ -87,13 +87,13 @@ fn what_a_part_reads_is_set_by_a_script_or_by_another_part() {
     }
 }
 
-/// What parts declare that include others.
+/// Returns what parts that include others declare.
 fn including(parts: &[(String, String)]) -> impl Iterator<Item = &str> {
     let texts = parts.iter().map(|(_, text)| text.as_str()).filter(|text| text.contains("--- @include "));
     texts.flat_map(|text| Names::of(text).own)
 }
 
-/// The text of a part with all that it includes.
+/// Returns the text of a part with all that it includes.
 fn included(text: &str) -> String {
     text.lines().fold(String::new(), |all, line| match line.trim_start().strip_prefix("--- @include ") {
         Some(part) => all + &included(&read(part)),

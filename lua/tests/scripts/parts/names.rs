@@ -1,4 +1,4 @@
-//! As much of Lua as it takes to find the locals that a part shares with what surrounds it.
+//! Understands enough of Lua to find the locals that a part shares with the text around it.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -9,24 +9,23 @@ const KEYWORDS: [&str; 21] = [
 ];
 const GLOBALS: [&str; 9] = ["ARGV", "KEYS", "math", "redis", "string", "struct", "table", "tostring", "type"];
 
-/// The locals that a part shares with what surrounds it.
 #[derive(Default)]
 pub(crate) struct Names<'a> {
-    /// Locals whose value it uses.
+    /// Locals whose value the part uses.
     pub(crate) used: BTreeSet<&'a str>,
     /// Locals whose value it uses before any of its lines assigns to them.
     pub(crate) read: BTreeSet<&'a str>,
     /// Locals that it assigns to.
     pub(crate) assigned: BTreeSet<&'a str>,
-    /// Locals that it declares for what follows it.
+    /// Locals that it declares for the text after it.
     pub(crate) declared: BTreeSet<&'a str>,
     /// Locals that it declares anywhere.
     pub(crate) own: BTreeSet<&'a str>,
-    /// What each open block declares.
+    /// The locals that each open block declares.
     scopes: Vec<Vec<&'a str>>,
-    /// What the next block declares, since it is a loop over this.
+    /// The counters that the next block declares, because it is a loop.
     counters: Vec<&'a str>,
-    /// What this line assigns to.
+    /// The locals that this line assigns to.
     line: Vec<&'a str>,
 }
 
@@ -43,7 +42,7 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// Notes a token, and those after it that belong to it; returns how many these are together.
+    /// Notes a token and those after it that belong to it; returns how many these are together.
     fn take(&mut self, token: &'a str, after: &[&'a str]) -> usize {
         match token {
             "\n" => self.assigned.extend(self.line.drain(..)),
@@ -102,17 +101,17 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The names of a list that begins here.
+/// Returns the names of a list that begins here.
 fn list<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     tokens.first().copied().into_iter().chain(more(&tokens[1..])).collect()
 }
 
-/// The names of a list behind its first.
+/// Returns the names of a list after its first.
 fn more<'a>(tokens: &[&'a str]) -> impl Iterator<Item = &'a str> {
     tokens.chunks_exact(2).take_while(|pair| pair[0] == "," && is_name(pair[1])).map(|pair| pair[1])
 }
 
-/// Whether a name with these tokens behind it stands for a table of which an element is set.
+/// Whether a name with these tokens after it is a table of which an element is set.
 fn is_indexed_target(tokens: &[&str]) -> bool {
     let mut depth = 0;
     let end = tokens.iter().position(|token| {
@@ -126,7 +125,7 @@ fn is_name(token: &str) -> bool {
     token.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') && !KEYWORDS.contains(&token)
 }
 
-/// The tokens of a part, without comments, strings, numbers and constants; each line ends with a newline.
+/// Returns the tokens of a part, without comments, strings, numbers and constants; each line ends with a newline.
 fn tokens(part: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     for line in part.lines() {

@@ -1,6 +1,5 @@
-//! Where tallies are kept: in this process, or in Redis.
-//!
-//! Above this module, a store is a `Decider`. Only the code that builds a limiter chooses the kind of store.
+//! Where tallies are kept: in this process, or in Redis. Above this module, a store is a `Decider`; only the code that builds a
+//! limiter chooses which.
 
 mod answer;
 mod decider;
@@ -50,37 +49,34 @@ use crate::error::{BackendError, Error};
 use crate::policy::Policy;
 use crate::system::Instant;
 
-/// A place for tallies.
 pub(crate) enum Store {
     Memory(Memory),
     Redis(Arc<Redis>),
 }
 
-/// How a store is made.
 impl Store {
-    /// Returns a store in this process. Beyond `max_subjects` a new tally replaces an old one.
+    /// Returns a store in this process. If it has `max_subjects` tallies, a new one replaces an old one.
     pub(crate) fn in_memory(clock: Clock, max_subjects: usize) -> Self {
         Self::Memory(Memory::new(clock, max_subjects))
     }
 
-    /// Returns the store on the server of a URL, to which it connects with the first decision.
+    /// Returns the store on the server at this URL. It connects for the first decision.
     pub(crate) fn of_url(url: &str, setup: Setup) -> Result<Self, Error> {
         Redis::open(url, setup).map(Arc::new).map(Self::Redis)
     }
 
-    /// Returns the store on the server of a URL, with settings for encrypted connections.
+    /// Returns the store on the server at this URL, with settings for encrypted connections.
     #[cfg(feature = "tls")]
     pub(crate) fn of_url_with_tls(url: &str, tls: &Tls, setup: Setup) -> Result<Self, Error> {
         Redis::open_with_tls(url, tls, setup).map(Arc::new).map(Self::Redis)
     }
 
-    /// Returns the store on the server of a client.
     #[cfg(feature = "redis")]
     pub(crate) fn of_client(client: &::redis::Client, setup: Setup) -> Result<Self, Error> {
         Redis::of_client(client, setup).map(Arc::new).map(Self::Redis)
     }
 
-    /// Connects, so that a wrong set-up is found at start-up.
+    /// Connects, so that a wrong setup is found at start-up.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
         match self {
             Self::Memory(_) => Ok(()),
@@ -135,12 +131,11 @@ impl Decider for Store {
     }
 }
 
-/// What kind of store it is, and its time.
 impl Store {
-    /// Decides a plain call; `None` if it takes awaiting, or has to be decided as any other call.
+    /// Decides a plain call; `None` if that takes awaiting, or if the call cannot be decided as a plain one.
     #[inline]
     pub(crate) fn outcome_at_once(&self, call: PlainCall<'_>) -> Option<Outcome> {
-        // One by one: they go in registers.
+        // Passed one by one, so that they go in registers.
         let PlainCall { policy, subject, cost } = call;
         match self {
             Self::Memory(memory) => memory.outcome(policy, subject, cost),
@@ -148,7 +143,7 @@ impl Store {
         }
     }
 
-    /// Returns the tallies in this process, if they are there: whatever is asked of them is answered at once.
+    /// Returns the store in this process; `None` for Redis. It answers at once.
     #[inline]
     pub(crate) fn memory(&self) -> Option<&Memory> {
         match self {
@@ -157,7 +152,7 @@ impl Store {
         }
     }
 
-    /// Returns the tallies on a server, if they are there.
+    /// Returns the store in Redis; `None` for memory.
     pub(crate) fn redis(&self) -> Option<&Arc<Redis>> {
         match self {
             Self::Memory(_) => None,
@@ -165,16 +160,17 @@ impl Store {
         }
     }
 
-    /// The longest that a decision by that policy takes; `None` if it is made at once.
+    /// The longest time that a decision by this policy takes; `None` if it is made at once.
     pub(crate) fn deadline_of(&self, policy: &Policy) -> Option<Duration> {
         self.redis().map(|redis| redis.deadline_of(policy))
     }
 
-    /// Awaits a future that asks this store, as long as a decision by that policy may take. Returns until when that was, too.
+    /// Awaits a future that asks this store, for as long as a decision by this policy may take. Also returns its
+    /// deadline.
     ///
     /// # Errors
     ///
-    /// There is no runtime in which a server could be asked.
+    /// There is no runtime for the connections to the server.
     pub(crate) async fn wait_for<T>(
         &self,
         policy: &Policy,
@@ -189,7 +185,7 @@ impl Store {
         }
     }
 
-    /// The time by which calls are decided, in microseconds since 1970, as well as this process knows it.
+    /// The time by which calls are decided, in microseconds since 1970. For Redis, it is estimated.
     pub(crate) fn now_us(&self) -> u64 {
         match self {
             Self::Memory(memory) => memory.now_us(),
@@ -197,7 +193,7 @@ impl Store {
         }
     }
 
-    /// Asks a server for its time, which every decision also does.
+    /// Asks a server for its time. Every decision also does that.
     pub(crate) async fn refresh_time(&self) -> Result<(), BackendError> {
         match self {
             Self::Memory(_) => Ok(()),
@@ -206,7 +202,6 @@ impl Store {
     }
 }
 
-/// Whether calls can be decided.
 impl Store {
     /// Finds out whether calls can be decided.
     pub(crate) async fn ping(&self) -> Result<Readiness, BackendError> {
@@ -217,10 +212,9 @@ impl Store {
     }
 }
 
-/// What tools of operators look at.
 #[cfg(feature = "admin")]
 impl Store {
-    /// Starts a walk over the tallies of the rule groups whose segments have these names before the layout.
+    /// Starts to scan the tallies of the rule groups whose segments begin with these names, before the layout.
     pub(crate) async fn scan(&self, prefix: &str, names: &[String]) -> Result<Scan<'_>, BackendError> {
         Ok(match self {
             Self::Memory(memory) => Scan::Memory(memory, memory.scan(names)),
@@ -228,7 +222,7 @@ impl Store {
         })
     }
 
-    /// Looks at each server. In memory there is none.
+    /// Looks at each server. In memory, there is none.
     pub(crate) async fn inspect(&self) -> Result<Vec<ServerFacts>, BackendError> {
         match self {
             Self::Memory(_) => Ok(Vec::new()),
@@ -237,14 +231,14 @@ impl Store {
     }
 }
 
-/// What the processes of a service share beside tallies. In memory, a process shares nothing.
+/// What processes share beside tallies; `None` in memory, where nothing is shared.
 impl Store {
     /// The overrides that all processes adopt.
     pub(crate) fn overrides(&self) -> Option<StoredOverrides<'_>> {
         self.redis().map(|redis| redis.overrides())
     }
 
-    /// The list of policies.
+    /// The registry of policies.
     pub(crate) fn policies(&self) -> Option<StoredPolicies<'_>> {
         self.redis().map(|redis| redis.policies())
     }
@@ -255,7 +249,7 @@ impl Store {
     }
 }
 
-/// Shows where the tallies are, and nothing of them.
+/// Shows where the tallies are, but no tally.
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! What a store answers: to a call, and to a ping.
+//! What a store answers to a call and to a ping.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,6 @@ use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, Lease, Permit, Re
 use crate::error::BackendError;
 use crate::policy::Policy;
 
-/// The answer to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) outcome: Outcome,
@@ -17,24 +16,23 @@ pub(crate) struct Answer {
     pub(crate) report: Report,
     /// The time of the decision, by the store's clock.
     pub(crate) at: AdmittedAt,
-    /// In an answer to a part of a call: the time after which its rules would not admit the call any more.
+    /// Only for a part of a call: the time after which its rules would not admit the call any more.
     pub(crate) lapse: Wait,
 }
 
 impl Answer {
-    /// An answer to a whole call.
     pub(crate) fn new(outcome: Outcome, report: Report, at_us: u64) -> Self {
         Self { outcome, report, at: AdmittedAt::Once(at_us), lapse: Wait::NEVER }
     }
 }
 
-/// The answer to a call, with all that a layer has added to it.
+/// The answer to a call, with what the layers have added to it.
 pub(crate) struct LayeredAnswer {
     pub(crate) answer: Answer,
-    /// The leases that the call has taken. Dropping them gives them back.
+    /// The leases that the call has taken. They are given back on drop.
     pub(crate) lease: Option<Lease>,
     pub(crate) decided_by: DecidedBy,
-    /// The policy that has decided in place of that of the call: this process's part of it.
+    /// The policy that has decided in place of the call's: this process's part of it.
     pub(crate) part: Option<Policy>,
 }
 
@@ -46,7 +44,7 @@ impl From<Answer> for LayeredAnswer {
 }
 
 impl LayeredAnswer {
-    /// The answer of tallies in this process, with the leases that the call has taken of them.
+    /// The answer of tallies in this process, with the leases that the call has taken there.
     #[inline]
     pub(crate) fn with_lease_here(
         answer: Answer,
@@ -63,16 +61,16 @@ impl LayeredAnswer {
     }
 }
 
-/// What holds the leases of calls in this process.
+/// Holds the leases of calls in this process.
 pub(crate) trait LeaseHolder: Send + Sync {
-    /// Takes the leases of a call back, and wakes callers that wait for them.
+    /// Gives the leases of a call back, and wakes a caller that waits for one.
     fn take_back(&self, leases: Call<'_>);
 }
 
-/// The leases of a call that are in this process. Dropping it gives them back.
+/// The leases of a call in this process. They are given back on drop.
 struct LeaseHere {
     holder: Arc<dyn LeaseHolder>,
-    /// The part of the call that takes them.
+    /// The part of the call that has taken the leases.
     call: OwnedCall,
 }
 
@@ -83,36 +81,33 @@ impl Drop for LeaseHere {
     }
 }
 
-/// Whether the call was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Admitted,
-    /// The position of the rule to report, and how long until the same call would be admitted.
+    /// `rule` is the position of the rule to report, and `retry_after` the time until the same call would be admitted.
     Denied {
         rule: u32,
         retry_after: Wait,
     },
-    /// A subject is banned. The wait is that for the end of the ban and for the rules, whichever is longer.
+    /// A subject is banned. The wait is for the end of the ban or for the rules, whichever takes longer.
     Banned {
         retry_after: Wait,
     },
 }
 
 impl Outcome {
-    /// The denial by the rule at that position.
     #[inline]
     pub(crate) fn denied(rule: usize, retry_after: Wait) -> Self {
-        // A policy has far fewer rules than that.
+        // A policy has far fewer rules than `u32::MAX`.
         Self::Denied { rule: u32::try_from(rule).unwrap_or(u32::MAX), retry_after }
     }
 
-    /// The outcome of every call of a policy with a rule of the count 0: its limit is closed. `None` for any other policy.
+    /// The outcome of every call of a policy that has a rule whose count is 0; `None` for any other policy.
     pub(crate) fn closed(policy: &Policy) -> Option<Self> {
         let rule = policy.groups().iter().flat_map(|group| &group.rules).position(|rule| rule.count() == 0)?;
         Some(Self::denied(rule, Wait::NEVER).with_position(policy))
     }
 
-    /// How long the call has to wait.
     pub(crate) fn wait(self) -> Wait {
         match self {
             Self::Admitted => Wait::NONE,
@@ -120,7 +115,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the decision on a call of that cost, which has asked for nothing but the outcome.
+    /// Returns the decision on a call of this cost that asked only for the outcome.
     pub(crate) fn decision(self, policy: &Policy, cost: u64, decided_by: DecidedBy) -> Decision {
         let denied = |rule, wait| Decision::Denied(Denial::new(policy, rule, wait, cost, decided_by));
         match self {
@@ -130,8 +125,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the outcome with the position of its rule in the policy, given the place of the rule among the rules of
-    /// all groups, one group after the other.
+    /// Replaces the place of the rule, among the rules of all groups in order, by its position in the policy.
     #[inline]
     pub(crate) fn with_position(self, policy: &Policy) -> Self {
         match self {
@@ -141,8 +135,8 @@ impl Outcome {
     }
 }
 
-/// Returns the report on a policy's rules, given what is left of them in the order of the groups, from the rule at the
-/// place `first` on. Of a rule whose count the call did not give, nobody knows what is left.
+/// Returns the report on a policy's rules. `quotas` are those of the rules from the place `first` on, in the order of
+/// the groups. A rule whose count varies by call is left out: the call did not give its count.
 pub(crate) fn report(policy: &Policy, first: usize, quotas: Vec<Quota>) -> Report {
     let rules = policy.rules();
     let mut statuses = Vec::with_capacity(quotas.len());
@@ -155,8 +149,8 @@ pub(crate) fn report(policy: &Policy, first: usize, quotas: Vec<Quota>) -> Repor
     Report::from(statuses)
 }
 
-/// Whose calls can be decided, as [`Limiter::ping`](crate::Limiter::ping) has found out: those of all subjects, or in a cluster
-/// of which masters are away, those of some.
+/// The share of subjects whose calls can be decided, as [`Limiter::ping`](crate::Limiter::ping) has found out. In a
+/// cluster, it is less than 1 while masters are away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
     ready: u16,
@@ -165,10 +159,13 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// All of a server.
     pub(crate) const COMPLETE: Self = Self { ready: 1, all: 1, error: None };
 
-    /// Returns the readiness of so many slots of all that there are. If none is ready, the error is returned.
+    /// Returns the readiness of `ready` slots out of `all`.
+    ///
+    /// # Errors
+    ///
+    /// The given error, if no slot is ready.
     pub(crate) fn of_slots(ready: u16, all: u16, error: Option<BackendError>) -> Result<Self, BackendError> {
         match error {
             Some(error) if ready == 0 => Err(error),
@@ -188,7 +185,7 @@ impl Readiness {
         f64::from(self.ready) / f64::from(self.all)
     }
 
-    /// Returns why the calls of the others cannot be decided; `None` if there are none.
+    /// Returns why calls of other subjects cannot be decided; `None` if all can be decided.
     #[must_use]
     pub fn error(&self) -> Option<&BackendError> {
         self.error.as_ref()
@@ -201,7 +198,7 @@ impl fmt::Display for Readiness {
         if self.is_complete() {
             return f.write_str("all calls can be decided");
         }
-        // Rounded down: not all of them.
+        // Rounded down, so it is never 100.
         let percent = u32::from(self.ready) * 100 / u32::from(self.all.max(1));
         write!(f, "calls of {percent} % of the subjects can be decided")?;
         self.error.iter().try_for_each(|error| write!(f, ": {error}"))

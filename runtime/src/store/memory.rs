@@ -31,25 +31,25 @@ use crate::subject::SubjectKey;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::system::RandomState;
 
-/// Subjects are spread over up to this many locks; a power of two.
+/// The most locks that subjects are spread over; a power of two.
 const SHARDS: usize = 512;
 
-/// The fewest subjects that are worth a lock of their own: so many spread evenly.
+/// The fewest subjects for each lock: this many spread evenly.
 const SHARD_SUBJECTS: usize = 1024;
 
-/// Tallies in this process, decided under one lock per subject.
+/// Tallies in this process. A lock guards the subjects of one shard.
 pub(crate) struct Memory {
     clock: Clock,
     seed: RandomState,
     shards: Box<[Padded]>,
 }
 
-/// A shard on cache lines of its own, so that threads on different shards do not slow each other down.
+/// A shard in cache lines of its own, so that threads that use other shards do not slow each other down.
 #[repr(align(128))]
 struct Padded(Mutex<Shard>);
 
 impl Memory {
-    /// Starts without tallies. Beyond `max_subjects` a new tally replaces an old one.
+    /// If there are `max_subjects` tallies, a new one replaces an old one.
     pub(crate) fn new(clock: Clock, max_subjects: usize) -> Self {
         let shards = 1 << (max_subjects / SHARD_SUBJECTS).clamp(1, SHARDS).ilog2();
         let shard = |_| Padded(Mutex::new(Shard::new(max_subjects / shards)));
@@ -60,13 +60,13 @@ impl Memory {
         self.clock.now_us()
     }
 
-    /// Decides a plain call; `None` if the policy counts several subjects or concurrent calls, or if there is no room for a new
-    /// one.
+    /// Decides a plain call; `None` if the policy counts several subjects or concurrent calls, or if there is no room
+    /// for a new subject.
     pub(crate) fn outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
         self.outcome_at(policy, subject, cost, |_| {})
     }
 
-    /// Decides a plain call as [`outcome`](Self::outcome) does, and tells the time by which it decides.
+    /// Like [`outcome`](Self::outcome); `tell_us` gets the time of the decision.
     #[inline]
     pub(crate) fn outcome_at(
         &self,
@@ -77,7 +77,7 @@ impl Memory {
     ) -> Option<Outcome> {
         let [group] = policy.groups() else { return None };
         let id = TallyId { group, subject };
-        // In a policy of one group the places of its rules are their positions.
+        // In a policy of one group, a rule's place is its position.
         if group.is_windows {
             self.outcome_by_windows(id, cost, tell_us)
         } else if group.lease_us.is_some() {
@@ -92,7 +92,7 @@ impl Memory {
 
     #[inline]
     fn outcome_by_windows(&self, id: TallyId<'_>, cost: u64, tell_us: impl FnOnce(u64)) -> Option<Outcome> {
-        // Two numbers, which stay in the registers of the processor while the lock is released.
+        // Only two numbers are returned, because they stay in registers while the lock is released.
         let (wait, rule) = self.with_tally(id, |tally, now_us| {
             tell_us(now_us);
             let now_us = tally.settle_time(id.group, now_us);
@@ -103,19 +103,18 @@ impl Memory {
         Some(if wait.is_none() { Outcome::Admitted } else { Outcome::denied(rule, wait) })
     }
 
-    /// Uses the tally of that identity, a new one for a new subject; `None` if there is no room for that.
+    /// Uses the tally of a subject, a new one if there is none; `None` if there is no room for a new one.
     #[inline]
     fn with_tally<T>(&self, id: TallyId<'_>, work: impl FnOnce(&mut Tally, u64) -> T) -> Option<T> {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
-        // The processor looks for the tally while it reads the clock, but not the other way round.
+        // Looked up before the clock is read: the processor then does both at once, but not in the other order.
         let place = shard.place(hash, id);
-        // Read under the lock, so that hits of one subject are in order.
+        // Read under the lock, so that the hits of one subject are in order.
         let now_us = self.clock.now_us();
         place.tally(now_us).ok().map(|tally| work(tally, now_us))
     }
 
-    /// Decides any call.
     pub(crate) fn decide(&self, call: Call<'_>) -> Result<Answer, BackendError> {
         let options = call.options;
         let ids: Vec<_> = call.tally_ids().map(|id| (id, id.hash(&self.seed))).collect();
@@ -127,7 +126,7 @@ impl Memory {
         let outcome = loop {
             let begun_us = now_us;
             let outcome = locked.ask(&ids, options.cost, &mut now_us);
-            // If a tally has made it later, all subjects are decided as of that time.
+            // If a tally has moved the time forward, all subjects are decided as of the later time.
             if now_us == begun_us {
                 break outcome;
             }
@@ -146,8 +145,8 @@ impl Memory {
         Ok(Answer::new(outcome, report, now_us))
     }
 
-    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether that
-    /// has changed anything.
+    /// Replaces the cost of an admitted call by what it has used, in every rule in which the call still counts; returns
+    /// whether anything has changed.
     pub(crate) fn recount(&self, call: Call<'_>, used: u64, admitted: &AdmittedAt) -> bool {
         let costs = CostChange { charged: call.options.cost, used };
         let mut has_changed = false;
@@ -163,7 +162,6 @@ impl Memory {
         has_changed
     }
 
-    /// Gives the leases of a call back.
     pub(crate) fn give_back(&self, call: Call<'_>) {
         let Some(name) = call.options.lease else { return };
         for id in call.tally_ids() {
@@ -174,7 +172,7 @@ impl Memory {
         }
     }
 
-    /// Removes the tallies of such a call.
+    /// Removes the tallies of the call's subjects.
     pub(crate) fn reset(&self, call: Call<'_>) {
         for id in call.tally_ids() {
             let hash = id.hash(&self.seed);
@@ -182,7 +180,7 @@ impl Memory {
         }
     }
 
-    /// Bans a subject for that long, or ends its ban.
+    /// Bans a subject for this time; 0 ends its ban.
     pub(crate) fn ban(&self, id: TallyId<'_>, duration_us: u64) -> Result<(), BackendError> {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
@@ -208,9 +206,9 @@ impl Memory {
         lock(&self.shards[shard].0)
     }
 
-    /// Locks all of these in ascending order, so that two calls never wait for each other.
+    /// Locks these shards in ascending order, so that two calls never wait for each other.
     fn lock_all(&self, shards: impl Iterator<Item = usize>) -> LockedShards<'_> {
-        // The guards are added in place: a list of their own would be one more allocation in each call.
+        // The guards are added in place, because a list of their own would be one more allocation in each call.
         let mut shards: Vec<_> = shards.map(|shard| (shard, None)).collect();
         shards.sort_unstable_by_key(|(shard, _)| *shard);
         shards.dedup_by_key(|(shard, _)| *shard);
@@ -223,20 +221,20 @@ impl Memory {
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
     #[inline]
     fn shard_of(&self, hash: u64) -> usize {
-        // Not the bits that the tables inside the shards use: the lowest ones and the seven highest.
+        // Not the bits that the tables of the shards use: the lowest ones and the seven highest.
         (hash >> 40) as usize & (self.shards.len() - 1)
     }
 }
 
-// Shows how many tallies there are, and nothing of them.
+// Shows how many tallies there are, but no tally.
 opaque_debug!(Memory, memory => {
     tallies: (0..memory.shards.len()).map(|shard| memory.lock(shard).len()).sum::<usize>()
 });
 
-/// A locked shard. The metrics show what has changed when it is unlocked.
+/// A locked shard. The metrics are updated when it is unlocked.
 struct LockedShard<'a> {
     shard: MutexGuard<'a, Shard>,
-    /// Dropped after the guard.
+    /// Dropped after the guard, so that the metrics are updated without the lock.
     change: GaugeChange,
 }
 
@@ -263,7 +261,7 @@ impl Drop for LockedShard<'_> {
     }
 }
 
-/// Several shards, locked. The metrics show what has changed when all are unlocked.
+/// Several locked shards. The metrics are updated when all are unlocked.
 struct LockedShards<'a> {
     memory: &'a Memory,
     shards: Vec<(usize, Option<MutexGuard<'a, Shard>>)>,
@@ -279,14 +277,13 @@ impl Drop for LockedShards<'_> {
 }
 
 impl LockedShards<'_> {
-    /// Returns the tally of that identity and hash, if there is one.
     fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
         self.shard(hash)?.find(hash, id)
     }
 
-    /// Inserts the tallies that are missing.
     fn insert_missing(&mut self, ids: &[(TallyId<'_>, u64)], now_us: u64) -> Result<(), BackendError> {
-        // At the cap, one of them may replace another. The second round sweeps other buckets.
+        // When the memory is full, an inserted tally may replace another of this call. The second round sweeps other
+        // buckets.
         for _ in 0..2 {
             for &(id, hash) in ids {
                 if let Some(shard) = self.shard(hash) {
@@ -300,12 +297,12 @@ impl LockedShards<'_> {
         Err(BackendError::new("memory: a call has more subjects than there is room for; raise `max_subjects`"))
     }
 
-    /// Asks all rules of all subjects, by their place in the call. A tally may make it later.
+    /// Asks all rules of all subjects. A tally may move the time forward.
     fn ask(&mut self, ids: &[(TallyId<'_>, u64)], cost: u64, now_us: &mut u64) -> Outcome {
         let mut builder = OutcomeBuilder::new();
         let mut first = 0;
         for &(id, hash) in ids {
-            // Only a peek meets subjects without a tally, and does not give them one.
+            // Only a peek meets a subject without a tally, and does not insert one.
             let mut empty = None;
             let tally = self.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
             *now_us = tally.settle_time(id.group, *now_us);
@@ -321,7 +318,7 @@ impl LockedShards<'_> {
     }
 }
 
-/// Counts the call if it was admitted, and towards a ban if it was denied. A call of a banned subject counts nowhere.
+/// Counts an admitted call, or a denial towards a ban. A call of a banned subject is not counted.
 fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, call: Call<'_>, now_us: u64) {
     let options = call.options;
     match outcome {

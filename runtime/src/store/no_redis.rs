@@ -1,6 +1,5 @@
-//! What stands in for the store in Redis where this crate is built without the feature `redis`.
-//!
-//! [`NoRedis`] has no value, so a compiled program has no trace of it, and the layers above need not know of the feature.
+//! The store in Redis in a build without the feature `redis`. [`NoRedis`] has no value, so the program has no code for
+//! it, and the layers above need not know about the feature.
 
 use std::future::{Future, Ready};
 use std::time::Duration;
@@ -17,21 +16,19 @@ use crate::system::Instant;
 pub(crate) use self::NoRedis as Redis;
 pub(crate) use self::{NotStored as StoredDenials, NotStored as StoredOverrides, NotStored as StoredPolicies};
 
-/// Tallies in Redis, of which there are none.
 #[derive(Debug)]
 pub(crate) enum NoRedis {}
 
-/// The type of what is stored beside tallies.
+/// The type of values that are stored beside tallies.
 pub(crate) type NotStored<'a> = &'a NoRedis;
 
-/// The type of an answer of Redis.
 type Answered<T> = Ready<Result<T, BackendError>>;
 
 pub(crate) fn random_fraction() -> f64 {
     0.0
 }
 
-/// Defines methods by the types of their arguments and answers. As there is no value, nobody calls them.
+/// Defines methods by the types of their arguments and answers. They are never called, because there is no value.
 macro_rules! methods {
     ($($name:ident $(<$generic:tt>)? ($($argument:ty),*) -> $answer:ty;)*) => {
         $(
@@ -105,7 +102,6 @@ impl RemoteStore for NoRedis {
     }
 }
 
-/// The values that are stored beside tallies.
 impl NoRedis {
     methods! {
         denials() -> NotStored<'_>;

@@ -1,4 +1,4 @@
-//! What the store in Redis takes and returns, with the feature `redis` or without.
+//! Types of the store in Redis that exist with and without the feature `redis`.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use crate::system::random_number;
 pub(crate) struct Setup {
     /// The prefix of all keys.
     pub(crate) prefix: String,
-    /// The longest that a call takes.
+    /// The longest time that a call takes.
     pub(crate) deadline: Duration,
     pub(crate) clock: Clock,
-    /// Whether the user may not write, and so a probe does not either.
+    /// Whether the user of the server may not write. Then a probe does not write either.
     pub(crate) looks_only: bool,
     /// The runtimes that drive the connections.
     pub(crate) driver: Driver,
 }
 
-/// The longest name of an operator that is stored, in bytes.
+/// The greatest length of an operator's name that is stored, in bytes.
 const LONGEST_OPERATOR: usize = 200;
 
-/// The longest version of the overrides: a number, and a name in which each byte is escaped.
+/// The greatest length of a version of the overrides: a number, and a name in which each byte is escaped.
 #[cfg(feature = "redis")]
 pub(crate) const LONGEST_VERSION: usize = 17 + 3 * LONGEST_OPERATOR;
 
@@ -39,20 +39,21 @@ pub(crate) struct StoredText {
 }
 
 impl StoredText {
-    /// Reads a field. Bytes that are not UTF-8 are as unreadable as any other text that is not ours.
+    /// Reads a field. Bytes that are not UTF-8 become replacement characters, so their text is as unreadable as any
+    /// foreign text.
     pub(crate) fn read((field, text): (Vec<u8>, Vec<u8>)) -> Self {
         let readable = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Self { field: readable(field), text: readable(text) }
     }
 
-    /// The length of both.
+    /// The length of the field and the text.
     #[cfg(feature = "redis")]
     pub(crate) fn bytes(&self) -> usize {
         self.field.len() + self.text.len()
     }
 }
 
-/// The place at which to look next for policies that nobody registers any more.
+/// Where the search for policies that nobody registers any more goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     At(String),
@@ -63,25 +64,22 @@ pub(crate) enum Progress {
 #[derive(Debug)]
 pub(crate) struct RegistrationResult {
     pub(crate) progress: Progress,
-    /// How many policies were removed.
     pub(crate) removed: u64,
-    /// How many found no place.
+    /// How many policies found no place.
     pub(crate) refused: u64,
 }
 
 impl Progress {
-    /// Begins to look.
     pub(crate) fn start() -> Self {
         Self::At("0".to_owned())
     }
 
-    /// Whether it has begun and is not done.
     pub(crate) fn is_running(&self) -> bool {
         matches!(self, Self::At(cursor) if cursor != "0")
     }
 }
 
-/// Returns a new version of the overrides, by the operator who changes them, if one is known.
+/// Returns a new version of the overrides. It names the operator who changes them, if known.
 #[cfg(feature = "redis")]
 pub(crate) fn new_version(operator: Option<&str>) -> String {
     let number = random_number(..);
@@ -91,7 +89,7 @@ pub(crate) fn new_version(operator: Option<&str>) -> String {
     format!("{number:016x} {}", percent_encode(&operator))
 }
 
-/// Returns the operator who made the change with this version, if the version names one.
+/// Returns the operator whose change has this version, if the version names one.
 pub(crate) fn stored_operator(version: &str) -> Option<String> {
     let (_, operator) = version.split_once(' ')?;
     percent_decode(operator).filter(|operator| operator.len() <= LONGEST_OPERATOR)

@@ -1,11 +1,11 @@
-//! A walk over tallies, in steps that keep nobody waiting for long.
+//! A scan of tallies, in short steps.
 
 use super::memory::{Memory, ShardScan};
 use super::redis::{KeyScan, Redis};
 use super::scan_step::ScanStep;
 use crate::error::BackendError;
 
-/// A walk over the tallies of some rule groups, whatever their layout.
+/// A scan of the tallies of some rule groups, whatever their layout.
 pub(crate) enum Scan<'a> {
     Memory(&'a Memory, ShardScan),
     Redis(&'a Redis, KeyScan),
@@ -29,7 +29,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Goes on with that shard or server, at that cursor; returns whether there is such a one.
+    /// Goes on with this shard or server, at this cursor; returns whether it exists.
     #[cfg(feature = "web")]
     pub(crate) fn go_to(&mut self, place: (usize, u64)) -> bool {
         match self {

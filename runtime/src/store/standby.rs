@@ -1,4 +1,4 @@
-//! Tallies in this process, which take the place of those in Redis while it is away.
+//! Tallies in this process that decide while Redis is away.
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
@@ -16,35 +16,33 @@ use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::sleepers::Sleepers;
 
-/// How exactly the time of the last decision is known.
+/// The precision of the time of the last decision.
 const RESOLUTION_US: u64 = 1_000;
 
-/// Tallies in this process, of what it admits while Redis is away.
-///
-/// They are kept when Redis is back: outages that follow each other do not start the limits again.
+/// Tallies in this process that count what it admits while Redis is away. They are kept when Redis is back, so that a
+/// new outage does not start the limits anew.
 pub(crate) struct Standby {
     clock: Clock,
     max_subjects: usize,
-    /// Over how many processes the counts of the rules are divided.
+    /// The number of processes by which the counts of the rules are divided.
     processes: NonZeroU64,
     /// Empty before the first outage.
     memory: OnceLock<Memory>,
-    /// When it has decided last, by its clock.
+    /// The time of the last decision, by its clock.
     latest_us: AtomicU64,
     sleepers: Arc<Sleepers>,
 }
 
 impl Standby {
-    /// Starts without tallies.
     pub(crate) fn new(clock: Clock, max_subjects: usize, processes: NonZeroU64, sleepers: Arc<Sleepers>) -> Self {
         Self { clock, max_subjects, processes, memory: OnceLock::new(), latest_us: AtomicU64::new(0), sleepers }
     }
 
-    /// Decides a call, by this process's part of its policy.
+    /// Decides a call by this process's part of the policy.
     ///
     /// # Errors
     ///
-    /// There is no room for a new subject, or the call needs more than one process may admit alone.
+    /// There is no room for a new subject, or the call costs more than this process may admit alone.
     pub(crate) fn decide(self: &Arc<Self>, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         let part = call.policy.part_of(self.processes);
         let call_of_part = Call { policy: &part, ..call };
@@ -56,7 +54,7 @@ impl Standby {
         Ok(LayeredAnswer { decided_by: DecidedBy::Standby, part, ..verdict })
     }
 
-    /// Decides a plain call; `None` where [`Memory::outcome`] decides none.
+    /// Decides a plain call; `None` where [`Memory::outcome`] returns `None`.
     #[inline]
     pub(crate) fn decide_plain(&self, call: PlainCall<'_>) -> Option<Result<Decision, BackendError>> {
         let PlainCall { policy, subject, cost } = call;
@@ -66,7 +64,7 @@ impl Standby {
         Some(checked.map(|()| outcome.decision(&part, cost, DecidedBy::Standby)))
     }
 
-    /// Rejects a call that is never admitted by the part, although it may be by the whole policy.
+    /// Returns an error for a call that the part never admits, although the whole policy may.
     #[inline]
     fn check_part(&self, policy: &Policy, part: &Policy, cost: u64, outcome: Outcome) -> Result<(), BackendError> {
         if outcome.wait() == Wait::NEVER && fits(policy, cost) && !fits(part, cost) {
@@ -85,20 +83,20 @@ impl Standby {
 
     #[inline]
     fn note_us(&self, now_us: u64) {
-        // Written no more often than it has to be: all threads read it.
+        // Written as rarely as possible, because all threads read it.
         if now_us >= self.latest_us().saturating_add(RESOLUTION_US) {
             self.latest_us.store(now_us, Ordering::Relaxed);
         }
     }
 
-    /// Removes the tallies of such a call.
+    /// Removes the tallies of the call's subjects.
     pub(crate) fn reset(&self, call: Call<'_>) {
         if let Some(memory) = self.memory.get() {
             memory.reset(call);
         }
     }
 
-    /// Bans the main subject of such a call for that long, or ends its ban.
+    /// Bans the main subject of the call for this time; 0 ends its ban.
     pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
         let (id, duration_us) = tally_to_ban(call, duration)?;
         match duration_us {
@@ -107,7 +105,7 @@ impl Standby {
         }
     }
 
-    /// Counts a call that it admitted as what it has used; returns whether that has changed anything.
+    /// Replaces the cost of a call that the standby admitted by what it has used; returns whether anything has changed.
     pub(crate) fn recount(&self, charge: &Charge, recount: Recount) -> bool {
         let memory = self.memory.get();
         memory.is_some_and(|memory| memory.recount(recount.of(charge.counted()), recount.used, &charge.admitted))
@@ -127,7 +125,7 @@ impl LeaseHolder for Standby {
     }
 }
 
-/// Whether each rule can admit a call of that cost.
+/// Whether each rule can ever admit a call of this cost.
 fn fits(policy: &Policy, cost: u64) -> bool {
     let rules = policy.groups().iter().flat_map(|group| &group.rules);
     { rules }.all(|rule| rule.count() > 0 && cost <= rule.greatest_cost())

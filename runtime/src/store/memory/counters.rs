@@ -1,4 +1,4 @@
-//! The part of a tally beside its log.
+//! The part of a tally that is not its log.
 
 use std::collections::VecDeque;
 
@@ -12,19 +12,19 @@ use crate::decision::Wait;
 use crate::micros;
 use crate::policy::RuleGroup;
 
-/// The state of the rules that are no sliding windows, of a ban, and of concurrent calls.
+/// The cells of rules, the ban and the concurrent calls of one subject.
 #[derive(Debug)]
 pub(super) struct Counters {
-    /// A cell for each of these rules, in their order.
+    /// A cell for each rule that is no sliding window, in the order of the rules.
     cells: Box<[Cell]>,
-    /// The denials and the ban; nothing unless denials lead to a ban.
+    /// The denials and the ban. Unused unless denials lead to a ban.
     ban_state: BanState,
-    /// Empty unless the group is that of a concurrency limit.
+    /// Empty unless the group has a concurrency limit.
     pub(super) leases: Leases,
 }
 
 impl Counters {
-    /// Starts without state, if a group needs any beside a log.
+    /// Returns `None` if a log is all that the group needs.
     pub(super) fn new(group: &RuleGroup) -> Option<Box<Self>> {
         let cells = || vec![Cell::default(); group.celled.len()].into();
         (!group.is_windows)
@@ -39,7 +39,7 @@ impl Counters {
         self.ban_state.wait(now_us).is_some()
     }
 
-    /// The latest time of all rules.
+    /// The latest time in all cells.
     pub(super) fn latest_us(&self) -> u64 {
         self.cells.iter().map(|cell| cell.latest_us()).max().unwrap_or_default()
     }
@@ -74,7 +74,7 @@ impl Counters {
         }
     }
 
-    /// Counts the call with every rule, and returns how long one of cost 1 would have to wait now.
+    /// Counts the call with every rule; returns how long a call of cost 1 would have to wait now.
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
         let mut longest = Wait::NONE;
         for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
@@ -84,24 +84,23 @@ impl Counters {
         longest
     }
 
-    /// Counts a denial towards a ban.
     pub(super) fn deny(&mut self, group: &RuleGroup, now_us: u64) {
         if let Some(ban) = &group.ban {
             self.ban_state.deny(ban, now_us);
         }
     }
 
-    /// Bans the subject for that long, or ends its ban; its denials are counted anew.
+    /// Bans the subject for this time, or ends its ban if this is 0. Earlier denials no longer count.
     pub(super) fn ban(&mut self, duration_us: u64, now_us: u64) {
         self.ban_state = BanState::ban(duration_us, now_us);
     }
 
-    /// Counts a call that was admitted then as what it has used, where it still counts; returns whether that has changed
-    /// anything.
+    /// Replaces the cost of an admitted call by what it has used, where it still counts; returns whether anything has
+    /// changed.
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = false;
         for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
-            // A cell that is later than now is as good as forgotten.
+            // A cell that is later than now counts as forgotten.
             if cell.is_after(now_us) {
                 continue;
             }
@@ -113,7 +112,7 @@ impl Counters {
         changed
     }
 
-    /// When nothing in here counts any more.
+    /// When nothing counts any more.
     pub(super) fn expires_us(&self, group: &RuleGroup) -> u64 {
         let expires_us = |(cell, (_, rule)): (&Cell, (usize, &Rule))| {
             algorithm::with_cell(rule, |counting| counting.expires_us(*cell)).unwrap_or_default()
@@ -123,8 +122,8 @@ impl Counters {
     }
 }
 
-/// What is left of a rule by its stored cell.
-// Code of its own, so that a report on sliding windows has no part of it.
+/// What remains of a rule, by its stored cell.
+// A function of its own, so that a report on sliding windows does not contain its code.
 #[inline(never)]
 pub(super) fn quota(cell: Cell, rule: &Rule, now_us: u64) -> Quota {
     let quota = algorithm::with_cell(rule, |counting| counting.quota(counting.at(cell, now_us), now_us));
@@ -135,14 +134,14 @@ pub(super) fn quota(cell: Cell, rule: &Rule, now_us: u64) -> Quota {
 #[derive(Debug, Default)]
 #[allow(clippy::struct_field_names, reason = "the unit is part of the name")]
 pub(super) struct BanState {
-    /// The times of the latest denials, oldest first: as many as lead to a ban, less one.
+    /// The times of the latest denials, oldest first: one less than lead to a ban.
     denials_us: VecDeque<u64>,
     began_us: u64,
     ends_us: u64,
 }
 
 impl BanState {
-    /// A ban of that duration, or none.
+    /// Bans for this time; for 0, there is no ban.
     pub(super) fn ban(duration_us: u64, now_us: u64) -> Self {
         match duration_us {
             0 => Self::default(),
@@ -150,7 +149,7 @@ impl BanState {
         }
     }
 
-    /// Returns how long the ban lasts, if there is one, and it is not from before the clock was set back.
+    /// Returns how long the ban lasts. A ban from before the clock was set back does not count.
     pub(super) fn wait(&self, now_us: u64) -> Option<Wait> {
         (!is_set_back(self.began_us, now_us) && now_us < self.ends_us).then(|| Wait::until(self.ends_us, now_us))
     }
@@ -167,7 +166,7 @@ impl BanState {
         }
     }
 
-    /// When nothing in here counts any more.
+    /// When nothing counts any more.
     pub(super) fn expires_us(&self, group: &RuleGroup) -> u64 {
         let within_us = group.ban.map_or(0, |ban| micros::from_duration(ban.within()));
         self.denials_us.back().map_or(0, |last| last + within_us).max(self.ends_us)

@@ -6,13 +6,13 @@ use crate::algorithm::Quota;
 use crate::call::LeaseName;
 use crate::decision::Wait;
 
-/// How many leases a wait passes over at most.
+/// The most leases that a wait passes over.
 const MOST_PASSED: usize = 128;
 
 /// The concurrent calls of a subject, each with the time at which it was admitted. The first has the least name.
 ///
-/// Nothing ends here by itself: a process that dies takes its memory along. To callers it looks as if each lease were
-/// renewed after half of its length, as in Redis.
+/// Leases do not end by themselves: a process that dies takes its memory along. Callers see each lease renewed after
+/// half of its length, as in Redis.
 #[derive(Debug, Default)]
 pub(super) struct Leases(BTreeMap<LeaseName, u64>);
 
@@ -21,28 +21,26 @@ impl Leases {
         self.0.is_empty()
     }
 
-    /// Takes a lease.
     pub(super) fn take(&mut self, name: LeaseName, now_us: u64) {
         self.0.insert(name, now_us);
     }
 
-    /// Gives a lease back; returns whether it was there.
+    /// Returns whether the lease was there.
     pub(super) fn give_back(&mut self, name: LeaseName) -> bool {
         self.0.remove(&name).is_some()
     }
 
-    /// How long one more call has to wait at most: until so many leases have ended that there is room.
+    /// How long one more call has to wait at most, until enough leases have ended.
     pub(super) fn wait(&self, limit: u64, lease_us: u64, now_us: u64) -> Wait {
         if limit == 0 {
             return Wait::NEVER;
         }
         let Some(beyond) = (self.0.len() as u64).checked_sub(limit) else { return Wait::NONE };
-        // The oldest end first. Where the limit was greater before, not all are passed over that have to end.
+        // The oldest end first. If the limit was lowered, more leases may have to end than are passed over.
         let last = self.0.values().nth(usize::try_from(beyond).map_or(MOST_PASSED, |beyond| beyond.min(MOST_PASSED)));
         last.map_or(Wait::NEVER, |&taken_us| Wait::us(left_us(taken_us, lease_us, now_us)))
     }
 
-    /// Where the limit stands.
     pub(super) fn quota(&self, limit: u64, lease_us: u64, now_us: u64) -> Quota {
         let remaining = limit.saturating_sub(self.0.len() as u64);
         let reset_us = self.0.last_key_value().map_or(0, |(_, &taken_us)| left_us(taken_us, lease_us, now_us));
@@ -50,7 +48,7 @@ impl Leases {
     }
 }
 
-/// How long a lease lasts that is renewed after half of its length.
+/// How long a lease still lasts that is renewed after half of its length.
 fn left_us(taken_us: u64, lease_us: u64, now_us: u64) -> u64 {
     let half_us = (lease_us / 2).max(1);
     lease_us - now_us.saturating_sub(taken_us) % half_us

@@ -1,4 +1,4 @@
-//! The log of the sliding windows of one tally: when calls were admitted, and what they weighed.
+//! The log of the sliding windows of one tally: the times of admitted calls, and their weights.
 
 mod entries;
 
@@ -12,24 +12,24 @@ use crate::policy::RuleGroup;
 
 /// The calls that sliding windows count, in the order of their times.
 ///
-/// Calls of one microsecond share an entry. Where [`MAX_LOG_ENTRIES`] entries count, so do calls that are close to each
-/// other; they count from the newest of them, so no window ever admits more than its count.
+/// Calls of one microsecond share an entry. If [`MAX_LOG_ENTRIES`] entries count, calls that are close to each other
+/// share one, too. They count from the newest of them, so no window ever admits more than its count.
 ///
-/// Entries that count no more stay until there is no room for another. They are as old as that to every later call; only
-/// if the last entry becomes an earlier one, these have to be dropped before.
+/// Entries that no longer count stay until there is no room for another one. Later calls ignore them, as time goes on.
+/// Only before the last entry becomes an earlier one, they have to be dropped.
 ///
-/// Weights are sums modulo 2^32. What a log holds weighs less than that, and what counts of it 2^31 at most.
+/// Sums of weights are modulo 2^32. A log weighs less than 2^32, and what counts in it at most 2^31.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     /// The entries before the last one.
     older: LogEntries,
-    /// The last entry. An empty log is one whose last entry weighs nothing.
+    /// The last entry. If the log is empty, it weighs nothing.
     last: LogEntry,
     /// The sum of all weights.
     end: u32,
     /// The sum of the weights before the first entry.
     start: u32,
-    /// Holds as long as the log stays as it is.
+    /// Valid until the log changes.
     denied_until: DeniedUntil,
 }
 
@@ -40,7 +40,7 @@ impl Log {
         self.last.at_us()
     }
 
-    /// Forgets what lies in the future, lest it block longer than its window.
+    /// Forgets entries that are later than now, because they would block for longer than their window.
     #[cold]
     pub(super) fn forget_future(&mut self, now_us: u64, reach_us: u64) {
         self.denied_until = DeniedUntil::default();
@@ -65,19 +65,19 @@ impl Log {
         self.denied_until.us()
     }
 
-    /// Notes how long a call of cost 1 has to wait, and the window that is the only rule if there is just one.
+    /// Notes how long a call of cost 1 has to wait. `only` is the window if there is no other rule.
     #[inline]
     pub(super) fn set_denied_until(&mut self, wait: Wait, only: Option<&Window>, now_us: u64) {
         self.denied_until = DeniedUntil::new(wait, only, now_us);
     }
 
-    /// How long a call of cost 1 has to wait, if the last call found that out for this very window.
+    /// How long a call of cost 1 has to wait, if the last call has noted that for this window.
     #[inline]
     pub(super) fn known_wait(&self, window: &Window, now_us: u64) -> Option<Wait> {
         self.denied_until.wait(window, now_us)
     }
 
-    /// How long the windows make a call of that cost wait.
+    /// How long the windows make a call of this cost wait.
     #[inline]
     pub(super) fn longest_wait(&self, windows: &[Window], cost: u64, now_us: u64) -> Wait {
         let mut longest = Wait::NONE;
@@ -87,10 +87,10 @@ impl Log {
         longest
     }
 
-    /// Asks a window how long a call of that cost has to wait.
+    /// How long this window makes a call of this cost wait.
     #[inline]
     fn wait(&self, window: &Window, cost: u64, now_us: u64) -> Wait {
-        // A duplicate is any call within the window, whatever it costs.
+        // Any call within the window is a duplicate, whatever it costs.
         let cost = if window.is_duplicate { 1 } else { cost };
         let Some(room) = window.count.checked_sub(cost) else { return Wait::NEVER };
         if window.is_duplicate {
@@ -102,8 +102,8 @@ impl Log {
         }
     }
 
-    /// Counts a call. One that costs more than every window counts is admitted only by windows against duplicates, for
-    /// which any weight will do.
+    /// Counts a call. A call costs more than every window counts only if all rules are duplicates: then any weight is
+    /// enough.
     #[inline]
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {
         let weight = weight_of(cost, group);
@@ -121,8 +121,8 @@ impl Log {
         self.end = self.end.wrapping_add(weight);
     }
 
-    /// Counts a call that was admitted then as what it has used; returns whether that has changed anything. Far from the end
-    /// of the log, nothing is given back; what was used beyond the charge then counts with a later call.
+    /// Replaces the cost of an admitted call by what it has used; returns whether anything has changed. Far from the
+    /// end of the log, nothing is given back, and what was used beyond the cost counts with a later call.
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let counts = admitted_us <= now_us && now_us < admitted_us + group.reach_us;
         if !counts || self.last.at_us() < admitted_us {
@@ -143,7 +143,7 @@ impl Log {
         }
     }
 
-    /// Takes that weight from the entry at that place; returns whether it had any.
+    /// Takes this weight from the entry at this index; returns whether it had any.
     fn take(&mut self, index: usize, weight: u64) -> bool {
         let (older, behind) = self.older.as_mut_slice().split_at_mut(index);
         let mut entries = behind.iter_mut().chain([&mut self.last]);
@@ -152,7 +152,7 @@ impl Log {
         let own = behind.peek().map_or(self.end, |next| next.before()).wrapping_sub(entry.before());
         let taken = own.min(u32::try_from(weight).unwrap_or(u32::MAX));
         if taken > 0 && taken == own {
-            // So the last entry has the time of the last call that counts.
+            // The last entry then has the time of the last call that counts.
             *entry = LogEntry::new(older.last().map_or(0, LogEntry::at_us), entry.before());
         }
         behind.for_each(|entry| *entry = LogEntry::new(entry.at_us(), entry.before().wrapping_sub(taken)));
@@ -160,7 +160,7 @@ impl Log {
         taken > 0
     }
 
-    /// Adds that weight to the entry at that place, as far as the log can hold it; returns whether it can hold any.
+    /// Adds this weight to the entry at this index, or as much as the log can hold; returns whether it added any.
     fn add(&mut self, index: usize, weight: u64) -> bool {
         let room = u64::from(u32::MAX) - self.weight();
         let added = u32::try_from(weight.min(room)).unwrap_or(u32::MAX);
@@ -170,7 +170,6 @@ impl Log {
         added > 0
     }
 
-    /// Tells where a window stands.
     pub(super) fn quota(&self, window: &Window, now_us: u64) -> Quota {
         let Window { count, per_us, .. } = *window;
         let is_over = |entry: &LogEntry| entry.at_us() + per_us <= now_us;
@@ -187,22 +186,23 @@ impl Log {
         self.end.wrapping_sub(self.start).into()
     }
 
-    /// The weight of an entry and all behind it.
+    /// The weight of an entry and of all later ones.
     #[inline]
     fn weight_from(&self, entry: &LogEntry) -> u64 {
         self.end.wrapping_sub(entry.before()).into()
     }
 
-    /// The time of the newest entry that leaves too little room, in a log that weighs more than the room: what is behind
-    /// it weighs no more.
-    // Code of its own, so that a call for which there is room has no part of it.
+    /// The time of the newest entry that leaves too little room: all later entries weigh no more than `room`. The whole
+    /// log weighs more.
+    // A function of its own, so that a call for which there is room does not contain its code.
     #[inline(never)]
     fn in_the_way_us(&self, room: u64) -> u64 {
         let is_in_the_way = |entry: &LogEntry| self.weight_from(entry) > room;
         if is_in_the_way(&self.last) {
             return self.last.at_us();
         }
-        // If all entries weigh the same, so many of the newest fit. A guess is enough, as it is checked.
+        // If all entries weigh the same, this many of the newest fit. A wrong guess does no harm, because it is
+        // checked.
         let older = self.older.as_slice();
         let (entries, weight) = (older.len() as u64 + 1, self.weight());
         let fit = if weight == entries { room } else { room * entries / weight.max(1) };
@@ -213,7 +213,7 @@ impl Log {
         older.get(index).unwrap_or(&self.last).at_us()
     }
 
-    /// Whether so many entries count that a call of now shares the last one.
+    /// Whether so many entries count that a call at this time shares the last one.
     #[inline]
     fn is_dense(&self, group: &RuleGroup, now_us: u64) -> bool {
         let older = self.older.as_slice();
@@ -222,7 +222,7 @@ impl Log {
             .is_some_and(|entry| entry.at_us() + group.reach_us > now_us && is_close(group, self.last.at_us(), now_us))
     }
 
-    /// Drops the entries that did not count any more then.
+    /// Drops the entries that no longer counted at `then_us`.
     #[cold]
     fn drop_over(&mut self, reach_us: u64, then_us: u64) {
         let is_over = |entry: &LogEntry| entry.at_us() + reach_us <= then_us;
@@ -235,7 +235,7 @@ impl Log {
     }
 }
 
-/// Returns the weight of a call in the log: no more than every window of the group counts.
+/// The weight of a call in the log, at most the largest count of the group.
 #[inline]
 fn weight_of(cost: u64, group: &RuleGroup) -> u32 {
     u32::try_from(cost.min(group.largest)).unwrap_or(u32::MAX)
@@ -246,7 +246,7 @@ fn may_share(group: &RuleGroup, one_us: u64, other_us: u64) -> bool {
     group.largest > MAX_LOG_ENTRIES as u64 && is_close(group, one_us, other_us)
 }
 
-/// Whether times are in the same of [`MAX_LOG_ENTRIES`] parts of the longest window.
+/// Whether these times are in the same slice, if the longest window is cut into [`MAX_LOG_ENTRIES`] slices.
 #[cold]
 fn is_close(group: &RuleGroup, one_us: u64, other_us: u64) -> bool {
     let grain_us = group.reach_us.div_ceil(MAX_LOG_ENTRIES as u64).max(1);

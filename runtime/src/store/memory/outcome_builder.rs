@@ -3,11 +3,11 @@
 use crate::decision::Wait;
 use crate::store::Outcome;
 
-/// Combines what the rules answer; one that makes the call wait denies it.
+/// Combines the answers of the rules. Any rule that makes the call wait denies it.
 ///
-/// The wait is the longest of all, that for the end of a ban included, unless a rule that would admit the call by then
-/// lapses before, and no wait is a mere bound. The rule to report is the first duplicate rule that denies, or else the rule
-/// with the longest wait.
+/// The wait is the longest of all rules and bans. If a rule lapses before it ends, the call is never admitted, unless a
+/// wait is only an upper bound. The rule to report is the first duplicate rule that denies, or else the rule with the
+/// longest wait.
 #[derive(Debug)]
 pub(super) struct OutcomeBuilder {
     /// The longest wait of a rule, and the place of that rule.
@@ -16,7 +16,7 @@ pub(super) struct OutcomeBuilder {
     duplicate: Option<usize>,
     lapse: Wait,
     ban: Wait,
-    /// Whether a wait is no more than a bound.
+    /// Whether a wait is only an upper bound.
     is_bound: bool,
 }
 
@@ -26,7 +26,7 @@ impl OutcomeBuilder {
         Self { longest: Wait::NONE, place: 0, duplicate: None, lapse: Wait::NEVER, ban: Wait::NONE, is_bound: false }
     }
 
-    /// Adds how long the rule at that place makes the call wait, in any order of the rules.
+    /// Adds the wait of the rule at this place. The rules may come in any order.
     #[inline]
     pub(super) fn add_wait(&mut self, place: usize, wait: Wait) {
         if wait > self.longest || wait == self.longest && place < self.place {
@@ -35,13 +35,13 @@ impl OutcomeBuilder {
         }
     }
 
-    /// Adds the wait of a rule that is no more than a bound.
+    /// Adds a wait that is only an upper bound.
     pub(super) fn add_bound(&mut self, place: usize, wait: Wait) {
         self.add_wait(place, wait);
         self.is_bound |= !wait.is_none();
     }
 
-    /// Adds the wait of a rule against duplicates.
+    /// Adds the wait of a duplicate rule.
     #[inline]
     pub(super) fn add_duplicate_wait(&mut self, place: usize, wait: Wait) {
         self.add_wait(place, wait);
@@ -55,12 +55,12 @@ impl OutcomeBuilder {
         self.lapse = self.lapse.min(lapse);
     }
 
-    /// Adds the rest of a subject's ban.
+    /// Adds how long a subject is still banned.
     pub(super) fn add_ban(&mut self, wait: Wait) {
         self.ban = self.ban.max(wait);
     }
 
-    /// The longest wait of all, also that for the end of a ban.
+    /// The longest wait of all rules and bans.
     #[inline]
     pub(super) fn wait(&self) -> Wait {
         self.longest.max(self.ban)
@@ -85,7 +85,7 @@ impl OutcomeBuilder {
     #[inline]
     fn retry_after(&self) -> Wait {
         let wait = self.wait();
-        // A rule that lapses before would not admit the call then.
+        // If a rule lapses first, the call is not admitted after the wait.
         if self.is_bound || wait < self.lapse { wait } else { Wait::NEVER }
     }
 }

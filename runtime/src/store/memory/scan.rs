@@ -1,23 +1,23 @@
-//! A walk over tallies, shard by shard.
+//! A scan of tallies, shard by shard.
 
 use std::ops::Range;
 
 use super::Memory;
 use crate::store::scan_step::ScanStep;
 
-/// A step ends with the shard that reaches so many tallies.
+/// A step ends with the shard in which it reaches this many tallies.
 const COUNT: usize = 250;
 
-/// A walk over the tallies of some rule groups, whatever their layout.
+/// A scan of the tallies of some rule groups, whatever their layout.
 pub(crate) struct ShardScan {
-    /// The beginnings of the segments of each rule group, up to the layout.
+    /// The start of each rule group's segments, before the layout.
     names: Vec<String>,
-    /// The shards that were not walked over.
+    /// The shards that have not been scanned.
     shards: Range<usize>,
 }
 
 impl Memory {
-    /// Starts a walk over the tallies of the rule groups whose segments have these names before the layout.
+    /// Starts to scan the tallies of the rule groups whose segments begin with these names, before the layout.
     pub(crate) fn scan(&self, names: &[String]) -> ShardScan {
         ShardScan { names: names.to_vec(), shards: 0..self.shards.len() }
     }
@@ -28,7 +28,7 @@ impl Memory {
             return None;
         }
         let (mut subjects, mut looked_at) = (Vec::new(), 0);
-        // Whole shards: one that grows between two steps moves its tallies.
+        // A step takes whole shards, because a shard that grows between two steps moves its tallies.
         while looked_at < COUNT
             && let Some(shard) = scan.shards.next()
         {
@@ -41,13 +41,13 @@ impl Memory {
 }
 
 impl ShardScan {
-    /// Returns which shard comes next, at its start; `None` at the end.
+    /// Returns the next shard, and its start as the cursor; `None` at the end.
     #[cfg(feature = "web")]
     pub(crate) fn upcoming(&self) -> Option<(usize, u64)> {
         (!self.shards.is_empty()).then_some((self.shards.start, 0))
     }
 
-    /// Goes on with that shard; returns whether there is such a one.
+    /// Goes on with this shard; returns whether it exists.
     #[cfg(feature = "web")]
     pub(crate) fn go_to(&mut self, (shard, _): (usize, u64)) -> bool {
         self.shards.start = shard;

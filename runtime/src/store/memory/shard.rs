@@ -13,19 +13,18 @@ use crate::policy;
 use crate::population::{Inhabitant, Population};
 use crate::sweeper::Sweeper;
 
-/// How many buckets of the table a new tally sweeps for expired ones: more than it adds, so that these never pile up.
+/// How many buckets a new tally sweeps for expired tallies: more than it adds, so that expired ones never pile up.
 const SWEPT: usize = 4;
 
-/// The number of tallies of a policy that are visited to find one that a new tally may replace.
+/// How many tallies of a policy are visited to find one that a new tally may replace.
 const CANDIDATES: usize = 128;
 
-/// Some of the tallies.
 pub(super) struct Shard {
     tallies: HashTable<StoredTally>,
     capacity: Capacity,
 }
 
-/// Keeps the number of tallies within its bound.
+/// Keeps the number of tallies within its limit.
 pub(super) struct Capacity {
     sweeper: Sweeper,
     population: Population,
@@ -39,7 +38,8 @@ pub(super) enum TallyPlace<'a> {
     New { hash: u64, id: TallyId<'a>, tallies: &'a mut HashTable<StoredTally>, capacity: &'a mut Capacity },
 }
 
-/// A tally and its identity: as long as two cache lines, and aligned to them, so that a decision misses the cache once.
+/// A tally and its identity. It fills two cache lines and is aligned to them, so that a decision misses the cache only
+/// once.
 #[repr(align(128))]
 pub(super) struct StoredTally {
     hash: u64,
@@ -60,18 +60,16 @@ impl Shard {
         Self { tallies: HashTable::new(), capacity }
     }
 
-    /// How the number of tallies has changed since this was asked last.
+    /// How the number of tallies has changed since the last such question.
     #[inline]
     pub(super) fn change(&mut self) -> GaugeChange {
         self.capacity.gauge.change()
     }
 
-    /// How many tallies there are.
     pub(super) fn len(&self) -> usize {
         self.tallies.len()
     }
 
-    /// Looks for the tally of that identity and hash.
     #[inline]
     pub(super) fn place<'a>(&'a mut self, hash: u64, id: TallyId<'a>) -> TallyPlace<'a> {
         match self.tallies.find_entry(hash, |entry| entry.is(hash, id)) {
@@ -80,20 +78,18 @@ impl Shard {
         }
     }
 
-    /// Returns the tally of that identity and hash, if there is one.
     pub(super) fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
         self.tallies.find_mut(hash, |entry| entry.is(hash, id)).map(|entry| &mut entry.tally)
     }
 
-    /// Returns the subjects of the tallies in which something counts, if these are of a rule group whose segments have one of
-    /// these names before the layout: each behind the place of the name.
+    /// Returns the subjects of tallies in which something counts, for the rule groups whose segments begin with one of
+    /// these names, before the layout. Each subject comes after the index of its name.
     #[cfg(feature = "admin")]
     pub(super) fn subjects(&self, names: &[String], now_us: u64) -> impl Iterator<Item = (usize, String)> {
         let counting = self.tallies.iter().filter(move |entry| !entry.tally.is_expired(now_us));
         counting.filter_map(|entry| Some((entry.place_among(names)?, entry.subject.text()?.to_owned())))
     }
 
-    /// Removes the tally of that identity and hash.
     pub(super) fn remove(&mut self, hash: u64, id: TallyId<'_>) {
         if let Ok(found) = self.tallies.find_entry(hash, |entry| entry.is(hash, id)) {
             let (removed, _) = found.remove();
@@ -108,8 +104,8 @@ impl<'a> TallyPlace<'a> {
     ///
     /// # Errors
     ///
-    /// There are as many subjects as there may be, and those visited are all denied, of the policy of the new one: removing
-    /// one would end its denial, and admitting the call uncounted would break the limit. Or all have running calls.
+    /// The memory is full, and each visited tally of the new one's policy is denied: removing it would end its denial,
+    /// and admitting the call uncounted would break the limit. Or all tallies have running calls.
     #[inline]
     pub(super) fn tally(self, now_us: u64) -> Result<&'a mut Tally, BackendError> {
         match self {
@@ -120,7 +116,6 @@ impl<'a> TallyPlace<'a> {
 }
 
 impl Capacity {
-    /// Inserts a new tally.
     #[cold]
     fn insert<'t>(
         &mut self,
@@ -149,8 +144,9 @@ impl Capacity {
         Ok(&mut entry.into_mut().tally)
     }
 
-    /// Removes a tally of the policy with the most of them, so that a flood of one policy's subjects leaves the others as they
-    /// are: one that is not denied, or else, for a policy with fewer tallies, any without running calls.
+    /// Removes a tally of the policy with the most tallies, so that many subjects of one policy do not push out those
+    /// of others. A tally that is not denied goes first. For a policy with fewer tallies, any without running calls may
+    /// go.
     fn make_room(&mut self, tallies: &mut HashTable<StoredTally>, policy: Inhabitant, now_us: u64) -> bool {
         let most = self.population.most(policy);
         let mut visited = 0;
@@ -199,10 +195,10 @@ impl StoredTally {
     }
 }
 
-/// So many bytes lie in the table itself, which makes a subject as long as three words.
+/// How many bytes are stored in the table itself. A subject then takes three words.
 const SHORT: usize = 22;
 
-/// The escaped text of a subject, in as little room as it takes.
+/// The escaped text of a subject, in as little room as possible.
 pub(super) enum StoredSubject {
     Short { length: u8, bytes: [u8; SHORT] },
     Long(Box<[u8]>),
@@ -240,7 +236,7 @@ impl StoredSubject {
     }
 }
 
-/// Whether they are equal: those of usual length by two numbers each, which takes no call.
+/// Whether both are equal. The usual lengths are compared as two numbers each, without calling a function.
 #[inline]
 fn are_equal(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {

@@ -13,11 +13,11 @@ use crate::store::Outcome;
 /// The stored state of one subject.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// The calls that the sliding windows admitted.
+    /// The calls that the sliding windows have admitted.
     log: Log,
     /// The state of all other rules and of a ban, if there are any.
     counters: Option<Box<Counters>>,
-    /// When nothing in here counts any more.
+    /// When nothing counts any more.
     expires_us: u64,
 }
 
@@ -26,29 +26,28 @@ impl Tally {
         Self { log: Log::default(), counters: Counters::new(group), expires_us: 0 }
     }
 
-    /// Whether nothing in this tally counts any more.
+    /// Whether nothing counts any more.
     pub(super) fn is_expired(&self, now_us: u64) -> bool {
         self.expires_us <= now_us
     }
 
-    /// Whether a call of cost 1 would be denied, by a ban or by the rules of the last call; or whether calls are running.
+    /// Whether a ban or the rules of the last call deny a call of cost 1, or calls are running.
     pub(super) fn is_denied(&self, now_us: u64) -> bool {
         let is_banned = |counters: &Counters| counters.is_banned(now_us);
         now_us < self.log.denied_until_us() || self.counters.as_deref().is_some_and(is_banned) || self.is_running()
     }
 
-    /// Whether calls are running.
     pub(super) fn is_running(&self) -> bool {
         self.counters.as_deref().is_some_and(|counters| !counters.leases.is_empty())
     }
 
-    /// Keeps it for now, although nothing in it may count.
+    /// Keeps the tally at this time, although nothing in it may count.
     pub(super) fn keep(&mut self, now_us: u64) {
         self.expires_us = self.expires_us.max(now_us + 1);
     }
 
-    /// Decides a call by this tally alone, and counts it.
-    // Code of its own, as its registers would cost a call that has nothing but sliding windows.
+    /// Decides a call that needs only this tally, and counts it.
+    // A function of its own: its registers would slow down calls that have only sliding windows.
     #[inline(never)]
     pub(super) fn decide(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Outcome {
         let now_us = self.settle_time(group, now_us);
@@ -63,7 +62,7 @@ impl Tally {
         outcome
     }
 
-    /// Does the same for a group that has nothing but sliding windows, and returns how long the call has to wait.
+    /// Decides a call of a group that has only sliding windows, and counts it; returns how long the call has to wait.
     #[inline]
     pub(super) fn decide_by_windows(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
         let only = if let [only] = &*group.windows { Some(only) } else { None };
@@ -78,14 +77,14 @@ impl Tally {
             self.log.charge(group, cost, now_us);
             self.expires_us = now_us + group.reach_us;
         }
-        // What is known of this call need not be asked again.
+        // The wait of this call is also that of a call of cost 1.
         let is_known = cost == 1 && !wait.is_none();
         let plain = if is_known { wait } else { self.log.longest_wait(&group.windows, 1, now_us) };
         self.log.set_denied_until(plain, only, now_us);
         wait
     }
 
-    /// The place of the rule to report of a call that sliding windows have just denied.
+    /// The place of the rule to report for a call that sliding windows have just denied.
     #[inline]
     pub(super) fn denying_window(&self, group: &RuleGroup, cost: u64, now_us: u64) -> usize {
         match &*group.windows {
@@ -101,8 +100,8 @@ impl Tally {
         builder.denying()
     }
 
-    /// Returns the time as of which a call is decided. A clock that goes back by little stands still instead. If it was set
-    /// back, what lies in the future is forgotten, lest it block for longer than its window.
+    /// Returns the time as of which a call is decided. If the clock has gone back by little, it stands still. If it was
+    /// set back, entries that are later than now are forgotten, because they would block for longer than their window.
     #[inline]
     pub(super) fn settle_time(&mut self, group: &RuleGroup, now_us: u64) -> u64 {
         let counters_us = self.counters.as_ref().map_or(0, |counters| counters.latest_us());
@@ -136,7 +135,6 @@ impl Tally {
         }
     }
 
-    /// Counts the call with every rule.
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {
         if group.largest > 0 {
             self.log.charge(group, cost, now_us);
@@ -150,7 +148,7 @@ impl Tally {
         self.log.set_denied_until(wait, None, now_us);
     }
 
-    /// Counts a denial towards a ban, given how long a call of cost 1 would have to wait if that is known.
+    /// Counts a denial towards a ban. `plain` is how long a call of cost 1 would have to wait, if that is known.
     pub(super) fn deny(&mut self, group: &RuleGroup, plain: Option<Wait>, now_us: u64) {
         let plain = plain.unwrap_or_else(|| self.plain_wait(group, now_us));
         self.log.set_denied_until(plain, None, now_us);
@@ -160,7 +158,7 @@ impl Tally {
         }
     }
 
-    /// Bans the subject for that long, or ends its ban; its denials are counted anew.
+    /// Bans the subject for this time, or ends its ban if this is 0. Earlier denials no longer count.
     pub(super) fn ban(&mut self, group: &RuleGroup, duration_us: u64, now_us: u64) {
         if let Some(counters) = &mut self.counters {
             counters.ban(duration_us, now_us);
@@ -168,7 +166,6 @@ impl Tally {
         }
     }
 
-    /// Takes a lease.
     pub(super) fn take_lease(&mut self, name: LeaseName, now_us: u64) {
         if let Some(counters) = &mut self.counters {
             counters.leases.take(name, now_us);
@@ -177,7 +174,6 @@ impl Tally {
         }
     }
 
-    /// Gives a lease back.
     pub(super) fn give_back(&mut self, name: LeaseName) {
         if let Some(counters) = &mut self.counters
             && counters.leases.give_back(name)
@@ -187,8 +183,8 @@ impl Tally {
         }
     }
 
-    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
-    /// that has changed anything.
+    /// Replaces the cost of an admitted call by what it has used, in every rule in which it still counts; returns
+    /// whether anything has changed.
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = self.log.refund(group, costs, admitted_us, now_us);
         if let Some(counters) = &mut self.counters {
@@ -199,7 +195,6 @@ impl Tally {
         changed
     }
 
-    /// Adds what is left of every rule.
     #[inline]
     pub(super) fn report(&self, group: &RuleGroup, now_us: u64, quotas: &mut Vec<Quota>) {
         if let (Some((rule, lease_us)), Some(counters)) = (group.concurrency(), &self.counters) {

@@ -1,4 +1,4 @@
-//! Tallies that several threads use.
+//! Tests of tallies that several threads use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,22 +30,22 @@ fn decide(memory: &Memory, call: Call<'_>) -> bool {
     memory.decide(call).unwrap().outcome == Outcome::Admitted
 }
 
-/// How a plain call of one subject is decided.
+/// A way to decide a plain call of one subject.
 type Deciding = fn(&Memory, Call<'_>) -> bool;
 
-/// As those that count nothing else.
+/// Decides a call of a policy that counts only one subject.
 fn decide_plain(memory: &Memory, call: Call<'_>) -> bool {
     memory.outcome(call.policy, &call.subjects[0], call.options.cost) == Some(Outcome::Admitted)
 }
 
-/// The mistake that is planted: between the two locks, other threads charge what this one has seen.
+/// A planted mistake: between the two locks, other threads charge what this one has seen.
 fn decide_in_two_locks(memory: &Memory, call: Call<'_>) -> bool {
     let seen = decide(memory, Call { options: CallOptions { peek: true, ..call.options }, ..call });
     decide(memory, call);
     seen
 }
 
-/// Three threads call twice each, of which four calls are to be admitted.
+/// Three threads make two calls each. Four of these six calls have to be admitted.
 fn four_of_six(deciding: [Deciding; 3]) -> impl Fn() + Clone + Send + Sync + 'static {
     let policy = Policy::builder("p").rule(Rule::sliding_window(4, HOUR)).build().unwrap();
     move || {
@@ -79,7 +79,7 @@ fn calls_of_several_subjects_never_wait_for_each_other_and_charge_all_of_them_or
     let policy = policy.build().unwrap();
     explore(move || {
         let memory = memory();
-        // Two main subjects, and two nets: each with each.
+        // Two main subjects and two nets, in all four combinations.
         let threads = [[1, 3], [2, 3], [1, 4], [2, 4]].map(|pair| {
             let (memory, policy) = (Arc::clone(&memory), policy.clone());
             thread::spawn(move || {

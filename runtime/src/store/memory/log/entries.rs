@@ -1,25 +1,25 @@
-//! What a log holds: its entries, oldest first, and until when it denies calls.
+//! The entries of a log, oldest first, and until when the log denies calls.
 
 use arrayvec::ArrayVec;
 
 use crate::algorithm::Window;
 use crate::decision::Wait;
 
-/// So many entries lie with their tally, where a decision needs no other memory.
+/// How many entries are stored in the tally itself, so that a decision reads no other memory.
 const FEW: usize = 2;
 
-/// The room for entries that the first allocation makes.
+/// The capacity of the first allocation.
 const MANY: usize = 8;
 
-/// So much room is never given back.
+/// The capacity that is never given back.
 const KEPT: usize = 64;
 
-/// An admitted call, or several that share their time: twelve bytes.
+/// An admitted call, or several that share their time, in twelve bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LogEntry {
-    /// A `u64` as bytes, as it would be aligned to eight of them.
+    /// A `u64` as bytes: as a number, it would be aligned to eight bytes.
     at_us: [u8; 8],
-    /// The sum of the weights before it. So what it weighs itself is the difference to that of the next entry.
+    /// The sum of the weights before this entry. The difference to that of the next entry is what it weighs.
     before: u32,
 }
 
@@ -40,7 +40,7 @@ impl LogEntry {
     }
 }
 
-/// Entries that come at the end and leave at the front, where they leave together.
+/// Entries that are added at the end and removed from the front, several at once.
 #[derive(Debug)]
 pub(super) enum LogEntries {
     Few(ArrayVec<LogEntry, FEW>),
@@ -69,7 +69,7 @@ impl LogEntries {
         }
     }
 
-    /// Whether the room for them is used up, so that another one makes more of it.
+    /// Whether one more entry needs an allocation.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         match self {
@@ -94,7 +94,6 @@ impl LogEntries {
         }
     }
 
-    /// Removes that many from the front.
     pub(super) fn remove_first(&mut self, count: usize) {
         match self {
             Self::Few(entries) => drop(entries.drain(..count.min(entries.len()))),
@@ -102,7 +101,7 @@ impl LogEntries {
         }
     }
 
-    /// Makes as much room as is in use, if there is less. Gives back what is far more.
+    /// Makes room for as many entries again, and gives back capacity of which little is used.
     pub(super) fn make_room(&mut self) {
         if let Self::Many(entries) = self {
             entries.shrink_to(KEPT.max(8 * entries.len()));
@@ -119,20 +118,20 @@ impl LogEntries {
     }
 }
 
-/// Until when calls of cost 1 are denied, as the last call found out: twelve bytes.
+/// Until when calls of cost 1 are denied, as the last call found out, in twelve bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DeniedUntil {
-    /// A `u64` as bytes, as it would be aligned to eight of them.
+    /// A `u64` as bytes: as a number, it would be aligned to eight bytes.
     us: [u8; 8],
-    /// The count of the window that denies them, if it is the only rule; else 0.
+    /// The count of the window that denies calls, if it is the only rule; else 0.
     count: u32,
 }
 
 impl DeniedUntil {
-    /// Returns what is known from the wait of such a call, and from the window if there is no other rule.
+    /// Notes how long a call of cost 1 has to wait. `only` is the window if there is no other rule.
     #[inline]
     pub(super) fn new(wait: Wait, only: Option<&Window>, now_us: u64) -> Self {
-        // A wait that never ends has no time, and duplicates go by the last call, be it refunded or not.
+        // A wait that never ends has no time. Whether a call is a duplicate depends on the last call, refunded or not.
         let only = only.filter(|window| !window.is_duplicate && !wait.is_none() && wait != Wait::NEVER);
         let count = only.and_then(|window| u32::try_from(window.count).ok()).unwrap_or_default();
         Self { us: wait.ends_us(now_us).to_ne_bytes(), count }
@@ -143,7 +142,7 @@ impl DeniedUntil {
         u64::from_ne_bytes(self.us)
     }
 
-    /// How long such a call has to wait, if that was found out for this very count of the window.
+    /// How long a call of cost 1 has to wait, if that was noted for a window of this count.
     #[inline]
     pub(super) fn wait(&self, window: &Window, now_us: u64) -> Option<Wait> {
         let wait = Wait::until(self.us(), now_us);
@@ -166,7 +165,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(7);
         let (mut entries, mut queue) = (LogEntries::default(), VecDeque::new());
         for number in 0..100_000 {
-            // Now and then it grows to hundreds, and becomes empty.
+            // Now and then the queue grows to hundreds, and becomes empty.
             let growing = number / 500 % 2 == 0;
             match random.u8(0..8) {
                 0 => assert_eq!(entries.pop().map(|entry| entry.before()), queue.pop_back()),

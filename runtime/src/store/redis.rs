@@ -1,4 +1,4 @@
-//! Tallies in Redis, decided by the shared script in one round trip.
+//! Tallies in Redis. Scripts decide calls there in one round trip.
 
 mod batching;
 mod cluster;
@@ -46,40 +46,37 @@ use crate::store::redis_types::{Setup, StoredText};
 use crate::system::home::{Driver, Side};
 use crate::system::{self, Instant};
 
-/// Tallies in Redis.
 #[derive(Debug)]
 pub(crate) struct Redis {
     destination: Box<Destination>,
     deployment: Deployment,
-    /// The deployment whose connections the thread of the limiter drives.
+    /// The same servers, with connections that the thread of the limiter drives.
     deployment_of_thread: OnceCell<Deployment>,
     setup: Setup,
-    /// Whether a call was decided.
     has_decided: AtomicBool,
 }
 
-/// The most steps in which a hash is read, and the longest that they take together.
+/// The most steps in which a hash is read, and the longest time for all of them.
 const MOST_SCAN_STEPS: usize = 1_000;
 const LONGEST_SCAN: Duration = Duration::from_secs(10);
 
-/// A random number from 0 to 1, which spreads what all processes do.
+/// A random number from 0 to 1, which spreads over time what all processes do.
 pub(crate) fn random_fraction() -> f64 {
     system::random_fraction()
 }
 
 impl Redis {
-    /// Returns the tallies on the server of a URL, to which it connects with the first decision.
+    /// Returns the tallies on the server at this URL. It connects for the first decision.
     pub(crate) fn open(url: &str, setup: Setup) -> Result<Self, Error> {
         Ok(Self::new(Destination::parse(url)?, setup))
     }
 
-    /// Returns the same, with settings for encrypted connections.
+    /// Like [`open`](Self::open), with settings for encrypted connections.
     #[cfg(feature = "tls")]
     pub(crate) fn open_with_tls(url: &str, tls: &Tls, setup: Setup) -> Result<Self, Error> {
         Ok(Self::new(Destination::parse(url)?.with_tls(tls)?, setup))
     }
 
-    /// Returns the tallies on the server of a client.
     pub(crate) fn of_client(client: &::redis::Client, setup: Setup) -> Result<Self, Error> {
         Ok(Self::new(Destination::of_client(client)?, setup))
     }
@@ -95,7 +92,7 @@ impl Redis {
         }
     }
 
-    /// The servers, as they are asked here.
+    /// The servers, with the connections of the runtime that asks.
     fn deployment(&self) -> &Deployment {
         match self.setup.driver.runtimes.side() {
             Side::Home => &self.deployment,
@@ -106,13 +103,13 @@ impl Redis {
         }
     }
 
-    /// How often a connection was made to the server that has a key; 0 if that is not known.
+    /// How many connections were made to the server that has this key; 0 if unknown.
     fn connections(&self, key: &str) -> u64 {
         let deployments = [Some(&self.deployment), self.deployment_of_thread.get()];
         deployments.into_iter().flatten().map(|deployment| deployment.connections(key)).sum()
     }
 
-    /// Connects, so that a wrong set-up is found at start-up.
+    /// Connects, so that a wrong setup is found at start-up.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
         self.until().map_err(Error::of_url)?;
         match self.deployment() {
@@ -131,7 +128,7 @@ impl Redis {
         }
     }
 
-    /// The server's time, as well as this process knows it.
+    /// The server's time, estimated by this process.
     pub(crate) fn now_us(&self) -> u64 {
         match self.deployment() {
             Deployment::Server(node) => node.server().now_us(),
@@ -139,22 +136,22 @@ impl Redis {
         }
     }
 
-    /// Asks the server for its time, which every decision also does. In a cluster, it is that of the node that has the
-    /// overrides.
+    /// Asks the server for its time. Every decision also does that. In a cluster, the node that has the overrides is
+    /// asked.
     pub(crate) async fn refresh_time(&self) -> Result<(), BackendError> {
         self.ask(&overrides_key(&self.setup.prefix), self.until()?, Step::refresh_time).await
     }
 
-    /// Returns until when a call by that policy is decided that is asked now.
+    /// Returns the deadline of a call that is asked now and decided by this policy.
     ///
     /// # Errors
     ///
-    /// There is no runtime in which the server could be asked.
+    /// There is no runtime for the connections to the server.
     pub(crate) fn until_for(&self, policy: &Policy) -> Result<Instant, BackendError> {
         until(self.deadline_of(policy))
     }
 
-    /// Awaits a future that asks this server, until then at most.
+    /// Awaits a future that asks this server, until `until` at most.
     pub(crate) async fn wait_until<T>(
         &self,
         until: Instant,
@@ -164,17 +161,18 @@ impl Redis {
         asked.await.unwrap_or_else(|| Err(connection::connect::late()))
     }
 
-    /// Sends a command about a key that is no tally.
+    /// Sends a command about a key that is not a tally's.
     async fn query<T: FromRedisValue>(&self, key: &str, command: &Cmd) -> Result<T, BackendError> {
         self.ask(key, self.until()?, |step| step.query(command)).await
     }
 
-    /// Reads the fields of a hash in parts of about `at_once` fields, until there are `enough`. One may be returned twice.
+    /// Reads the fields of a hash, about `at_once` in each step, until there are `enough`. A field may be returned
+    /// twice.
     ///
     /// # Errors
     ///
-    /// The server does not answer, or the hash has no end: it takes more steps or more time, or has more bytes, than any hash
-    /// that processes write.
+    /// The server does not answer, or the hash has no end: it takes more steps, time or bytes than any hash that
+    /// processes write.
     async fn scan_hash(
         &self,
         key: &str,
@@ -208,7 +206,7 @@ impl Redis {
         )))
     }
 
-    /// Asks the server that has a key.
+    /// Asks the server that has this key.
     async fn ask<T, F>(&self, key: &str, until: Instant, ask: impl Fn(Step) -> F) -> Result<T, BackendError>
     where
         F: Future<Output = Result<T, BackendError>>,
@@ -216,8 +214,8 @@ impl Redis {
         self.deployment().ask(key, until, ask).await
     }
 
-    /// Asks about a call: a server about all its subjects at once or about one each, the nodes of a cluster about one each, and
-    /// so a proxy that stands for one.
+    /// Asks about a call. A single server is asked once about all subjects if `at_once`, else once for each subject.
+    /// The nodes of a cluster, and a proxy in front of one, are asked once for each subject.
     async fn ask_parts<'a, T, F>(
         &self,
         request: Call<'a>,
@@ -246,11 +244,11 @@ impl Redis {
         join_all(request.parts().map(ask_one)).await.into_iter().collect()
     }
 
-    /// Returns the time by which an answer has to be there.
+    /// Returns the deadline of an answer that is asked for now.
     ///
     /// # Errors
     ///
-    /// There is no runtime in which the server could be asked.
+    /// There is no runtime for the connections to the server.
     fn until(&self) -> Result<Instant, BackendError> {
         until(self.setup.deadline)
     }
@@ -267,17 +265,17 @@ impl Decider for Redis {
         let deployment = self.deployment();
         let decided = match deployment {
             Deployment::Server(node) if !node.server().is_asked_by_slot() => node.decide(request, now, until).await,
-            // Boxed, so that a call of one server does not carry its state.
+            // Boxed, so that a call of one server does not have the state of this future.
             _ => Box::pin(deployment.decide_by_slot(request, until, deadline)).await,
         };
         let decided = match decided {
-            // The first such answer: nothing was executed.
+            // This first error shows that the server has slots. Nothing was executed.
             Err(error) if request.subjects.len() > 1 && is_cross_slot(&error) => {
                 Box::pin(deployment.decide_by_slot(request, until, deadline)).await
             }
             decided => decided,
         };
-        // Written once only: all threads read it.
+        // Written only once, because all threads read it.
         if decided.is_ok() && !self.has_decided() {
             self.has_decided.store(true, Ordering::Relaxed);
         }
@@ -291,7 +289,7 @@ impl Decider for Redis {
 
     async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         let request = recount.of(counted);
-        // What takes several calls of the script is never asked again as a whole.
+        // A refund that takes several calls of the script is never repeated as a whole.
         let at_once = matches!(admitted, AdmittedAt::Once(_)) && refund_parts(request).nth(1).is_none();
         let refunded = self
             .ask_parts(request, at_once, |step, part| step.refund(part, recount.used, admitted.us(part.first_group())))
@@ -311,7 +309,7 @@ impl Decider for Redis {
 }
 
 impl RemoteStore for Redis {
-    /// In a cluster, each call finds out from its own nodes.
+    /// `None` for a cluster: each call finds out from its own nodes.
     fn known_outage(&self) -> Option<BackendErrorKind> {
         match self.deployment() {
             Deployment::Server(node) => node.server().connector.known_outage(),

@@ -1,12 +1,12 @@
 //! Concurrent callers of one process share round trips.
 //!
-//! A caller that finds no other before it sends its request by itself, at once. The requests of all others wait in a
-//! queue. Up to two tasks empty it, each in a turn: a task takes from the queue what fits into one call, sends it,
-//! answers the callers, and goes on until the queue is empty. Nothing is sent for a caller that gave up in the queue.
+//! A caller that finds no other request before it sends its own alone, at once. All other requests wait in a queue. Up
+//! to two tasks empty it, each in a turn: the task takes from the queue what fits into one call, sends it, answers the
+//! callers, and goes on until the queue is empty. Nothing is sent for a caller that gave up in the queue.
 //!
 //! Most callers in the queue need no timer, because a turn answers them in time. A caller has a timer of its own if its
-//! deadline is earlier than those before it, or if the turns are on the thread of the limiter, which may be held up. No caller
-//! waits for one that sends by itself, as nobody may poll that future any more.
+//! deadline is earlier than one before it, or if the turns are on the thread of the limiter, which may be held up. No
+//! caller waits for one that sends its request alone, because that future may never be polled again.
 
 pub(super) mod batch;
 mod queue;
@@ -29,7 +29,6 @@ use crate::store::redis::server::Server;
 use crate::system::home::Side;
 use crate::system::{Instant, spawn};
 
-/// Gathers requests into calls.
 #[derive(Debug)]
 pub(crate) struct Batcher {
     server: Arc<Server>,
@@ -39,16 +38,16 @@ pub(crate) struct Batcher {
 /// The right to send a request without waiting for others.
 struct Alone<'a>(&'a Batcher);
 
-/// A turn that is running. When its task is dropped, as at the end of its runtime, the turn ends.
+/// A running turn. It ends when its task is dropped, as at the end of the runtime.
 struct RunningTurn {
     batcher: Arc<Batcher>,
     id: TurnId,
 }
 
-/// The fate of a request when it arrives.
+/// What happens to a request when it arrives.
 enum Arrival<'a> {
     Alone(Alone<'a>),
-    /// The turns answer it in time. Otherwise it needs a timer.
+    /// The turns answer it in time, so it needs no timer.
     Watched(Answered),
     Unwatched(Answered),
 }
@@ -67,7 +66,7 @@ impl Batcher {
         now: Instant,
         until: Instant,
     ) -> Result<Reply, BackendError> {
-        // Most callers do not need it, so it is boxed: the future stays small.
+        // Two of the futures are boxed to keep this one small. Most callers do not wait with a timer.
         let answer = match self.enter(request, now, until)? {
             Arrival::Alone(_alone) => return one(Box::pin(self.server.ask(&[request], until, NodeRole::Owner)).await?),
             Arrival::Watched(answered) => Some(answered.await),
@@ -80,7 +79,7 @@ impl Batcher {
         }
     }
 
-    /// Lets a caller send its request by itself, or queues it and begins a turn if another one is allowed.
+    /// Lets a caller send its request alone. Otherwise queues it, and begins a turn if one more is allowed.
     fn enter(self: &Arc<Self>, request: Call<'_>, now: Instant, until: Instant) -> Result<Arrival<'_>, BackendError> {
         in_runtime()?;
         self.server.driver.check_process()?;
@@ -114,13 +113,13 @@ impl RunningTurn {
             late.into_iter().for_each(Caller::answer_late);
             let mut batches = batches.into_iter().map(|(_, batch)| batch);
             let first = batches.next();
-            // Each script has a call of its own, side by side.
+            // Each script is called on its own, all at once.
             let others: Vec<_> = batches.map(|batch| spawn(send(batch, Arc::clone(&self.batcher.server)))).collect();
             if let Some(first) = first {
                 first.send(&self.batcher.server).await;
             }
             for other in others {
-                // If the task has failed, its callers get an error by their channels.
+                // If the task has failed, its callers get an error through their channels.
                 let _ = other.await;
             }
         }
@@ -172,7 +171,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Callers of a server that greets nobody.
+    /// Callers of a server that never answers.
     struct Trial {
         batcher: Arc<Batcher>,
         _silent: TcpListener,
@@ -196,7 +195,7 @@ mod tests {
             Self { batcher: Batcher::new(Arc::new(server)), _silent: silent }
         }
 
-        /// Calls, and has no answer within that time.
+        /// Makes a call, which has no answer within this time.
         fn call(&self, patience: Duration) -> JoinHandle<()> {
             let batcher = Arc::clone(&self.batcher);
             tokio::spawn(async move {
@@ -215,7 +214,7 @@ mod tests {
     async fn a_caller_is_answered_in_time_while_a_more_patient_one_of_the_same_call_waits() {
         let trial = Trial::new();
         let alone = trial.call(LONG);
-        // Both arrive before the turn that the first one begins.
+        // Both arrive before the turn runs that the first one begins.
         let (impatient, patient) = (trial.call(SHORT), trial.call(LONG));
         impatient.await.unwrap();
         assert!(!patient.is_finished() && !alone.is_finished());
@@ -227,7 +226,7 @@ mod tests {
         let mut patient = Vec::new();
         for _ in 0..3 {
             patient.push(trial.call(LONG));
-            // The caller calls by itself, or a turn takes its request.
+            // The caller sends its request alone, or a turn takes it.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
         }

@@ -25,14 +25,13 @@ use crate::store::redis::stored::{overrides_key, ping_key_in};
 use crate::store::redis_types::Setup;
 use crate::system::Instant;
 
-/// The most keys that are tried to find one in a slot of a node: many times the number of slots.
+/// The most keys that are tried to find one in a slot of each node: many times the number of slots.
 const MOST_KEYS: u32 = 200_000;
 
-/// A cluster.
 pub(super) struct Cluster {
     topology: Arc<Topology>,
     pub(super) setup: Setup,
-    /// The slot of the overrides, which expire by the clock of its node.
+    /// The slot of the overrides. They expire by the clock of its node.
     home: Slot,
 }
 
@@ -42,18 +41,18 @@ impl Cluster {
         Arc::new(Self { topology: Topology::new(seeds, address, setup.clone()), setup, home })
     }
 
-    /// Finds the nodes, and finds out whether one of them can decide calls.
+    /// Finds the nodes, and whether one of them can decide calls.
     pub(super) async fn reach(&self) -> Result<(), BackendError> {
         let longest = longest_explained(self.setup.deadline);
         // Long enough to ask one node after the other, and to report why they fail.
         self.topology.await_refresh(Instant::now() + 2 * longest).await?;
         let readiness = self.ping(Instant::now() + longest).await?;
-        // A part of the cluster may be away for a while, but a mistake in the set-up stays.
+        // A part of the cluster may be away for a while, but a mistake in the setup stays.
         let mistake = readiness.error().filter(|error| error.kind() == BackendErrorKind::Wrong);
         mistake.cloned().map_or(Ok(()), Err)
     }
 
-    /// Finds out how many slots have a node that can decide calls. All nodes are asked at the same time.
+    /// Finds out how many slots have a node that can decide calls. All nodes are asked at once.
     pub(super) async fn ping(&self, until: Instant) -> Result<Readiness, BackendError> {
         self.topology.learn(until).await?;
         let primaries = self.topology.primaries();
@@ -61,7 +60,7 @@ impl Cluster {
         let moved = || BackendError::away("redis: the slots of a node have moved; ask again");
         let asked = primaries.iter().zip(keys).map(|(_, key)| async move {
             let key = key.ok_or_else(moved)?;
-            // A redirect is about the slot of the key that is asked for.
+            // Redirects depend on the slot of the key.
             self.ask(Slot::of(&key), until, |step| step.rehearse(&key)).await
         });
         let answers = join_all(asked).await;
@@ -82,7 +81,7 @@ impl Cluster {
         Readiness::of_slots(ready, SLOTS, error)
     }
 
-    /// Returns for each of these nodes a key that never exists, in one of the slots that it serves.
+    /// Returns a key that never exists for each of these nodes, in a slot that the node serves.
     pub(super) fn keys_of(&self, primaries: &[(Arc<ClusterNode>, u16)]) -> Vec<Option<String>> {
         let places: HashMap<_, _> =
             primaries.iter().enumerate().map(|(place, (primary, _))| (Arc::as_ptr(primary), place)).collect();
@@ -102,18 +101,18 @@ impl Cluster {
         keys
     }
 
-    /// The time of the node that has the overrides, as well as this process knows it.
+    /// The time of the node that has the overrides, estimated by this process.
     pub(super) fn now_us(&self) -> u64 {
         let home = self.topology.known_owner(self.home);
         home.map_or_else(|| self.setup.clock.now_us(), |member| member.node.server().now_us())
     }
 
-    /// How often a connection was made to the node that serves a key, as far as it is known.
+    /// How many connections were made to the node that serves this key; 0 if unknown.
     pub(super) fn connections(&self, key: &str) -> u64 {
         self.topology.known_owner(Slot::of(key)).map_or(0, |member| member.node.server().connector.connections())
     }
 
-    /// Asks the node that serves a slot, and those that it redirects to.
+    /// Asks the node that serves a slot, and follows its redirects.
     pub(super) async fn ask<T, F>(&self, slot: Slot, until: Instant, ask: impl Fn(Step) -> F) -> Result<T, BackendError>
     where
         F: Future<Output = Result<T, BackendError>>,
@@ -121,14 +120,14 @@ impl Cluster {
         Route::to(&self.topology, slot, until).await?.ask(ask).await
     }
 
-    /// Returns the nodes that serve slots, as they are now.
+    /// Asks which nodes serve slots now.
     #[cfg(feature = "admin")]
     pub(super) async fn primaries(&self, until: Instant) -> Result<Vec<Arc<ClusterNode>>, BackendError> {
         self.topology.await_refresh(until).await?;
         Ok(self.topology.primaries().into_iter().map(|(primary, _)| primary).collect())
     }
 
-    /// The slot of a request on one slot.
+    /// The slot of a request whose subjects are in one slot.
     pub(super) fn slot_of(&self, request: Call<'_>) -> Slot {
         request.keys(&self.setup.prefix).next().map_or(self.home, |key| Slot::of(key.as_str()))
     }

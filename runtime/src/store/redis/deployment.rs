@@ -1,4 +1,4 @@
-//! The servers of a limiter, and the connections to them.
+//! The servers of a limiter and the connections to them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,6 @@ use crate::error::BackendError;
 use crate::store::redis_types::Setup;
 use crate::system::Instant;
 
-/// How many servers there are.
 #[derive(Clone, Debug)]
 pub(super) enum Deployment {
     Server(Arc<Node>),
@@ -25,7 +24,7 @@ pub(super) enum Deployment {
 }
 
 impl Deployment {
-    /// Connects to nothing yet.
+    /// Does not connect yet.
     pub(super) fn new(destination: Destination, setup: &Setup) -> Self {
         let server = |place| Self::Server(Node::new(Server::new(place, Mode::Standalone, setup)));
         match destination {
@@ -46,7 +45,7 @@ impl Deployment {
         }
     }
 
-    /// Asks the server that has a key.
+    /// Asks the server that has this key.
     pub(super) async fn ask<T, F>(&self, key: &str, until: Instant, ask: impl Fn(Step) -> F) -> Result<T, BackendError>
     where
         F: Future<Output = Result<T, BackendError>>,
@@ -57,7 +56,7 @@ impl Deployment {
         }
     }
 
-    /// Asks the server that has the tallies of a request on one slot.
+    /// Asks the server that has the tallies of this part of a call, which is in one slot.
     pub(super) async fn ask_part<T, F>(
         &self,
         part: Call<'_>,
@@ -73,14 +72,13 @@ impl Deployment {
         }
     }
 
-    /// Gives leases of several subjects back.
     pub(super) async fn give_back(&self, leases: &[ReturnedLeases], until: Instant) -> Result<(), BackendError> {
         let given_back =
             leases.iter().map(|leases| self.ask(leases.key.as_str(), until, move |step| step.give_back(leases)));
         join_all(given_back).await.into_iter().collect()
     }
 
-    /// How often a connection was made to the server that has a key; 0 if that is not known.
+    /// How many connections were made to the server that has this key; 0 if unknown.
     pub(super) fn connections(&self, key: &str) -> u64 {
         match self {
             Self::Server(node) => node.server().connector.connections(),

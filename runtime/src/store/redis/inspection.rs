@@ -1,4 +1,4 @@
-//! Facts about a server, found out without changing anything there but keys of its own, which it removes.
+//! Facts about a server. Finding them out changes nothing but keys of its own, which it removes.
 
 pub(super) mod keys;
 mod permissions;
@@ -25,61 +25,55 @@ use crate::store::redis::server::Server;
 use crate::store::redis::stored::rehearsal_key;
 use crate::system::{Instant, unix};
 
-/// The most fields of `INFO` that are read. A server has some 150, and some for each database and replica.
+/// The most fields of `INFO` that are read. A server has about 150, and some for each database and replica.
 const MOST_FIELDS: usize = 2_000;
 
-/// How often a server is asked for its time.
 const TIMES: usize = 5;
 
-/// Facts of a server.
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
     /// Host and port, or the path of a socket.
     pub(crate) place: String,
-    /// The error is why the server could not be asked.
+    /// The facts, or why the server could not be asked.
     pub(crate) known: Result<ServerInfo, BackendError>,
 }
 
-/// What a server says of itself.
 #[derive(Debug)]
 pub(crate) struct ServerInfo {
-    /// The fields of `INFO`; `None` where the user may not ask for them.
+    /// The fields of `INFO`; `None` if the user may not read them.
     pub(crate) info: Option<HashMap<String, String>>,
-    /// The snapshots that are configured; `None` where the user may not ask for that.
+    /// The configured snapshots; `None` if the user may not read them.
     pub(crate) save: Option<String>,
     pub(crate) times: Times,
     /// Whether the server knows the script; `None` if that cannot be found out.
     pub(crate) script: Option<ScriptState>,
     pub(crate) permissions: Vec<Permission>,
-    /// How known calls were decided.
+    /// How calls with known outcomes were decided.
     pub(crate) rehearsed: Vec<RehearsedStep>,
-    /// Some of the keys with the prefix; `None` where the user may not look for them.
+    /// Some of the keys with the prefix; `None` if the user may not look for them.
     pub(crate) sample: Option<Sample>,
 }
 
-/// Whether a server knows the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptState {
     Known,
-    /// The next call sends it.
+    /// The next call sends the script.
     Unseen,
-    /// The server has no scripts.
+    /// The server does not run scripts.
     Disabled,
 }
 
-/// The time of a server's clock, and how long its answers took.
+/// The time of a server's clock, and how long the server takes to answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// How many microseconds the server is ahead of this machine.
     pub(crate) ahead_us: i64,
-    /// By how many microseconds that may be wrong.
+    /// By how many microseconds `ahead_us` may be wrong.
     pub(crate) error_us: u64,
-    /// The median of the round trips.
     pub(crate) round_trip: Duration,
 }
 
 impl Redis {
-    /// Finds out about every server that decides calls.
     pub(crate) async fn inspect(&self) -> Result<Vec<ServerFacts>, BackendError> {
         let until = self.until()?;
         match self.deployment() {
@@ -118,12 +112,12 @@ impl Server {
         })
     }
 
-    /// Sends a command whose refusal is an answer, too.
+    /// Sends a command whose refusal is also an answer.
     async fn try_one(&self, command: &Cmd, deadline: Duration) -> Result<RedisResult<Value>, BackendError> {
         self.try_each(iter::once(command.clone()), deadline).await.map(only)
     }
 
-    /// Sends commands whose refusals are answers, too.
+    /// Sends commands whose refusals are also answers.
     async fn try_each(
         &self,
         commands: impl Iterator<Item = Cmd>,
@@ -142,7 +136,7 @@ impl Server {
         Ok(settings.and_then(|mut settings| settings.remove("save")).map(|save| shown_word(&save).into_owned()))
     }
 
-    /// Asks for the time several times. The fastest answer shows most exactly how far the clocks are apart.
+    /// Asks for the time several times. The fastest answer gives the smallest error.
     async fn times(&self, deadline: Duration) -> Result<Times, BackendError> {
         let mut answers = Vec::with_capacity(TIMES);
         for _ in 0..TIMES {
@@ -161,8 +155,7 @@ impl Server {
         fastest.ok_or_else(|| BackendError::away("redis: the server tells no time"))
     }
 
-    /// Finds out whether the server has seen the script: it is called without a version of the protocol, which it
-    /// refuses.
+    /// Finds out whether the server knows the script, by a call without a protocol version, which the script refuses.
     async fn script_state(&self, deadline: Duration) -> Result<Option<ScriptState>, BackendError> {
         let mut command = cmd("EVALSHA");
         command.arg(&self.scripts.decide.sha1).arg(0).arg("none");
@@ -177,7 +170,7 @@ impl Server {
         })
     }
 
-    /// Finds out whether scripts are disabled on the server, by a text that no server can compile.
+    /// Finds out whether the server runs no scripts, by a text that no server can compile.
     async fn is_without_scripts(&self, deadline: Duration) -> Result<bool, BackendError> {
         let mut command = cmd("EVAL");
         command.arg("=").arg(0);
@@ -185,7 +178,6 @@ impl Server {
     }
 }
 
-/// The fields of `INFO`.
 fn fields(info: &Value) -> HashMap<String, String> {
     let text: String = from_redis_value(info.clone()).unwrap_or_default();
     let shown = |text: &str| shown_word(text.trim()).into_owned();
@@ -193,7 +185,6 @@ fn fields(info: &Value) -> HashMap<String, String> {
     text.lines().filter_map(field).take(MOST_FIELDS).collect()
 }
 
-/// This machine's time in microseconds since 1970.
 fn now_us() -> u64 {
     micros::from_duration(unix())
 }

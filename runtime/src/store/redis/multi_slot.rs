@@ -1,8 +1,8 @@
-//! Calls whose subjects are in several slots, in a cluster or behind a proxy that stands for one.
+//! Calls whose subjects are in several slots, in a cluster or behind a proxy in front of one.
 //!
-//! All parts of a call are peeked at first, and charged only if all admit it. So a denied call takes nothing from other
-//! calls, unless another call was faster in between; then what was charged is refunded. The rules of a part decide
-//! again when it is charged, so no subject ever exceeds them.
+//! First, all parts of a call are peeked at. They are charged only if all admit the call, so a denied call takes
+//! nothing from other calls. If another call comes in between, a part may be denied when it is charged; then the other
+//! parts are refunded. A part is decided again when it is charged, so no subject ever exceeds its rules.
 
 use std::cmp::Reverse;
 use std::pin::pin;
@@ -25,34 +25,34 @@ use crate::store::redis::connection::real_time;
 use crate::store::redis::deployment::Deployment;
 use crate::system::{Instant, sleep};
 
-/// How long after a failure a lease is given back again.
+/// How long to wait before a lease is given back again after a failure.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A call that is to be counted. It is counted even if its caller gives up.
+/// A call that has to be counted, even if its caller gives up.
 struct CountedCall {
     deployment: Deployment,
     request: OwnedCall,
     until: Instant,
-    /// How long it may take to undo what was counted.
+    /// How long each request to undo a count may take.
     patience: Duration,
 }
 
-/// The work that is left once a call was not admitted.
+/// What is left to do for a call that was not admitted.
 struct Undo {
-    /// The parts that were charged, and when.
+    /// The parts that were charged, by their index, and the time of each.
     charged: Vec<(usize, u64)>,
-    /// Whether the denial has to be counted towards a ban.
+    /// Whether the denial is still to be counted towards a ban.
     counts_denial: bool,
 }
 
 type Answered = Result<Answer, BackendError>;
 
 impl Deployment {
-    /// Decides a call: at once if all its subjects are in one slot, otherwise in parts.
+    /// Decides a call: as a whole if all its subjects are in one slot, otherwise in parts.
     pub(super) async fn decide_by_slot(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
         if has_one_slot(request, &self.setup().prefix) {
             match self.decide_one(request, until).await {
-                // While the slot moves, its keys are in two places. A proxy may have slots of its own.
+                // While a slot moves, its keys are in two places. A proxy may have other slots than these.
                 Err(error) if request.subjects.len() > 1 && (is_try_again(&error) || is_cross_slot(&error)) => {}
                 decided => return decided,
             }
@@ -94,7 +94,7 @@ impl Deployment {
         join_all(request.parts().map(|part| self.decide_one(part, until))).await
     }
 
-    /// Decides a request on one slot.
+    /// Decides a request whose subjects are in one slot.
     async fn decide_one(&self, request: Call<'_>, until: Instant) -> Answered {
         self.ask_part(request, until, |step| step.decide(request)).await
     }
@@ -107,7 +107,7 @@ fn has_one_slot(request: Call<'_>, prefix: &str) -> bool {
 }
 
 impl CountedCall {
-    /// Charges all parts, which were peeked at, and refunds them if one of them is denied.
+    /// Charges all parts after the peek, and refunds them if one is denied.
     async fn charge(self, peeked: Vec<Answer>, answer: oneshot::Sender<Answered>) {
         let request = self.request.as_call();
         let charged = self.deployment.ask_parts(request, self.until).await;
@@ -119,7 +119,7 @@ impl CountedCall {
         let times = || charged.iter().map(was_charged).enumerate();
         let rest = Undo {
             charged: times().filter_map(|(index, us)| Some((index, us?))).collect(),
-            // If the main subject denies the call, it has counted that already.
+            // If the main subject denies the call, it has already counted the denial.
             counts_denial: request.policy.ban().is_some()
                 && !request.options.provisional
                 && times().next().is_some_and(|(_, us)| us.is_some())
@@ -129,7 +129,7 @@ impl CountedCall {
         self.finish(rest, answered, answer).await;
     }
 
-    /// Does what is left to do. Answers when that is done, or at the deadline.
+    /// Undoes what is left, and answers when that is done, or at the deadline.
     async fn finish(self, rest: Undo, answered: Answered, answer: oneshot::Sender<Answered>) {
         let mut undone = pin!(self.undo(rest));
         let is_undone = real_time::wait_for_bounded(self.until, undone.as_mut()).await.is_some();
@@ -147,7 +147,7 @@ impl CountedCall {
         self.deployment.ask_part(part, until, |step| step.refund(part, 0, charged_us)).await.map(drop)
     }
 
-    /// Gives a lease back, and tries again until it ends by itself.
+    /// Gives a lease back, and repeats that after failures until the lease ends by itself.
     async fn give_back(&self, part: Call<'_>, lease: Duration) -> Result<(), BackendError> {
         let ends = Instant::now() + lease;
         loop {
@@ -178,15 +178,15 @@ impl CountedCall {
     }
 }
 
-/// When a part was charged, if it was.
+/// When a part was charged; `None` if it was not.
 fn was_charged(part: &Answered) -> Option<u64> {
     let answer = part.as_ref().ok().filter(|answer| answer.outcome == Outcome::Admitted)?;
     Some(answer.at.us(0))
 }
 
-/// The answer to a call of which not all parts could be charged. Parts that are refunded report what the peek found.
+/// The answer to a call of which some parts could not be charged. Refunded parts report what the peek has found.
 fn denied(policy: &Policy, charged: Vec<Answered>, peeked: Vec<Answer>) -> Answered {
-    // An error that leaves open whether something was executed goes first.
+    // An error comes first if it is unknown whether something was executed.
     if let Some(error) = charged.iter().find_map(|part| part.as_ref().err().filter(|error| !error.is_refusal())) {
         return Err(error.clone());
     }
@@ -198,7 +198,8 @@ fn denied(policy: &Policy, charged: Vec<Answered>, peeked: Vec<Answer>) -> Answe
     Ok(combine(policy, &parts.collect::<Result<Vec<_>, BackendError>>()?))
 }
 
-/// Combines the answers to all parts of a call, in the order of the policy's groups, as one server would answer it.
+/// Combines the answers to all parts of a call, in the order of the policy's groups, into the answer of a single
+/// server.
 fn combine(policy: &Policy, parts: &[Answer]) -> Answer {
     let at = AdmittedAt::Each(parts.iter().map(|part| part.at.us(0)).collect());
     let report: Vec<_> = parts.iter().flat_map(|part| part.report.rules()).cloned().collect();
@@ -223,7 +224,7 @@ fn outcome(policy: &Policy, parts: &[Answer]) -> Outcome {
     }
 }
 
-/// The rule by which a part denies the call, if it does.
+/// The rule by which a part denies the call.
 fn denying(part: &Answer) -> Option<u32> {
     match part.outcome {
         Outcome::Denied { rule, .. } => Some(rule),
@@ -246,7 +247,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Rules on the main subject at positions 1 and 2, the second against duplicates, and on two others at 0 and 3.
+    /// Rules on the main subject at the positions 1 and 2, the second a duplicate rule, and on two others at 0 and 3.
     fn policy() -> Policy {
         let rule = |seconds: u32| Rule::sliding_window(1, seconds * SECOND);
         let builder = Policy::builder("p").rule_on("a", rule(9)).rule(rule(1)).rule(Rule::duplicate(3 * SECOND));

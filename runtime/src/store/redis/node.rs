@@ -1,4 +1,4 @@
-//! What is asked of one server: together with other requests, or in a call of its own.
+//! The questions to one server: together with other requests, or in calls of their own.
 
 use std::iter;
 use std::sync::Arc;
@@ -32,12 +32,12 @@ pub(super) struct Node {
 pub(super) struct ClusterNode {
     pub(super) host: Host,
     pub(super) node: Arc<Node>,
-    /// Whether slots were on their way to it since the nodes were asked last. It need not serve any yet.
+    /// Whether slots were moving to this node when the nodes were asked last. It may not serve any slot yet.
     pub(super) is_importer: AtomicBool,
 }
 
-/// One step of a request: the node to ask, and how. A request to a single server is one step; in a cluster, each redirect
-/// leads to another one.
+/// One step of a request: the node to ask, and how. A request to a single server takes one step. In a cluster, each
+/// redirect leads to another step.
 #[derive(Clone)]
 pub(super) struct Step {
     pub(super) node: Arc<Node>,
@@ -45,7 +45,6 @@ pub(super) struct Step {
     pub(super) until: Instant,
 }
 
-/// How a node is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     /// Together with other requests.
@@ -63,25 +62,25 @@ impl Node {
         &self.server
     }
 
-    /// Decides a request, together with those that came at the same time.
+    /// Decides a request, together with others that came at the same time.
     pub(super) async fn decide(&self, request: Call<'_>, now: Instant, until: Instant) -> Result<Answer, BackendError> {
         if self.server.connector.known_outage().is_some()
-            // Boxed, as it is rare: no other call carries its state.
+            // Boxed because it is rare: other calls do not have its state.
             && let Some(outage) = Box::pin(self.server.connector.outage()).await
         {
             return Err(outage);
         }
         match self.batcher.ask(request, now, until).await? {
             Reply::Answer(answer) => Ok(answer),
-            // Nothing was charged. The future is boxed because it is rare: no other call carries its state.
+            // Nothing was charged. Boxed because it is rare: other calls do not have its state.
             Reply::AskAgain | Reply::Unreadable => Box::pin(self.decide_alone(request, until, NodeRole::Owner)).await,
         }
     }
 
-    /// Decides a request that cannot be decided with others, or not by the time that was known of the server.
+    /// Decides a request that cannot be decided together with others, or not by the estimate of the server's time.
     async fn decide_alone(&self, request: Call<'_>, until: Instant, role: NodeRole) -> Result<Answer, BackendError> {
-        // The first answer has the server's time, by which the second has the right ticks. Where the clock was set back, each
-        // call forgets what is later than now, of one subject at least.
+        // The first answer brings the server's time, so the second request has the right ticks. If the clock was set
+        // back, each call forgets the future entries of at least one subject.
         for _ in 0..=request.subjects.len() {
             match self.server.ask(&[request], until, role).await?.pop() {
                 Some(Reply::Answer(answer)) => return Ok(answer),
@@ -99,7 +98,6 @@ impl Step {
         Self { node: Arc::clone(node), manner: Manner::Gathered, until }
     }
 
-    /// Decides a request.
     pub(super) async fn decide(self, request: Call<'_>) -> Result<Answer, BackendError> {
         match self.manner {
             Manner::Gathered => self.node.decide(request, Instant::now(), self.until).await,
@@ -107,11 +105,11 @@ impl Step {
         }
     }
 
-    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts; returns whether
-    /// that has changed anything.
+    /// Replaces the cost of an admitted call by what it has used, in every rule in which the call still counts; returns
+    /// whether anything has changed.
     pub(super) async fn refund(self, request: Call<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
         let mut is_refunded = false;
-        // The parts are sent one after the other, so that the server serves others in between.
+        // Sent one after the other, so that the server serves others in between.
         for part in refund_parts(request) {
             is_refunded |= self.refund_part(part, used, admitted_us).await?;
         }
@@ -120,7 +118,7 @@ impl Step {
 
     async fn refund_part(&self, part: Call<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
         let server = self.node.server();
-        // The first answer has the server's time, by which the second has the right ticks.
+        // The first answer brings the server's time, so the second request has the right ticks.
         for _ in 0..2 {
             let arguments = pack::refund(part, server.now_us(), admitted_us, used);
             let reply =
@@ -136,20 +134,19 @@ impl Step {
         Err(clock_moved())
     }
 
-    /// Renews the leases of a call.
     pub(super) async fn renew_leases(self, request: Call<'_>) -> Result<(), BackendError> {
         let server = self.node.server();
         let arguments = pack::renewal(request);
         server.run(&server.scripts.lease, server.keys(request), &arguments, self.until, self.role()).await.map(drop)
     }
 
-    /// Gives leases of one subject back, by a command of its own: a script that the server does not know yet would run after
-    /// the next question.
+    /// Gives leases of one subject back. A command does it, because a script that the server does not know yet would run
+    /// after the next question.
     pub(super) async fn give_back(self, leases: &ReturnedLeases) -> Result<(), BackendError> {
         self.query::<i64>(&giving_back(leases)).await.map(drop)
     }
 
-    /// Bans a subject for that long, or ends its ban.
+    /// Bans a subject for this time; 0 ends its ban.
     pub(super) async fn ban(self, id: TallyId<'_>, duration_us: u64) -> Result<(), BackendError> {
         let server = self.node.server();
         let arguments = pack::ban(id.group, duration_us);
@@ -157,7 +154,7 @@ impl Step {
         server.run(&server.scripts.ban, key, &arguments, self.until, self.role()).await.map(drop)
     }
 
-    /// Removes the tallies of such a call.
+    /// Removes the tallies of the call's subjects.
     pub(super) async fn reset(self, request: Call<'_>) -> Result<(), BackendError> {
         let mut command = ::redis::cmd("UNLINK");
         for key in self.node.server().keys(request) {
@@ -166,17 +163,16 @@ impl Step {
         self.query::<i64>(&command).await.map(drop)
     }
 
-    /// Sends a command that is no script.
+    /// Sends a command that calls no script.
     pub(super) async fn query<T: FromRedisValue>(self, command: &Cmd) -> Result<T, BackendError> {
         self.node.server().query(command, self.until, self.role()).await
     }
 
-    /// Finds out whether the node can decide calls, by keys that begin so.
+    /// Finds out whether the node can decide calls, by keys that begin with `key`.
     pub(super) async fn rehearse(self, key: &str) -> Result<(), BackendError> {
         self.node.server().rehearse(key, self.until, self.role()).await
     }
 
-    /// Asks the server for its time.
     pub(super) async fn refresh_time(self) -> Result<(), BackendError> {
         self.node.server().refresh_time(self.until).await
     }
@@ -196,7 +192,6 @@ fn no_tally(policy: &Policy) -> BackendError {
     ))
 }
 
-/// The command that gives leases of one subject back.
 fn giving_back(leases: &ReturnedLeases) -> Cmd {
     let mut command = ::redis::cmd("ZREM");
     command.arg(leases.key.as_str());

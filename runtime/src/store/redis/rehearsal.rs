@@ -1,5 +1,5 @@
-//! A rehearsal: decisions that count nothing, as they are about keys that no call has. They show whether a server lets the
-//! limiter do what calls need: run its scripts, by name and by text, read, write, and tell the time.
+//! A rehearsal: decisions on keys that no call has. They show whether a server lets the limiter do what calls need: run
+//! its scripts by name and by text, read, write, and tell the time.
 
 #[cfg(feature = "admin")]
 mod vectors;
@@ -22,14 +22,14 @@ use crate::store::redis::server::Server;
 use crate::subject::{Subject, SubjectKey};
 use crate::system::Instant;
 
-/// Its keys are removed at once. Where that fails, they expire after about as long.
+/// The keys are removed at once. If that fails, they expire after about this time.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// How many calls the rules admit, and how many are played.
+/// How many calls the rules admit, and how many are made.
 const COUNT: u64 = 2;
 const CALLS: usize = 3;
 
-/// The scripts that it plays, each with rules that this script decides.
+/// The scripts of a rehearsal, with rules that each of them decides.
 static SCRIPTS: [RehearsedScript; 2] =
     [RehearsedScript { suffix: "/windows", policy: &WINDOWS }, RehearsedScript { suffix: "/all", policy: &ALL }];
 
@@ -37,13 +37,13 @@ static WINDOWS: LazyLock<Option<Policy>> = LazyLock::new(|| policy(vec![Rule::sl
 static ALL: LazyLock<Option<Policy>> =
     LazyLock::new(|| policy(vec![Rule::fixed_window(COUNT, WINDOW), Rule::sliding_counter(COUNT, WINDOW)]));
 
-/// A script, what its key ends with, and rules that it decides.
+/// A script, given by rules that it decides. Its key ends with the suffix.
 struct RehearsedScript {
     suffix: &'static str,
     policy: &'static LazyLock<Option<Policy>>,
 }
 
-/// Removes the keys that begin so.
+/// Returns the command that removes the keys of a rehearsal that begin with `key`.
 fn cleaning(key: &str) -> Cmd {
     let mut cleaning = ::redis::cmd("UNLINK");
     for script in &SCRIPTS {
@@ -52,13 +52,11 @@ fn cleaning(key: &str) -> Cmd {
     cleaning
 }
 
-/// Returns a policy that this process does not list.
 fn policy(rules: Vec<Rule>) -> Option<Policy> {
     Policy::builder("rehearsal").rules(rules).build_unlisted().ok()
 }
 
 impl RehearsedScript {
-    /// The call of the script.
     fn call<'a>(&self, server: &'a Server, key: &str, subject: &[SubjectKey]) -> Option<ScriptCall<'a>> {
         let policy = self.policy.as_ref()?;
         let request = Call::new(policy, subject, CallOptions::PLAIN);
@@ -70,20 +68,20 @@ impl RehearsedScript {
 }
 
 impl Server {
-    /// Finds out whether this server can decide calls, by keys that begin so.
+    /// Finds out whether this server can decide calls, on keys that begin with `key`.
     pub(super) async fn rehearse(&self, key: &str, until: Instant, role: NodeRole) -> Result<(), BackendError> {
         if self.setup.looks_only {
             return self.query::<Value>(&self.setup.probe(key), until, role).await.map(drop);
         }
         let subject = [Subject::everyone().key()];
         let played = SCRIPTS.iter().filter_map(|script| script.call(self, key, &subject));
-        // The first two write in two ways, and the last is denied.
+        // Of three calls, the first two write in two ways, and the last is denied.
         let calls: Vec<_> = played.flat_map(|call| [(); CALLS].map(|()| call.clone())).collect();
         let cleaning = cleaning(key);
         let by_text = calls.first().map(ScriptCall::by_text);
         let played = async |connection: &mut ::redis::aio::MultiplexedConnection| {
             let (mut before, mut asking) = (connection.clone(), connection.clone());
-            // In this order, they are sent in one round trip. What another process has left would deny them.
+            // In this order, they are sent in one round trip. Keys that another process has left would deny the calls.
             let (cleaned, by_name, by_text) = join3(
                 role.send_one::<Value>(&mut before, &cleaning),
                 run_each(connection, &calls, role),

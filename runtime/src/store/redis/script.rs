@@ -1,4 +1,4 @@
-//! The scripts that decide, refund, keep leases and ban: what is sent to them, and what they answer.
+//! The scripts that decide, refund, keep leases and ban: their arguments and their answers.
 
 pub(super) mod pack;
 pub(super) mod run;
@@ -17,7 +17,6 @@ use crate::call::Call;
 use crate::clock::Clock;
 use crate::error::BackendError;
 
-/// The scripts of a server.
 #[derive(Debug)]
 pub(crate) struct Scripts {
     pub(crate) decide: Script,
@@ -25,16 +24,16 @@ pub(crate) struct Scripts {
     pub(crate) lease: Script,
     pub(crate) ban: Script,
     clock: Clock,
-    /// For each number of rules. Each is made when a call needs it first.
+    /// The scripts for windows, by their number of rules. Each is made when a call first needs it.
     one: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
     many: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
 }
 
-/// The scripts of all servers: a cluster may have many.
+/// The scripts are shared by all servers, because a cluster may have many.
 static SHARED: OnceLock<Arc<Scripts>> = OnceLock::new();
 
 impl Scripts {
-    /// Returns the scripts that go by that clock: by the server's, unless a test sets it.
+    /// Returns the scripts that use this clock: the server's, unless a test sets it.
     pub(crate) fn by(clock: &Clock) -> Arc<Self> {
         let new = || Arc::new(Self::new(clock));
         if clock.manual_us().is_some() { new() } else { Arc::clone(SHARED.get_or_init(new)) }
@@ -53,27 +52,25 @@ impl Scripts {
         }
     }
 
-    /// The script for one request with only sliding windows, that many of them.
+    /// Returns the script for one request that has only sliding windows, at most this number of them.
     pub(crate) fn one(&self, rules: usize) -> &Script {
         let rules = rules.min(lua::MAX_PLAIN_RULES);
         self.one[rules].get_or_init(|| Script::unversioned(&lua::windows_alone(rules), self.clock.clone()))
     }
 
-    /// The script for several such requests, each with at most that many rules.
+    /// Returns the script for several such requests, each with at most this number of rules.
     pub(crate) fn many(&self, rules: usize) -> &Script {
         let rules = rules.min(lua::MAX_PLAIN_RULES);
         self.many[rules].get_or_init(|| Script::unversioned(&lua::windows(rules), self.clock.clone()))
     }
 }
 
-/// A question to a script.
 pub(crate) struct ScriptQuestion<'a> {
     pub(crate) script: &'a Script,
     pub(crate) arguments: Vec<Vec<u8>>,
     pub(crate) form: Form,
 }
 
-/// The form of an answer.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     Any,
@@ -98,7 +95,7 @@ impl<'a> ScriptQuestion<'a> {
 }
 
 impl Form {
-    /// Reads the answer to these requests: the server's time and a reply to each.
+    /// Reads the answer to these requests: the server's time, and a reply to each request.
     pub(crate) fn read(self, answer: &[u8], requests: &[Call<'_>]) -> Result<(u64, Vec<Reply>), BackendError> {
         let read = match (self, requests) {
             (Self::OneOfWindows, [request]) => windows::read_one(answer, request),

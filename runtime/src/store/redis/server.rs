@@ -1,4 +1,4 @@
-//! The server: a connection, the scripts, and what is known of its clock.
+//! A server: its connection, its scripts, and what is known of its clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -22,8 +22,8 @@ use crate::system::Instant;
 use crate::system::home::Driver;
 
 impl Setup {
-    /// Asks about a key that does not exist. To remove it is refused by a replica, and by a server that may not write; nothing
-    /// changes.
+    /// Returns a command that removes a key that does not exist, so nothing changes. A replica refuses it, and so does
+    /// a server that may not write. A user who may not write asks for its length.
     pub(super) fn probe(&self, key: &str) -> Cmd {
         let mut probe = ::redis::cmd(if self.looks_only { "STRLEN" } else { "UNLINK" });
         probe.arg(key);
@@ -31,16 +31,14 @@ impl Setup {
     }
 }
 
-/// A Redis server that runs the scripts.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) connector: Connector,
     pub(super) driver: Driver,
     pub(super) setup: Setup,
     pub(super) scripts: Arc<Scripts>,
-    /// The prefix of all keys.
     pub(super) prefix: String,
-    /// Whether one call of a script may ask about one slot only, as at the nodes of a cluster and behind some proxies.
+    /// Whether one call of a script may ask about one slot only. Nodes of a cluster and some proxies require it.
     is_asked_by_slot: AtomicBool,
     clock: Clock,
     /// How many microseconds the server's clock was ahead of this process's at the last answer.
@@ -64,7 +62,6 @@ impl Server {
         }
     }
 
-    /// Connects, and finds out whether the server can decide calls.
     pub(super) async fn reach(&self, deadline: Duration) -> Result<(), BackendError> {
         self.connector.connect().await?;
         self.ping(Instant::now() + deadline).await
@@ -85,7 +82,7 @@ impl Server {
                 Err(error) => return vec![Err(error); requests.len()],
             }
         }
-        // The future is boxed because it is large.
+        // Boxed because it is large.
         Box::pin(self.ask_by_slot(requests, until)).await
     }
 
@@ -106,12 +103,10 @@ impl Server {
         self.read(question.form, &reply, requests)
     }
 
-    /// The keys of a request's tallies.
     pub(super) fn keys<'a>(&self, request: Call<'a>) -> impl Iterator<Item = TallyKey> + Clone + use<'a, '_> {
         request.keys(&self.prefix)
     }
 
-    /// Reads the answer to these requests.
     pub(super) fn read(&self, form: Form, answer: &[u8], requests: &[Call<'_>]) -> Result<Vec<Reply>, BackendError> {
         let (now_us, replies) = form.read(answer, requests)?;
         self.learn_time_us(now_us);
@@ -127,7 +122,6 @@ impl Server {
         self.connector.ask(until, async |connection| run_each(connection, calls, NodeRole::Owner).await).await
     }
 
-    /// Runs a script.
     pub(super) async fn run(
         &self,
         script: &Script,
@@ -155,7 +149,7 @@ impl Server {
         }
     }
 
-    /// Sends a command that is no script.
+    /// Sends a command that calls no script.
     pub(super) async fn query<T: FromRedisValue>(
         &self,
         command: &Cmd,
@@ -165,9 +159,8 @@ impl Server {
         self.connector.ask(until, async |connection| role.send_one(connection, command).await).await
     }
 
-    /// Asks the server for its time.
     pub(super) async fn refresh_time(&self, until: Instant) -> Result<(), BackendError> {
-        // A test's clock decides in place of the server's.
+        // The clock of a test replaces that of the server.
         if self.clock.manual_us().is_some() {
             return Ok(());
         }
@@ -176,7 +169,7 @@ impl Server {
         Ok(())
     }
 
-    /// The server's time, as well as this process knows it.
+    /// The server's time, estimated by this process.
     pub(super) fn now_us(&self) -> u64 {
         self.clock.now_us().saturating_add_signed(self.ahead_us.load(Ordering::Relaxed))
     }
@@ -188,7 +181,7 @@ impl Server {
     }
 
     fn learn_time_us(&self, server_us: u64) {
-        // The server decides by the time of a manual clock, so it is never ahead of it.
+        // With a manual clock, the server decides by it, so it is never ahead.
         if self.clock.manual_us().is_none() {
             self.note_time(server_us);
         }

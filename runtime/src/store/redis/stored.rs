@@ -1,47 +1,43 @@
-//! What is stored beside tallies: overrides, the list of policies, and denied subjects.
-//!
-//! Their keys have one colon, and those of tallies have two.
+//! Keys for values beside tallies: overrides, the registry of policies, and denied subjects. They have one colon, and
+//! those of tallies have two.
 
 pub(super) mod lists;
 
-/// The part of the keys of denied subjects behind the prefix.
+/// The part after the prefix in the keys of denied subjects.
 const DENIALS: &str = ":!denied/";
 
-/// The key of the overrides.
 pub(crate) fn overrides_key(prefix: &str) -> String {
     format!("{prefix}:!overrides")
 }
 
-/// The key of the registry of policies.
 pub(crate) fn policies_key(prefix: &str) -> String {
     format!("{prefix}:!policies")
 }
 
-/// The key of the denied subjects of a policy, by its escaped name, in a period.
+/// The key of the denied subjects of a policy, given its escaped name, in a period.
 pub(crate) fn denials_key(prefix: &str, policy: &str, period: u64) -> String {
     format!("{prefix}{DENIALS}{policy}/{period}")
 }
 
-/// A key that never exists.
 pub(crate) fn ping_key(prefix: &str) -> String {
     format!("{prefix}:!ping")
 }
 
-/// A key that never exists, in a slot of a cluster that the number chooses.
+/// A key that never exists, in a slot of a cluster that depends on the number.
 pub(crate) fn ping_key_in(prefix: &str, number: u32) -> String {
     format!("{prefix}:!ping{{{number}}}")
 }
 
-/// Returns the beginning of the keys of a rehearsal whose slot does not matter. All of them are in one slot.
+/// Returns the start of the keys of a rehearsal whose slot does not matter. All of them are in one slot.
 pub(crate) fn rehearsal_key(prefix: &str) -> String {
     ping_key_in(prefix, 0)
 }
 
-/// Whether a key is one of these.
+/// Whether a key is one of the keys of this module.
 #[cfg(feature = "admin")]
 pub(crate) fn is_reserved(prefix: &str, key: &str) -> bool {
     let denials = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(DENIALS));
-    // In an escaped name there is no slash.
+    // An escaped name has no slash.
     let is_of_denials = denials.and_then(|rest| rest.split_once('/')).is_some_and(|(policy, period)| {
         !policy.is_empty() && !period.is_empty() && period.bytes().all(|byte| byte.is_ascii_digit())
     });

@@ -18,17 +18,15 @@ use crate::store::redis::script::{Form, ScriptQuestion, unknown_shape};
 use crate::store::redis::server::Server;
 use crate::system::Instant;
 
-/// The requests that are sent in one call.
 #[derive(Debug)]
 pub(crate) struct Batch {
     sent: Vec<(OwnedCall, Caller)>,
 }
 
-/// A caller that waits for a reply.
 #[derive(Debug)]
 pub(crate) struct Caller {
     pub(crate) until: Instant,
-    /// `None` once it has its answer.
+    /// `None` once the caller has its answer.
     answer: Option<oneshot::Sender<Result<Reply, BackendError>>>,
 }
 
@@ -51,18 +49,18 @@ impl Batch {
         self.sent.iter().map(|(request, _)| request.as_call())
     }
 
-    /// Makes the call and answers each caller, by its own deadline.
+    /// Sends the requests, and answers each caller before its own deadline.
     pub(crate) async fn send(mut self, server: &Server) {
         let Some(latest) = self.latest() else { return };
         if self.sent.iter().all(|(request, _)| is_plain(request.as_call())) {
-            // Consecutive requests of one policy and cost share its numbers.
+            // Consecutive requests of one policy and cost share their numbers.
             sort_by_kind(&mut self.sent);
         }
         let (requests, mut callers): (Vec<_>, Vec<_>) = self.sent.into_iter().unzip();
         let requests: Vec<_> = requests.iter().map(OwnedCall::as_call).collect();
         let mut sent = pin!(server.ask_each(&requests, latest));
         let replies = loop {
-            // Most often all deadlines are about the same, and the call's own timer is enough.
+            // Most often all deadlines are about the same, and the timer of the call is enough.
             let is_earlier = |until: &Instant| latest.saturating_duration_since(*until) > TICK;
             let Some(until) = next_deadline(&callers).filter(is_earlier) else { break sent.await };
             if let Some(replies) = real_time::wait_for_bounded(until, sent.as_mut()).await {
@@ -75,12 +73,11 @@ impl Batch {
     }
 }
 
-/// The earliest deadline of the callers that wait.
 fn next_deadline(callers: &[Caller]) -> Option<Instant> {
     callers.iter().filter(|caller| caller.answer.is_some()).map(|caller| caller.until).min()
 }
 
-/// Puts the requests of one kind behind each other. Where they stand in memory is nothing that the order depends on.
+/// Puts requests of one kind next to each other. The order does not depend on their addresses in memory.
 fn sort_by_kind(sent: &mut [(OwnedCall, Caller)]) {
     let mut kinds = Vec::new();
     sent.sort_by_cached_key(|(request, _)| {
@@ -92,7 +89,7 @@ fn sort_by_kind(sent: &mut [(OwnedCall, Caller)]) {
     });
 }
 
-/// Returns a value that all calls of one policy and cost share.
+/// Returns a value that is equal for all calls of one policy and cost.
 fn kind(call: &OwnedCall) -> (*const RuleGroup, u64) {
     (call.policy.groups().as_ptr(), call.options.cost)
 }
@@ -103,12 +100,11 @@ impl Caller {
         (Self { until, answer: Some(answer) }, answered)
     }
 
-    /// Whether the caller no longer waits.
     pub(crate) fn has_given_up(&self) -> bool {
         self.answer.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
-    /// Answers a caller that was too late: nothing is sent for it.
+    /// Answers a caller that was too late, for which nothing is sent.
     pub(crate) fn answer_late(mut self) {
         self.answer(Err(late().into_refusal()));
     }
@@ -121,17 +117,18 @@ impl Caller {
     }
 }
 
-/// The requests of a batch that are on one slot of a cluster, or on the same slots.
+/// The requests of a batch whose keys are in the same slot or slots.
 #[derive(Default)]
 struct SlotGroup<'a> {
-    /// Their places among all requests.
+    /// Their positions among all requests.
     places: Vec<usize>,
     requests: Vec<Call<'a>>,
     keys: Vec<TallyKey>,
 }
 
 impl Server {
-    /// Sends requests in one round trip: a call of the script for those of each slot. Each request has an answer of its own.
+    /// Sends requests in one round trip, with one call of the script for each slot. Each request has an answer of its
+    /// own.
     pub(crate) async fn ask_by_slot(&self, requests: &[Call<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
         let groups = self.group(requests);
         let (calls, forms): (Vec<_>, Vec<_>) = groups.iter().map(|group| self.call(group)).unzip();
@@ -155,7 +152,7 @@ impl Server {
         replies
     }
 
-    /// The call about the requests of a group, and the form of its answer.
+    /// Returns the call for the requests of a group, and the form of its answer.
     fn call(&self, group: &SlotGroup<'_>) -> (ScriptCall<'_>, Form) {
         let ScriptQuestion { script, arguments, form } =
             ScriptQuestion::about(&group.requests, &self.scripts, self.now_us());
@@ -166,7 +163,7 @@ impl Server {
         let mut groups = BTreeMap::<Vec<Slot>, SlotGroup<'a>>::new();
         for (place, request) in requests.iter().enumerate() {
             let keys: Vec<_> = self.keys(*request).collect();
-            // What is on several slots is refused by itself.
+            // A request in several slots gets a group of its own, so that its refusal concerns no other.
             let mut slots: Vec<_> = keys.iter().map(|key| Slot::of(key.as_str())).collect();
             slots.dedup();
             let group = groups.entry(slots).or_default();

@@ -10,7 +10,7 @@ use crate::store::redis::script::windows::is_plain;
 use crate::store::redis::script::work::Work;
 use crate::system::Instant;
 
-/// The most turns at once. With two, the server decides one call while this process reads the answers to the other.
+/// The most turns at once. With two, the server decides one call while this process reads the answers to another.
 const MOST_TURNS: usize = 2;
 
 /// Requests, in the order in which they came.
@@ -22,11 +22,11 @@ pub(crate) struct Queue {
     turns: Vec<Turn>,
     /// How many turns have begun.
     begun: u64,
-    /// The latest deadline of all requests that are sent or wait; `None` while nobody waits.
+    /// The latest deadline of all requests that wait or are sent; `None` while there are none.
     latest: Option<Instant>,
 }
 
-/// A request that waits for the next call.
+/// A request that waits to be sent.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     request: OwnedCall,
@@ -35,16 +35,15 @@ pub(crate) struct Waiting {
     caller: Caller,
 }
 
-/// What a turn takes from the queue in one step.
 #[derive(Debug, Default)]
 pub(crate) struct TurnStep {
-    /// The requests that are sent, by the script that decides them.
+    /// The requests to send, by the script that decides them.
     pub(crate) batches: Vec<(ScriptId, Batch)>,
-    /// Callers that were too late: nothing is sent for them.
+    /// Callers that were too late. Nothing is sent for them.
     pub(crate) late: Vec<Caller>,
 }
 
-/// The script that decides a request: that for this many windows, or the general one.
+/// The script that decides a request: the one for this number of windows, or the general one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptId {
     Windows(usize),
@@ -55,7 +54,7 @@ pub(crate) enum ScriptId {
 #[derive(Debug)]
 struct Turn {
     id: TurnId,
-    /// The deadline of its call. A turn whose call is not over by then is lost: its runtime stands still.
+    /// The deadline of its call. If the call takes longer, the turn is lost, because its runtime stands still.
     until: Instant,
 }
 
@@ -63,17 +62,17 @@ struct Turn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TurnId(u64);
 
-/// What becomes of a request in the queue.
+/// What happens to a request in the queue.
 #[derive(Debug)]
 pub(crate) struct Queued {
     /// The turn to begin, if another one is allowed.
     pub(crate) turn: Option<TurnId>,
-    /// Whether the turns answer it in time.
+    /// Whether the turns answer the request in time.
     pub(crate) is_watched: bool,
 }
 
 impl Queue {
-    /// Lets a caller send its request by itself, if no other is before it. Returns whether it may.
+    /// Lets a caller send its request alone, if there is no other request. Returns whether it may.
     pub(crate) fn begin_alone(&mut self) -> bool {
         let is_alone = !self.has_lone_caller && self.turns.is_empty() && self.waiting.is_empty();
         self.has_lone_caller |= is_alone;
@@ -84,7 +83,6 @@ impl Queue {
         self.has_lone_caller = false;
     }
 
-    /// Adds a request.
     pub(crate) fn push(&mut self, waiting: Waiting, now: Instant) -> Queued {
         let until = waiting.caller.until;
         self.turns.retain(|turn| turn.until >= now);
@@ -130,7 +128,7 @@ impl Queue {
             if waiting.is_sent(now) {
                 match room.checked_sub(waiting.work) {
                     Some(rest) => room = rest,
-                    // The oldest request is always sent.
+                    // The oldest request is always sent, however large it is.
                     None if taken.sends_nothing() => room = Work::NONE,
                     None => break,
                 }
@@ -142,7 +140,8 @@ impl Queue {
         taken
     }
 
-    /// Ends a turn whose task is gone. If it was the last turn, it returns all that wait: dropping them answers them.
+    /// Ends a turn whose task is gone. Returns all waiting requests if it was the last turn: on drop, they answer their
+    /// callers.
     pub(crate) fn end(&mut self, id: TurnId) -> VecDeque<Waiting> {
         self.turns.retain(|turn| turn.id != id);
         if self.turns.is_empty() { mem::take(&mut self.waiting) } else { VecDeque::new() }
@@ -180,7 +179,6 @@ impl TurnStep {
         self.batches.is_empty()
     }
 
-    /// The latest deadline of the calls.
     fn latest(&self) -> Option<Instant> {
         self.batches.iter().filter_map(|(_, batch)| batch.latest()).max()
     }
@@ -191,7 +189,6 @@ impl ScriptId {
         if is_plain(request) { Self::Windows(request.rules()) } else { Self::General }
     }
 
-    /// The work that this script has with the request.
     fn work(self, request: Call<'_>) -> Work {
         match self {
             Self::Windows(_) => Work::of_plain(request),

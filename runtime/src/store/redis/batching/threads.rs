@@ -1,4 +1,4 @@
-//! The queue of threads that call at once.
+//! Tests of the queue with threads that call at the same time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::sync::interleaved::explore;
 use crate::sync::{Mutex, lock};
 use crate::system::Instant;
 
-/// Makes a call as the batcher does; returns how its answer comes and the turn that it begins, unless the caller calls by
-/// itself.
+/// Makes a call as the batcher does. Returns its answer and the turn that it begins, unless the caller sends its
+/// request alone.
 fn call(queue: &Arc<Mutex<Queue>>, policy: &Policy) -> Option<(Answered, Option<JoinHandle<()>>)> {
     if lock(queue).begin_alone() {
         thread::yield_now();
@@ -31,7 +31,7 @@ fn call(queue: &Arc<Mutex<Queue>>, policy: &Policy) -> Option<(Answered, Option<
     Some((answered, turn.map(|turn| thread::spawn(move || take(&queue, turn)))))
 }
 
-/// What is taken is dropped: its callers see that their channels are closed.
+/// Drops what the turn takes, so that the callers see their channels closed.
 fn take(queue: &Mutex<Queue>, turn: TurnId) {
     while let Some(taken) = next(queue, turn) {
         drop(taken);

@@ -1,4 +1,4 @@
-//! When the nodes of a cluster are asked which slots they serve, for how long their answer is enough, and how they are asked.
+//! Refreshes of the map of slots: when the nodes of a cluster are asked, how, and for how long their answer is enough.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,24 +17,22 @@ use crate::store::redis::node::ClusterNode;
 use crate::store::redis::script::run::NodeRole;
 use crate::system::{Instant, JoinSet, timeout};
 
-/// For how long after its beginning calls wait for what the nodes answer. They may have to be connected to first.
+/// For how long after the start of a refresh calls wait for its outcome. The nodes may have to be connected to first.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Why the nodes are asked which slots they serve.
 #[derive(Clone, Copy)]
 pub(crate) enum Reason<'a> {
     /// The map is not known yet.
     Start,
-    /// A slot was not where it was.
+    /// A slot was not where the map said.
     Moved,
     /// This node does not answer, or does not serve.
     Away(&'a Host),
 }
 
-/// The outcome of a refresh. It is closed without one if its runtime is gone.
+/// The outcome of a refresh. If its runtime is gone, the channel is closed without an outcome.
 type RefreshOutcome = Option<Result<(), BackendError>>;
 
-/// When the nodes were asked, and the outcome.
 #[derive(Clone)]
 pub(crate) struct Refresh {
     began: Instant,
@@ -42,33 +40,33 @@ pub(crate) struct Refresh {
 }
 
 impl Refresh {
-    /// Begins now, and returns what sends the outcome.
+    /// Begins now. Also returns the sender of the outcome.
     pub(super) fn begin(now: Instant) -> (watch::Sender<RefreshOutcome>, Self) {
         let (done, outcome) = watch::channel(None);
         (done, Self { began: now, outcome })
     }
 
-    /// Whether the nodes were asked so short a time ago that calls wait for what they answer.
+    /// Whether the refresh began so recently that calls wait for its outcome.
     pub(super) fn has_just_begun(&self) -> bool {
         self.began.elapsed() < MOMENT
     }
 
-    /// Waits for the outcome; `None` if it takes longer than that.
+    /// Waits for the outcome; `None` at the deadline.
     pub(super) async fn outcome(mut self, until: Instant) -> RefreshOutcome {
         let asked = async { self.outcome.wait_for(Option::is_some).await.ok()?.clone() };
         let gone = || Err(BackendError::away("redis: the runtime was shut down"));
         Some(real_time::wait_for_bounded(until, asked).await?.unwrap_or_else(gone))
     }
 
-    /// Whether no other refresh is needed: this one is running, or began a moment ago.
+    /// Whether no other refresh is needed, because this one is running or began a moment ago.
     pub(super) fn is_enough(&self, reason: Reason<'_>, now: Instant) -> bool {
         let is_done = self.outcome.borrow().is_some();
         if !is_done && self.outcome.has_changed().is_err() {
-            // Its runtime is gone.
+            // The runtime of the refresh is gone.
             return false;
         }
         let pause = match reason {
-            // A redirect has corrected what the caller needs.
+            // The redirect has already told the caller which node to ask.
             Reason::Moved => Duration::from_secs(1),
             Reason::Start | Reason::Away(_) => Duration::from_millis(100),
         };
@@ -76,14 +74,14 @@ impl Refresh {
     }
 }
 
-/// How long to wait for the answer of a node before the next one is asked, too.
+/// How long to wait for the answer of a node before the next one is also asked.
 const HEDGE: Duration = Duration::from_millis(30);
 
-/// Asks one node after the other, without waiting long for any, and returns the first answer that can be used.
+/// Asks one node after the other, without waiting long for any, and returns the first usable answer.
 ///
 /// # Errors
 ///
-/// No answer can be used. The error is a mistake in the set-up, if a node has reported one. `patience` is the time for
+/// No answer is usable. If a node has reported a mistake in the setup, that is the error. `patience` is the time for
 /// each node.
 pub(crate) async fn first_answer(
     candidates: Vec<Arc<ClusterNode>>,
@@ -109,7 +107,7 @@ pub(crate) async fn first_answer(
     }
 }
 
-/// Asks a node which slots the nodes serve.
+/// Asks a node which slots each node serves.
 async fn ask(member: Arc<ClusterNode>, patience: Duration) -> Result<Vec<SlotRange>, BackendError> {
     let mut command = cmd("CLUSTER");
     command.arg("SLOTS");

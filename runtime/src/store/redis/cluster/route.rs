@@ -1,4 +1,5 @@
-//! The way of a request through a cluster, and the redirects that it follows. A node that redirects has executed nothing.
+//! The route of a request through a cluster, and the redirects that it follows. A node that redirects has executed
+//! nothing.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,18 +18,17 @@ use crate::store::redis::node::{ClusterNode, Manner, Step};
 use crate::store::redis::script::run::NodeRole;
 use crate::system::{Instant, sleep};
 
-/// How many redirects are followed without a pause. If there are more, the nodes do not agree yet.
+/// How many redirects are followed without a pause. After more, the nodes do not agree yet.
 const HOPS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The way of a request through a cluster, from one node to the next while they redirect it.
+/// The route of a request through a cluster, from node to node while they redirect it.
 ///
-/// A redirect is a refusal, so what was refused is sent again. What may have been executed never is.
+/// A redirect is a refusal, so the request is sent again. A request that may have been executed is never sent again.
 pub(crate) struct Route<'a> {
     topology: &'a Arc<Topology>,
     slot: Slot,
-    /// The node to ask next.
     node: Arc<ClusterNode>,
     manner: Manner,
     until: Instant,
@@ -42,7 +42,7 @@ impl<'a> Route<'a> {
         Ok(Self { topology, slot, node, manner: Manner::Gathered, until, hops: 0 })
     }
 
-    /// Asks one node after the other while they redirect, and returns the answer of the last one.
+    /// Asks one node after the other while they redirect; returns the answer of the last one.
     pub(crate) async fn ask<T, F>(mut self, ask: impl Fn(Step) -> F) -> Result<T, BackendError>
     where
         F: Future<Output = Result<T, BackendError>>,
@@ -56,15 +56,15 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// Goes where a node redirects to. Any other error is returned.
+    /// Follows a redirect. Any other error is returned.
     async fn redirect(&mut self, error: BackendError) -> Result<(), BackendError> {
         match Redirect::of(&error, &self.node.host) {
             Some(Redirect::Moved(host)) => {
                 self.node = self.topology.moved(self.slot, &host)?;
                 self.manner = Manner::Gathered;
             }
-            // The redirect is about the keys of all gathered requests. Redis 6 even answers `ASK` if a single key is on
-            // its way.
+            // The redirect is about the keys of all gathered requests. Redis 6 even answers `ASK` if only one of them
+            // has moved already.
             Some(Redirect::Ask(_) | Redirect::TryAgain) if self.manner == Manner::Gathered => {
                 self.manner = Manner::Alone(NodeRole::Owner);
             }
@@ -72,7 +72,7 @@ impl<'a> Route<'a> {
                 self.node = self.topology.importer(&host)?;
                 self.manner = Manner::Alone(NodeRole::Importer);
                 self.hops += 1;
-                // Without a pause: the key is certainly there only at this moment.
+                // Without a pause, because the key is certainly there only at this moment.
                 return self.in_time();
             }
             Some(Redirect::TryAgain) => return Err(error),
@@ -88,8 +88,8 @@ impl<'a> Route<'a> {
         self.pause().await
     }
 
-    /// Asks the other nodes which of them serves the slot, if this node is away or has left the cluster. Returns the one
-    /// that has replaced it, where nothing was executed.
+    /// If this node is away or has left the cluster, asks the other nodes which of them serves the slot. Returns that
+    /// node if nothing was executed.
     async fn replacement(&self, error: &BackendError) -> Option<Arc<ClusterNode>> {
         let is_away = self.node.node.server().connector.known_outage().is_some();
         if !is_away && error.kind() != BackendErrorKind::Away {
@@ -102,7 +102,7 @@ impl<'a> Route<'a> {
         self.topology.replacement(self.slot, &self.node.host, self.until).await
     }
 
-    /// Waits before the next of many redirects is followed.
+    /// Waits before another redirect is followed, once there were many.
     async fn pause(&self) -> Result<(), BackendError> {
         self.in_time()?;
         if self.hops > HOPS {
@@ -118,19 +118,18 @@ impl<'a> Route<'a> {
     }
 }
 
-/// Where a request is to be sent next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Redirect {
     /// To the owner of the slot, which is another node.
     Moved(Host),
-    /// To the node to which the slot moves, for this request only.
+    /// To the node to which the slot moves, only for this request.
     Ask(Host),
-    /// Again, in smaller parts: some of its keys are on their way, and some are not.
+    /// Again, in smaller parts: some of its keys have moved, and some have not.
     TryAgain,
 }
 
 impl Redirect {
-    /// Returns the redirect by the node that was reached at `asked`, if the error is one.
+    /// Returns the redirect if the error is one. `asked` is the host of the node that redirects.
     pub(crate) fn of(error: &BackendError, asked: &Host) -> Option<Self> {
         let error = server_error(error)?;
         let host = || asked.redirected(error.redirect_node()?.0);

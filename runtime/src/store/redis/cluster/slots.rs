@@ -1,4 +1,4 @@
-//! The slots of a cluster: which one a key belongs to, and which node serves it.
+//! The slots of a cluster: the slot of a key, and the node that serves a slot.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,10 @@ use ::redis::Value;
 
 use crate::store::redis::connection::address::Host;
 
-/// How many slots a cluster has.
 pub(crate) const SLOTS: u16 = 16_384;
 
-/// The most nodes of a cluster: Redis recommends a thousand at most. A map lists a node once for each range of its slots.
+/// The most nodes of a cluster: Redis recommends at most a thousand. A map lists a node once for each range of its
+/// slots.
 pub(crate) const MOST_NODES: usize = 2_000;
 const MOST_ENTRIES: usize = 64 * 1024;
 
@@ -19,12 +19,11 @@ const POLYNOMIAL: u16 = 0x1021;
 /// How each byte changes the checksum.
 const TABLE: [u16; 256] = table();
 
-/// The slot of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(u16);
 
 impl Slot {
-    /// Returns the slot of a key: that of its hash tag, if it has one.
+    /// Returns the slot of a key, or of its hash tag if it has one.
     pub(crate) fn of(key: &str) -> Self {
         let checksum = hashed_part(key).bytes().fold(0, |checksum: u16, byte| {
             let [high, low] = checksum.to_be_bytes();
@@ -34,7 +33,7 @@ impl Slot {
     }
 }
 
-/// The part of a key that chooses its slot: the text in the first braces, or the whole key.
+/// The part of a key that determines its slot: the text in the first braces, or the whole key.
 fn hashed_part(key: &str) -> &str {
     let tagged = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
     tagged.filter(|tag| !tag.is_empty()).unwrap_or(key)
@@ -62,35 +61,30 @@ const fn table() -> [u16; 256] {
     }
 }
 
-/// Which node serves each slot.
 pub(crate) struct SlotMap<N> {
     owners: Box<[Option<N>]>,
 }
 
 impl<N: Clone> SlotMap<N> {
-    /// Returns a map in which no slot is served.
     pub(crate) fn new() -> Self {
         Self { owners: vec![None; usize::from(SLOTS)].into() }
     }
 
-    /// Returns the node that serves a slot.
     pub(crate) fn owner(&self, slot: Slot) -> Option<&N> {
         self.owners.get(usize::from(slot.0))?.as_ref()
     }
 
-    /// Returns the node of each slot that is served.
+    /// Returns the node of each slot that is served. A node comes once for each of its slots.
     pub(crate) fn owners(&self) -> impl Iterator<Item = &N> {
         self.owners.iter().flatten()
     }
 
-    /// Sets the node that serves a slot.
     pub(crate) fn set(&mut self, slot: Slot, owner: N) {
         if let Some(place) = self.owners.get_mut(usize::from(slot.0)) {
             *place = Some(owner);
         }
     }
 
-    /// Sets the node that serves all slots of a range.
     pub(crate) fn set_range(&mut self, range: &SlotRange, owner: &N) {
         if let Some(places) = self.owners.get_mut(usize::from(range.first)..=usize::from(range.last)) {
             places.fill(Some(owner.clone()));
@@ -103,14 +97,13 @@ impl<N: Clone> SlotMap<N> {
 pub(crate) struct SlotRange {
     first: u16,
     last: u16,
-    /// The primary first.
+    /// The primary comes first.
     pub(crate) nodes: Vec<Host>,
 }
 
 impl SlotRange {
-    /// Reads the answer to `CLUSTER SLOTS` of the node that was reached at `asked`; `None` if it has another shape.
-    ///
-    /// A map of more ranges than there are slots, or of more nodes than any cluster has, is none.
+    /// Reads the answer to `CLUSTER SLOTS`; `None` if it is malformed, or has more ranges than there are slots or more
+    /// nodes than any cluster. `asked` is the host of the node that answered.
     pub(crate) fn read_all(answer: &Value, asked: &Host) -> Option<Vec<Self>> {
         let Value::Array(ranges) = answer else { return None };
         if ranges.len() > usize::from(SLOTS) {
@@ -154,7 +147,7 @@ fn read_node(node: &Value, asked: &Host) -> Option<Host> {
 }
 
 impl Host {
-    /// Returns the address that this node announces for a node. If it names no host, that is the host of this node.
+    /// Returns the host that this node announces. If the name is missing, it is that of this node.
     fn announced(&self, name: &str, port: u16) -> Option<Self> {
         Self::named(if matches!(name, "" | "?") { &self.name } else { name }, port)
     }
@@ -189,7 +182,7 @@ mod tests {
         for key in ["{user1000}.following", "a{user1000}b", "{user1000}{x}", "}{user1000}"] {
             assert_eq!(Slot::of(key), user, "{key}");
         }
-        // Only the first braces count, and only if there is something in them.
+        // Only the first braces count, and only if there is text in them.
         assert_eq!(Slot::of("foo{{bar}}zap"), Slot::of("{bar"));
         for whole in ["foo{}{bar}", "foo{bar", "foo}bar{"] {
             assert_ne!(Slot::of(whole), Slot::of("bar"), "{whole}");

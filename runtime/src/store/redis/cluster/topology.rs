@@ -1,7 +1,7 @@
 //! The nodes of a cluster and the slots that they serve, as far as this process knows.
 //!
-//! A redirect corrects one slot. To learn what else has changed, any of the nodes is asked, because a node that is away
-//! cannot say which one has taken its place.
+//! A redirect corrects one slot. To learn about the others, any node is asked, because a node that is away cannot say
+//! which one has taken its place.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,16 +23,14 @@ use crate::store::redis::server::Server;
 use crate::store::redis_types::Setup;
 use crate::system::{Instant, shuffle};
 
-/// The most nodes that are known at once: those of the map before, and those of the map now.
+/// The most nodes that are known at once: those of the map before, and those of the new map.
 const MOST_MEMBERS: usize = 2 * MOST_NODES;
 
-/// The most nodes that are asked which slots the nodes serve, the seeds aside.
+/// The most nodes that are asked for a map, without the seeds.
 const MOST_ASKED: usize = 32;
 
-/// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The nodes of a cluster and the slots that they serve.
 pub(crate) struct Topology {
     seeds: Vec<Host>,
     /// The address of a seed. The other nodes have the same login and settings.
@@ -40,7 +38,7 @@ pub(crate) struct Topology {
     setup: Setup,
     known: RwLock<Known>,
     refresh: Mutex<Option<Refresh>>,
-    /// Whether the log says that no node answers.
+    /// Whether it was reported that no node answers.
     is_reported: AtomicBool,
     lines: LineBudget,
 }
@@ -52,7 +50,6 @@ struct Known {
 }
 
 impl Topology {
-    /// Starts with the nodes that are asked first.
     pub(crate) fn new(seeds: Vec<Host>, address: Address, setup: Setup) -> Arc<Self> {
         let known = RwLock::new(Known { slots: SlotMap::new(), members: BTreeMap::new(), is_empty: true });
         Arc::new(Self {
@@ -66,7 +63,7 @@ impl Topology {
         })
     }
 
-    /// Returns the node that serves a slot. The first caller waits for the answer of the nodes.
+    /// Returns the node that serves a slot. The first caller waits for a map.
     pub(crate) async fn owner(self: &Arc<Self>, slot: Slot, until: Instant) -> Result<Arc<ClusterNode>, BackendError> {
         in_runtime()?;
         if let Some(owner) = self.known_owner(slot) {
@@ -80,8 +77,7 @@ impl Topology {
         self.known_owner(slot).ok_or_else(|| BackendError::away("redis: no node of the cluster serves the slot"))
     }
 
-    /// Waits until it is known which slots the nodes serve. If none serves a slot, they are asked again in the
-    /// background.
+    /// Waits until a map is known. If a slot of it is served by no node, another map is asked for in the background.
     pub(crate) async fn learn(self: &Arc<Self>, until: Instant) -> Result<(), BackendError> {
         in_runtime()?;
         let served = self.read().slots.owners().count();
@@ -93,12 +89,11 @@ impl Topology {
         Ok(())
     }
 
-    /// Returns the node that serves a slot, if that is known.
     pub(crate) fn known_owner(&self, slot: Slot) -> Option<Arc<ClusterNode>> {
         self.read().slots.owner(slot).cloned()
     }
 
-    /// Returns the nodes that serve slots, and how many each serves.
+    /// Returns the nodes that serve slots, and how many slots each serves.
     pub(crate) fn primaries(&self) -> Vec<(Arc<ClusterNode>, u16)> {
         let known = self.read();
         let mut primaries: Vec<(Arc<ClusterNode>, u16)> = Vec::new();
@@ -113,7 +108,7 @@ impl Topology {
         primaries
     }
 
-    /// Returns the node at that host. A new one is added.
+    /// Returns the node at this host, a new one if it is not known.
     fn member(&self, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
         if let Some(member) = self.read().members.get(host) {
             return Ok(Arc::clone(member));
@@ -130,14 +125,14 @@ impl Topology {
         Ok(Arc::clone(known.members.entry(host.clone()).or_insert_with(member)))
     }
 
-    /// Returns the node at that host, to which a slot moves.
+    /// Returns the node at this host, and notes that a slot moves to it.
     pub(crate) fn importer(&self, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
         let member = self.member(host)?;
         member.is_importer.store(true, Ordering::Relaxed);
         Ok(member)
     }
 
-    /// Records that the node at that host serves a slot, and returns the node.
+    /// Notes that the node at this host serves a slot, and returns the node.
     pub(crate) fn moved(self: &Arc<Self>, slot: Slot, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
         let owner = self.member(host)?;
         self.write().slots.set(slot, Arc::clone(&owner));
@@ -157,12 +152,12 @@ impl Topology {
         BackendError::away(text)
     }
 
-    /// How long a node may take to answer. At the start, that includes connecting.
+    /// How long a node may take to answer. At the start, it has to be connected to, too.
     fn patience(&self) -> Duration {
         if self.read().is_empty { longest_explained(self.setup.deadline) } else { PATIENCE }
     }
 
-    /// Asks the other nodes which of them serves a slot in place of one that is away.
+    /// Asks the other nodes which of them serves a slot in place of a node that is away.
     pub(crate) async fn replacement(
         self: &Arc<Self>,
         slot: Slot,
@@ -170,7 +165,7 @@ impl Topology {
         until: Instant,
     ) -> Option<Arc<ClusterNode>> {
         let refresh = self.refresh(Reason::Away(away));
-        // If all nodes are away, to find that out takes longer than calls should wait.
+        // If all nodes are away, finding that out takes longer than calls should wait.
         if refresh.has_just_begun() {
             refresh.outcome(until).await;
         }
@@ -197,7 +192,7 @@ impl Topology {
         begun
     }
 
-    /// Reports an outage once, and its end.
+    /// Reports the start and the end of an outage once.
     fn report(&self, error: Option<&BackendError>) {
         const AWAY: &str = "no node of the redis cluster says which slots the nodes serve; asking again until one does";
         const BACK: &str = "a node of the redis cluster says again which slots the nodes serve";
@@ -212,7 +207,7 @@ impl Topology {
         }
     }
 
-    /// The nodes to ask: those that serve first, and one that is away last.
+    /// The nodes to ask, in random order: the seeds come after others, and a node that is away comes last.
     fn candidates(&self, reason: Reason<'_>) -> Vec<Arc<ClusterNode>> {
         let mut hosts: Vec<_> = self.read().members.keys().cloned().collect();
         shuffle(&mut hosts);
@@ -225,8 +220,7 @@ impl Topology {
         hosts.into_iter().filter(|host| seen.insert(host.clone())).filter_map(|host| self.member(&host).ok()).collect()
     }
 
-    /// Replaces what was known. Nodes that no longer serve a slot are forgotten, with their connections, unless slots
-    /// move to them.
+    /// Replaces the map. Nodes that are not in it are forgotten with their connections, unless slots move to them.
     fn adopt(&self, ranges: &[SlotRange]) -> Result<(), BackendError> {
         let hosts: HashSet<_> = ranges.iter().flat_map(|range| &range.nodes).collect();
         self.write().members.retain(|host, member| {
@@ -267,7 +261,7 @@ mod tests {
         Host { name: "127.0.0.1".to_owned(), port }
     }
 
-    /// A topology of one node, which serves all slots, and what that node says.
+    /// Returns a topology of one node that serves all slots, and the map that this node answers.
     fn of_one_node() -> (Arc<Topology>, Vec<SlotRange>) {
         let Ok(Destination::Cluster { seeds, address }) = Destination::parse("redis+cluster://127.0.0.1:1/") else {
             panic!("it is the address of a cluster");
@@ -302,7 +296,7 @@ mod tests {
         let (topology, ranges) = of_one_node();
         let named = (1..=u16::MAX).map(|port| topology.importer(&host(port))).take_while(Result::is_ok).count();
         assert_eq!(named, MOST_MEMBERS);
-        // The nodes to which slots may move are kept once more.
+        // Nodes to which slots may move are kept for one more map.
         for _ in 0..2 {
             topology.adopt(&ranges).unwrap();
         }

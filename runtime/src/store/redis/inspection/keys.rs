@@ -1,5 +1,5 @@
-//! Walks over keys, in steps that keep no server busy for long: over the tallies of a policy, and over some of the keys with
-//! the prefix.
+//! Scans of keys, in steps that do not block a server for long: of the tallies of a policy, and of some keys with the
+//! prefix.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,35 +16,35 @@ use crate::store::redis::{Deployment, Redis, until};
 use crate::store::scan_step::ScanStep;
 use crate::system::Instant;
 
-/// How many places of the server's table a step looks at: it takes the server some tenths of a millisecond at most.
+/// How many entries of the server's table each step looks at. That takes the server some tenths of a millisecond at
+/// most.
 const COUNT: u32 = 250;
 
-/// The longest that a walk takes.
 const LONGEST_WALK: Duration = Duration::from_secs(3_600);
 
-/// The most keys of a server: it says how many it has.
+/// The most keys of a server that are believed: the server says how many it has.
 const MOST_KEYS: u64 = 1 << 40;
 
-/// The most steps of a walk that begins where another one has ended, as it does not know how many keys there are.
+/// The most steps of a scan that begins where another one has ended. It does not know how many keys there are.
 #[cfg(feature = "web")]
 const MOST_STEPS_FROM_WITHIN: u64 = 1 << 24;
 
-/// The most keys that a step finds, and the longest key of a tally.
+/// The most keys that a step finds, and the greatest length of a tally's key.
 const MOST_KEYS_OF_STEP: usize = 100_000;
 const KEY_BYTES: usize = 512;
 
-/// A walk over the tallies of some rule groups, whatever their layout.
+/// A scan of the tallies of some rule groups, whatever their layout.
 pub(crate) struct KeyScan {
     /// The primaries of a cluster; empty for a single server.
     members: Vec<Arc<ClusterNode>>,
-    /// The member that is being walked over.
+    /// The index of the member that is being scanned.
     at: usize,
-    /// Where to go on, and how many places were looked at; `None` before the first step on a server.
+    /// Where the scan goes on; `None` before the first step on a server.
     place: Option<ScanPlace>,
-    /// The beginnings of the keys of each rule group, up to the layout.
+    /// The start of the keys of each rule group, before the layout.
     starts: Vec<String>,
     is_done: bool,
-    /// When it ends at the latest.
+    /// The deadline of the scan.
     until: Instant,
 }
 
@@ -52,14 +52,14 @@ pub(crate) struct KeyScan {
 struct ScanPlace {
     cursor: String,
     looked_at: u64,
-    /// About how many places there are.
+    /// About how many entries the table has.
     places: u64,
-    /// How many more steps may be made here.
+    /// How many more steps may be made on this server.
     steps_left: u64,
 }
 
 impl Redis {
-    /// Starts a walk over the tallies of the rule groups whose segments have these names before the layout.
+    /// Starts to scan the tallies of the rule groups whose segments begin with these names, before the layout.
     pub(crate) async fn scan(&self, prefix: &str, names: &[String]) -> Result<KeyScan, BackendError> {
         let members = match self.deployment() {
             Deployment::Server(_) => Vec::new(),
@@ -74,7 +74,7 @@ impl Redis {
         if scan.is_done {
             return Ok(None);
         }
-        // The place is kept until the step is made, so that a step that fails can be made again.
+        // The place is kept until the step is made, so that a failed step can be repeated.
         let place = match &scan.place {
             Some(place) => place.clone(),
             None => ScanPlace::start(self.ask_scanned(scan, &cmd("DBSIZE")).await?),
@@ -83,7 +83,7 @@ impl Redis {
         command.arg(&place.cursor).arg("MATCH").arg(scan.pattern()).arg("COUNT").arg(COUNT);
         let (cursor, keys): (String, Vec<Vec<u8>>) = self.ask_scanned(scan, &command).await?;
         scan.go_on(&place, cursor)?;
-        // A key that is no text, or that is longer than any of ours, is no tally.
+        // A key that is not UTF-8, or is longer than any of this library, is no tally.
         let keys = keys.into_iter().take(MOST_KEYS_OF_STEP).filter(|key| key.len() <= KEY_BYTES);
         let keys = keys.filter_map(|key| String::from_utf8(key).ok());
         let subjects = keys.filter_map(|key| scan.subject(&key)).collect();
@@ -101,7 +101,7 @@ impl Redis {
 }
 
 impl KeyScan {
-    /// The pattern of all keys that it looks for, and of few others: a server knows no pattern for one of several texts.
+    /// A pattern of all keys to find, and of few others: no pattern of Redis means one of several texts.
     fn pattern(&self) -> String {
         let common = self.starts.iter().map(String::as_str).reduce(common_start).unwrap_or_default();
         format!("{}*", escaped(common))
@@ -119,7 +119,7 @@ impl KeyScan {
         cursor.filter(|_| !self.is_done).map(|cursor| (self.at, cursor))
     }
 
-    /// Goes on with that server, at that cursor; returns whether there is such a one.
+    /// Goes on with this server, at this cursor; returns whether it exists.
     #[cfg(feature = "web")]
     pub(crate) fn go_to(&mut self, (at, cursor): (usize, u64)) -> bool {
         self.at = at;
@@ -136,7 +136,7 @@ impl KeyScan {
     ///
     /// # Errors
     ///
-    /// The server names no end.
+    /// The scan has no end.
     fn go_on(&mut self, place: &ScanPlace, cursor: String) -> Result<(), BackendError> {
         if cursor == "0" {
             self.place = None;
@@ -163,10 +163,10 @@ impl KeyScan {
 }
 
 impl ScanPlace {
-    /// The server's table has at least as many places as keys, and their number is a power of two.
+    /// The server's table has at least as many entries as keys, and their number is a power of two.
     fn start(keys: u64) -> Self {
         let places = keys.clamp(1, MOST_KEYS).next_power_of_two();
-        // While the table grows or shrinks, there are two.
+        // While the table grows or shrinks, the server has two tables.
         let steps_left = 8 * places / u64::from(COUNT) + 64;
         Self { cursor: "0".to_owned(), looked_at: 0, places, steps_left }
     }
@@ -179,19 +179,17 @@ fn no_end() -> BackendError {
     )
 }
 
-/// The subject of a key with that start: the text behind the layout.
+/// The subject of a key that begins with `start`: the text after the layout.
 fn subject<'k>(key: &'k str, start: &str) -> Option<&'k str> {
     key.strip_prefix(start)?.split_once(':').map(|(_, subject)| subject)
 }
 
-/// Returns what both texts begin with.
 fn common_start<'t>(one: &'t str, other: &str) -> &'t str {
     let differs = one.char_indices().zip(other.chars()).find(|((_, one), other)| one != other);
     let end = differs.map_or(one.len().min(other.len()), |((at, _), _)| at);
     one.get(..end).unwrap_or_default()
 }
 
-/// Returns the pattern that matches only this text.
 fn escaped(text: &str) -> String {
     let escape = |character| match character {
         '*' | '?' | '[' | ']' | '\\' => format!("\\{character}"),
@@ -200,18 +198,17 @@ fn escaped(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-/// The most steps for a sample, and the longest that they take together.
+/// The most steps for a sample, and the longest time for all of them.
 const MOST_STEPS: usize = 200;
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Some of the keys with the prefix.
+/// How many keys with the prefix were found, and whose they are.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// How many keys there are.
     pub(crate) keys: usize,
-    /// How many of them are of another program.
+    /// How many of the keys another program has written.
     pub(crate) foreign: usize,
-    /// One of these keys.
+    /// One of the keys of other programs.
     pub(crate) example: Option<String>,
     /// Whether all keys of the server were looked at.
     pub(crate) is_whole: bool,
@@ -221,7 +218,7 @@ pub(crate) struct Sample {
 pub(super) async fn sample(server: &Server, deadline: Duration) -> Result<Option<Sample>, BackendError> {
     let until = Instant::now() + LONGEST;
     let (mut found, mut cursor) = (Sample::default(), "0".to_owned());
-    // None of the characters of a prefix has a meaning in a pattern.
+    // No character of a prefix has a meaning in a pattern.
     let pattern = format!("{}:*", server.prefix);
     for _ in 0..MOST_STEPS {
         let mut command = cmd("SCAN");
@@ -256,7 +253,7 @@ impl Sample {
     }
 }
 
-/// Whether this library may have written a key: it consists of the prefix, a policy with the layout of its tally, and a
+/// Whether this library may have written a key. It consists of the prefix, a policy with the layout of its tally, and a
 /// subject, or it is reserved.
 fn is_own(prefix: &str, key: &str) -> bool {
     let Some(rest) = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(':')) else { return false };

@@ -1,4 +1,4 @@
-//! What the user of a server may do, tried in ways that change nothing.
+//! The permissions of the user of a server, tried in ways that change nothing.
 
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use crate::error::BackendError;
 use crate::store::redis::server::Server;
 use crate::store::redis::stored::ping_key;
 
-/// A command of a limiter, and whether its user may send it.
 #[derive(Clone, Debug)]
 pub(crate) struct Permission {
     pub(crate) command: &'static str,
@@ -17,42 +16,39 @@ pub(crate) struct Permission {
     pub(crate) access: Access,
 }
 
-/// What a command is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandPurpose {
-    /// Calls of any policy.
     Decisions,
     /// Calls of a policy that limits concurrent calls.
     Leases,
-    /// Overrides and the list of policies.
+    /// Overrides and the registry of policies.
     Lists,
     /// Denied subjects, if they are kept.
     Denials,
 }
 
-/// Whether a user may do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Granted,
     Refused,
-    /// It cannot be tried without a change, and the server cannot be asked.
+    /// Trying it would change something, and the server cannot be asked.
     Untried,
 }
 
-/// What a command is for, and its words, with which it changes nothing. [`KEY`] stands for a key that never exists.
+/// The purpose of a command, and its words, which change nothing. [`KEY`] stands for a key that never exists.
 type Trial = (CommandPurpose, &'static [&'static str]);
 
 const KEY: &str = "KEY";
 
-/// The commands that the guide lists. `append` would create the key.
+/// The commands that the guide lists, without `append`, which would create the key.
 const TRIALS: [Trial; 25] = [
     (Decisions, &["evalsha", "0000000000000000000000000000000000000000", "0"]),
-    // The server refuses to compile it.
+    // The server refuses to compile the text.
     (Decisions, &["eval", "=", "0"]),
     (Decisions, &["time"]),
     (Decisions, &["getrange", KEY, "0", "0"]),
     (Decisions, &["strlen", KEY]),
-    // Only if the key exists.
+    // Writes only if the key exists.
     (Decisions, &["set", KEY, "", "XX"]),
     (Decisions, &["setrange", KEY, "0", ""]),
     (Decisions, &["pexpire", KEY, "1"]),
@@ -61,7 +57,7 @@ const TRIALS: [Trial; 25] = [
     (Decisions, &["hget", KEY, "0"]),
     (Decisions, &["hlen", KEY]),
     (Decisions, &["hgetall", KEY]),
-    // Only if the member exists.
+    // Writes only if the member exists.
     (Leases, &["zadd", KEY, "XX", "0", "0"]),
     (Leases, &["zrem", KEY, "0"]),
     (Leases, &["zcount", KEY, "0", "0"]),
@@ -69,21 +65,20 @@ const TRIALS: [Trial; 25] = [
     (Leases, &["zrevrangebyscore", KEY, "0", "0"]),
     (Leases, &["zremrangebyrank", KEY, "0", "0"]),
     (Lists, &["hscan", KEY, "0"]),
-    // The value of the second field is missing.
+    // Refused, because the second field has no value.
     (Lists, &["hset", KEY, "0", "0", "1"]),
     (Lists, &["hdel", KEY, "0"]),
-    // `none` is no number.
+    // Refused, because `none` is no number.
     (Denials, &["zincrby", KEY, "none", "0"]),
     (Denials, &["zremrangebyrank", KEY, "0", "0"]),
     (Denials, &["zrevrange", KEY, "0", "0"]),
 ];
 
-/// Asks the server whether this user may append, from version 7 on.
+/// Asks the server whether this user may append. Redis can answer that from version 7 on.
 const MAY_APPEND: &str = "\
 if not redis.acl_check_cmd then return -1 end
 return redis.acl_check_cmd('append', ARGV[1], '') and 1 or 0";
 
-/// Finds out what the user may do.
 pub(super) async fn of(server: &Server, deadline: Duration) -> Result<Vec<Permission>, BackendError> {
     let key = ping_key(&server.prefix);
     let answers = server.try_each(TRIALS.iter().map(|(_, words)| command(words, &key)), deadline).await?;

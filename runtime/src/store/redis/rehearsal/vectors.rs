@@ -1,4 +1,4 @@
-//! A known set of calls of every kind: each answer is compared with what is known of it.
+//! Calls of every kind with known outcomes, with which the answers of a server are compared.
 
 use std::iter;
 use std::sync::LazyLock;
@@ -21,16 +21,16 @@ use crate::store::redis::stored::ping_key_in;
 use crate::subject::{Subject, SubjectKey};
 use crate::system::{Instant, random_number};
 
-/// Long, so that a slow server is not taken for a wrong one.
+/// Long enough that a slow server is not reported as a wrong one.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// The step that takes leases, for which few users need the permissions.
+/// The step that takes leases. Few users have the permissions for it.
 pub(crate) const CONCURRENT_CALLS: &str = "concurrent calls";
 
-/// The step that asks about keys of several slots.
+/// The step that asks about keys in several slots.
 pub(crate) const SEVERAL_KEYS: &str = "several keys at once";
 
-/// How many keys that step asks about: no two of them are in one slot.
+/// How many keys this step asks about. No two of them are in one slot.
 const KEYS: u32 = 8;
 
 static VECTORS: [Vector; 6] = [
@@ -56,7 +56,7 @@ static BANNING: LazyLock<Option<Policy>> = LazyLock::new(|| {
 });
 static CONCURRENT: LazyLock<Option<Policy>> = LazyLock::new(|| policy(vec![Rule::concurrency(1, WINDOW)]));
 
-/// Calls of one kind, what their key ends with, and the rules by which they are decided.
+/// Calls of one kind, and the rules that decide them. Their key ends with the suffix.
 struct Vector {
     name: &'static str,
     suffix: &'static str,
@@ -64,7 +64,7 @@ struct Vector {
     policy: &'static LazyLock<Option<Policy>>,
 }
 
-/// How the calls of a vector go.
+/// Which calls a vector makes.
 #[derive(Clone, Copy)]
 enum Course {
     Windows,
@@ -75,7 +75,6 @@ enum Course {
     Leases,
 }
 
-/// What a call is to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Admitted,
@@ -83,14 +82,14 @@ enum Expected {
     Banned,
 }
 
-/// A step of a rehearsal, and the error in it.
+/// A step of a rehearsal, and its error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RehearsedStep {
     pub(crate) name: &'static str,
     pub(crate) fault: Option<String>,
 }
 
-/// A vector that is played.
+/// Makes the calls of a vector.
 struct Player<'a> {
     server: &'a Server,
     key: TallyKey,
@@ -102,7 +101,7 @@ struct Player<'a> {
 type Played<T = ()> = Result<T, String>;
 
 impl Server {
-    /// Plays the set of calls, step by step, on keys that begin so. No answer may take longer than the deadline.
+    /// Makes all calls, step by step, on keys that begin with `key`. Each answer may take as long as the deadline.
     pub(in crate::store::redis) async fn rehearse_each(&self, key: &str, deadline: Duration) -> Vec<RehearsedStep> {
         let key = format!("{key}/{:x}", random_number(..));
         let mut steps = Vec::new();
@@ -138,7 +137,7 @@ impl Server {
             Course::Bans => on_key.play_bans().await,
             Course::Leases => on_key.play_leases().await,
         };
-        // Keys that are left expire.
+        // If a key is not removed, it expires.
         _ = self.ask_within(cmd("UNLINK").arg(key.as_str()), deadline).await;
         played
     }
@@ -214,7 +213,6 @@ impl Player<'_> {
         self.expect("a call after another one", second, Expected::Admitted).await.map(drop)
     }
 
-    /// Decides a call, and compares the answer.
     async fn expect(&self, what: &str, options: CallOptions, expected: Expected) -> Played<Answer> {
         let answer = self.decide(options).await?;
         let answered = match answer.outcome {
@@ -229,7 +227,7 @@ impl Player<'_> {
     }
 
     async fn decide(&self, options: CallOptions) -> Played<Answer> {
-        // The first answer has the server's time, by which the second is decided.
+        // The first answer brings the server's time, so the second request is decided by it.
         for _ in 0..2 {
             let request = self.call(options);
             let question = ScriptQuestion::about(&[request], &self.server.scripts, self.server.now_us());
@@ -251,7 +249,7 @@ impl Player<'_> {
         }
     }
 
-    /// Bans the subject for that long, or ends its ban.
+    /// Bans the subject for this time; 0 ends its ban.
     async fn ban(&self, duration_us: u64) -> Played {
         let group = self.policy.groups().first().ok_or("there are no rules to play it with")?;
         self.run(&self.server.scripts.ban, &pack::ban(group, duration_us)).await.map(drop)

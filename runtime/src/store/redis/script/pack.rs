@@ -1,4 +1,4 @@
-//! Requests as the script takes them: packed fields, in the order that the header of `decide.lua` gives.
+//! Packs requests into fields, in the order that the header of `decide.lua` gives.
 
 use std::hash::BuildHasher;
 use std::io::Write as _;
@@ -17,24 +17,23 @@ use crate::system::{StdRandomState, per_process};
 /// A log of at most this many calls is read with one command. Of a longer log, only the entries that matter are read.
 const SHORT_LOG: u64 = 32;
 
-// The script for windows knows from the number of bytes that it has read whether a log may be longer.
+// The script for windows tells by the number of bytes that it has read whether a log may be longer.
 const _: () = assert!(lua::END_ENTRIES as u64 > SHORT_LOG + 1);
 
-/// The most entries of a log that no longer count, beside those that do.
+/// The most entries of a log that no longer count.
 const MOST_SPARE: u64 = 16_384;
 
 per_process! {
-    /// A number that tells this process from all others. It is random, as the keys of hash tables are.
+    /// A number that differs from that of all other processes. It is random, like the keys of hash tables.
     static PROCESS: LazyLock<u64> = LazyLock::new(|| StdRandomState::default().hash_one("tallygate"));
 }
 
-/// Packs one request.
 pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
     let groups = request.groups();
     let mut packed = Vec::with_capacity(64 + 32 * request.rules());
     packed.extend([byte(groups.len()), asked(request)]);
-    // No rule counts further than `MAX_EXACT`. A greater cost never fits, and neither does this one, which has room in
-    // the field.
+    // No rule counts more than `MAX_EXACT`. The greatest cost that is sent is above that, so it never fits, and it has
+    // room in the field.
     pack_integer(&mut packed, request.options.cost.min(MAX_EXACT + 1));
     for group in groups {
         subject(&mut packed, group, request.options.lease, now_us);
@@ -42,12 +41,12 @@ pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
     packed
 }
 
-/// Packs what counts a call that was admitted then as what it has used.
+/// Packs the arguments that refund or settle a call.
 pub(crate) fn refund(part: Call<'_>, now_us: u64, admitted_us: u64, used: u64) -> [Vec<u8>; 3] {
     [request(&part, now_us), number(admitted_us), number(used)]
 }
 
-/// Packs what renews the leases of a call: their name, and of each how long it lasts from now on and its TTL.
+/// Packs the arguments that renew the leases of a call: their name, and the length and the TTL of each.
 pub(crate) fn renewal(request: Call<'_>) -> Vec<Vec<u8>> {
     let numbers =
         request.groups().iter().flat_map(|group| [group.lease_us.unwrap_or_default(), ttl_ms(group.longest_us)]);
@@ -55,7 +54,7 @@ pub(crate) fn renewal(request: Call<'_>) -> Vec<Vec<u8>> {
     iter::once(name).chain(numbers.map(number)).collect()
 }
 
-/// Packs what bans a subject of this group for that long, or ends its ban.
+/// Packs the arguments that ban a subject of this group for this time; 0 ends its ban.
 pub(crate) fn ban(group: &RuleGroup, duration_us: u64) -> [Vec<u8>; 4] {
     let ttl_ms = ttl_ms(group.longest_us.max(duration_us));
     [group.celled.len() as u64, denials(group) as u64, duration_us, ttl_ms].map(number)
@@ -65,7 +64,7 @@ fn number(number: u64) -> Vec<u8> {
     number.to_string().into()
 }
 
-/// Returns the bytes of a name. A call that takes no lease has zeros.
+/// Returns the bytes of a lease's name. They are zeros for a call that takes no lease.
 pub(crate) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES] {
     name.map_or([0; lua::LEASE_NAME_BYTES], |name| {
         let process: &u64 = &PROCESS;
@@ -73,7 +72,6 @@ pub(crate) fn lease_name(name: Option<LeaseName>) -> [u8; lua::LEASE_NAME_BYTES]
     })
 }
 
-/// Returns the flags of a request.
 fn asked(request: &Call<'_>) -> u8 {
     let report = if request.options.report { lua::REPORT } else { 0 };
     let peek = if request.options.peek { lua::PEEK } else { 0 };
@@ -86,7 +84,7 @@ fn asked(request: &Call<'_>) -> u8 {
     report | peek | provisional | scope
 }
 
-/// The ticks of each rule that follows a schedule, in the order of the rules.
+/// The ticks of each cron rule, in the order of the rules.
 type Ticks = Vec<std::sync::Arc<[u64]>>;
 
 #[cfg(feature = "cron")]
@@ -128,56 +126,56 @@ fn subject(packed: &mut Vec<u8>, group: &RuleGroup, lease: Option<LeaseName>, no
     }
 }
 
-/// Returns the time to live of a tally in milliseconds. It is longer than its rules count, so that not every hit has to
+/// Returns the time to live of a tally in milliseconds. It is longer than the rules count, so that not every hit has to
 /// renew it. It is never 0, which Redis refuses: an override may have a window of no length.
 pub(crate) fn ttl_ms(longest_us: u64) -> u64 {
     let slack_us = if longest_us <= lua::LONG_SLACK { longest_us } else { longest_us.div_ceil(8) };
     (longest_us + slack_us).div_ceil(1_000).max(1)
 }
 
-/// How many denials lead to a ban, or 0.
+/// How many denials lead to a ban; 0 if none do.
 pub(crate) fn denials(group: &RuleGroup) -> usize {
     group.ban.map_or(0, |ban| usize::try_from(ban.denials()).unwrap_or(usize::MAX))
 }
 
-/// How many bytes of a tally are before its log.
+/// How many bytes of a tally come before its log.
 fn head_bytes(group: &RuleGroup) -> usize {
     let ban = if group.ban.is_some() { lua::BAN_BYTES + denials(group) * lua::INTEGER_BYTES } else { 0 };
     lua::CELL_BYTES * group.celled.len() + ban
 }
 
-/// Whether all of a tally that may matter is read at once. If not, the script reads its end and searches from there.
+/// Whether a tally is read in one command. If not, the script reads its end and searches from there.
 pub(crate) fn is_read_whole(group: &RuleGroup) -> bool {
     group.largest <= SHORT_LOG
 }
 
-/// How many bytes of the end of a tally are read at once: all, unless the log is long.
+/// How many bytes of the end of a tally are read first: all, unless the log is long.
 pub(crate) fn bytes_to_read(group: &RuleGroup) -> usize {
     let head = head_bytes(group);
     let entries = match usize::try_from(group.largest).unwrap_or(usize::MAX) {
         _ if !is_read_whole(group) => lua::END_ENTRIES,
-        // One entry more than can matter: it has the sum of the weights before.
+        // One entry more than can matter: it has the sum of the weights before it.
         largest if head == 0 => largest.max(2) + 1,
-        // All entries that there may be between two clean-ups, so that the head is read, too.
+        // All entries that there can be between two clean-ups, so that the head is read, too.
         _ => usize::try_from(most_entries(group)).unwrap_or(usize::MAX).saturating_add(lua::CLEAN_UP_ENTRIES + 1),
     };
     head.saturating_add(entries.saturating_mul(lua::ENTRY_BYTES))
 }
 
-/// The most entries of a log: those that count, and as many that no longer do, up to [`MOST_SPARE`]. When there are
-/// more, they are dropped.
+/// The most entries of a log: those that count, and as many that no longer do, up to [`MOST_SPARE`]. If there are more,
+/// it is cleaned up.
 fn most_entries(group: &RuleGroup) -> u64 {
     let live = group.largest.min(lua::LOG_ENTRIES as u64);
     1 + live + live.min(MOST_SPARE) + 16
 }
 
-/// How many bytes a tally has with the most entries.
+/// The length in bytes of a tally with the most entries.
 pub(crate) fn most_bytes(group: &RuleGroup) -> u32 {
     let log = most_entries(group).saturating_mul(lua::ENTRY_BYTES as u64);
     u32::try_from(log.saturating_add(head_bytes(group) as u64)).unwrap_or(u32::MAX)
 }
 
-/// Four bytes, big endian. The counts of windows are validated to fit.
+/// Four bytes, big endian. Validation has ensured that the counts of windows fit.
 pub(crate) fn four(number: u64) -> [u8; 4] {
     u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes()
 }

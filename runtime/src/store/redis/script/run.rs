@@ -10,19 +10,19 @@ use crate::call::TallyKey;
 use crate::clock::Clock;
 use crate::observe::opaque_debug;
 
-/// A script, and the name that a server knows it by once it has seen it.
+/// A script, and the name by which a server knows it.
 pub(crate) struct Script {
     text: String,
     pub(crate) sha1: String,
     clock: Clock,
-    /// Whether the version of the protocol is its first argument.
+    /// Whether its first argument is the version of the protocol.
     is_versioned: bool,
 }
 
-// Shows its name, as its text is long.
+// Shows the name, because the text is long.
 opaque_debug!(Script { sha1 });
 
-/// A call of a script on keys of one slot.
+/// A call of a script on keys in one slot.
 #[derive(Clone)]
 pub(crate) struct ScriptCall<'a> {
     pub(crate) script: &'a Script,
@@ -37,12 +37,12 @@ impl Script {
         Self { text, sha1, clock, is_versioned: true }
     }
 
-    /// Returns a script that needs no version: its text depends on the question, and so does its name.
+    /// Returns a script without a version: its text depends on the question, and so does its name.
     pub(crate) fn unversioned(text: &str, clock: Clock) -> Self {
         Self { is_versioned: false, ..Self::new(text, clock) }
     }
 
-    /// Runs the script in one round trip, or in two when the server has not seen it yet.
+    /// Runs the script in one round trip, or in two if the server does not know it yet.
     pub(crate) async fn run(
         &self,
         connection: &mut MultiplexedConnection,
@@ -83,7 +83,7 @@ impl Script {
     }
 }
 
-/// Makes several calls in one round trip, or in two when the server has not seen a script yet. Each has an answer of its
+/// Makes several calls in one round trip, or in two if the server does not know a script yet. Each has an answer of its
 /// own.
 pub(crate) async fn run_each(
     connection: &mut MultiplexedConnection,
@@ -103,7 +103,7 @@ pub(crate) async fn run_each(
 }
 
 impl ScriptCall<'_> {
-    /// The command that sends the script with its text.
+    /// Returns the command that sends the text of the script.
     pub(crate) fn by_text(&self) -> Cmd {
         self.command("EVAL", &self.script.text)
     }
@@ -120,9 +120,10 @@ fn is_unknown(error: &RedisError) -> bool {
 /// The role of a node for the slot of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeRole {
-    /// It serves the slot, as far as this process knows.
+    /// The node serves the slot, as far as this process knows.
     Owner,
-    /// The slot moves to it from the owner, which has redirected the request: the keys that the owner lacks are here.
+    /// The slot moves to the node from the owner, which has redirected the request. The node has the keys that the
+    /// owner lacks.
     Importer,
 }
 
@@ -137,7 +138,7 @@ impl NodeRole {
         pipeline.ignore_errors();
         for command in commands {
             if self == Self::Importer {
-                // `ASKING` holds for one command.
+                // `ASKING` is valid for one command.
                 pipeline.cmd("ASKING").ignore();
             }
             pipeline.add_command(command);
@@ -145,7 +146,6 @@ impl NodeRole {
         pipeline.query_async(connection).await
     }
 
-    /// Sends one command.
     pub(crate) async fn send_one<T: FromRedisValue>(
         self,
         connection: &mut MultiplexedConnection,
@@ -164,7 +164,7 @@ pub(crate) fn only<T>(mut answers: Vec<RedisResult<T>>) -> RedisResult<T> {
     answers.pop().unwrap_or_else(|| Err(missing()))
 }
 
-/// Returns the text that goes by the clock of the server, or by that of a test.
+/// Returns the text for the clock of the server, or for that of a test.
 #[cfg(feature = "testing")]
 pub(crate) fn timed(text: &str, clock: &Clock) -> String {
     if clock.manual_us().is_some() { lua::at_callers_time(text) } else { text.to_owned() }

@@ -1,5 +1,5 @@
-//! The script for sliding windows alone, which decides most calls with less work: those of one subject, whose cost fits
-//! each of its windows. The header of `windows.lua` describes how it is called.
+//! The script for sliding windows alone. It decides most calls with less work: those of one subject whose cost fits
+//! every window. The header of `windows.lua` describes its arguments and its reply.
 
 use std::io::Write as _;
 use std::slice;
@@ -23,8 +23,8 @@ struct Run<'r> {
     requests: u16,
 }
 
-/// Returns whether the script for windows decides this request. Such requests can share a call, whatever their policies
-/// and costs are. Beside other requests, the general script decides them.
+/// Returns whether the script for windows decides this request. Several such requests can share a call, whatever their
+/// policies and costs are. In a call with other requests, the general script decides it.
 pub(crate) fn is_plain(request: Call<'_>) -> bool {
     let CallOptions { cost, report, peek, .. } = request.options;
     let [group] = request.policy.groups() else { return false };
@@ -41,12 +41,12 @@ fn fits_windows(group: &RuleGroup, cost: u64) -> bool {
     rules.contains(&group.rules.len()) && group.is_windows && is_large_enough
 }
 
-/// The number of rules that the script has to know: the most that one of these requests has.
+/// The number of rules for which the script is written: the most rules of a request.
 pub(crate) fn rules(requests: &[Call<'_>]) -> usize {
     requests.iter().filter_map(group).map(|group| group.rules.len()).max().unwrap_or_default()
 }
 
-/// Packs the arguments for the script with that many rules: one for each run of requests.
+/// Packs the arguments for the script with this number of rules: one for each run of requests.
 pub(crate) fn pack(requests: &[Call<'_>], rules: usize) -> Vec<Vec<u8>> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for request in requests {
@@ -62,7 +62,7 @@ pub(crate) fn pack(requests: &[Call<'_>], rules: usize) -> Vec<Vec<u8>> {
     runs.into_iter().map(|run| run.pack(rules)).collect()
 }
 
-/// Reads the server's time and the replies to several requests. Returns `None` if the reply is malformed.
+/// Reads the server's time and the replies to several requests; `None` if the reply is malformed.
 pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Reply>)> {
     let (now, rest) = reply.split_at_checked(lua::INTEGER_BYTES)?;
     let at_us = integer(now)?;
@@ -84,7 +84,7 @@ pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Repl
     waits.is_empty().then_some((at_us, replies))
 }
 
-/// Reads the reply to a call of one request: if it is admitted, the reply is an entry of the log.
+/// Reads the reply of the script for one request. If the request is admitted, it is an entry of the log.
 pub(crate) fn read_one(reply: &[u8], request: &Call<'_>) -> Option<(u64, Vec<Reply>)> {
     if reply.len() != lua::ENTRY_BYTES {
         return read(reply, slice::from_ref(request));
@@ -105,7 +105,7 @@ fn denied(request: &Call<'_>, rule: u8, wait: &[u8], at_us: u64) -> Option<Reply
     Some(Reply::Answer(Answer::new(outcome, Report::default(), at_us)))
 }
 
-/// Reads a time of seven bytes. Returns `None` if there are more or fewer, or if the number is too great.
+/// Reads a time of seven bytes; `None` if there are more or fewer bytes, or if the number is too great.
 fn integer(bytes: &[u8]) -> Option<u64> {
     let bytes: [u8; lua::INTEGER_BYTES] = bytes.try_into().ok()?;
     let mut all = [0; 8];
@@ -121,14 +121,14 @@ fn are_alike(one: &RuleGroup, other: &RuleGroup) -> bool {
     std::ptr::eq(one, other) || one.rules == other.rules
 }
 
-/// The windows in the order in which the script takes them: those against duplicates first.
+/// The windows in the order in which the script takes them: duplicate rules first.
 fn ordered(group: &RuleGroup) -> impl Iterator<Item = &Window> + Clone {
     let of = |is_duplicate| group.windows.iter().filter(move |window: &&Window| window.is_duplicate == is_duplicate);
     of(true).chain(of(false))
 }
 
 impl Run<'_> {
-    /// Packs the fields for the script with that many rules.
+    /// Packs the fields for the script with this number of rules.
     fn pack(self, rules: usize) -> Vec<u8> {
         let Self { group, cost, requests } = self;
         let mut packed = Vec::with_capacity(64 + 32 * rules);
@@ -152,8 +152,9 @@ impl Run<'_> {
         packed
     }
 
-    /// Returns each window, and how many bytes before the end of a log the entry is that leaves too little room, if
-    /// each call weighs 1. A policy with fewer rules repeats its last one, which does not change the decision.
+    /// Returns each window, and the distance in bytes from the end of a log to the entry that leaves too little room,
+    /// if each call weighs 1. If a policy has fewer rules, its last one is repeated, which does not change the
+    /// decision.
     fn backs(self, rules: usize) -> impl Iterator<Item = (Window, u64)> {
         let last = ordered(self.group).last();
         ordered(self.group).chain(last.into_iter().cycle()).take(rules).map(move |window| {
@@ -207,7 +208,7 @@ mod tests {
         assert!(is_plain_with(&rest, CallOptions::PLAIN));
         let subjects = [Subject::everyone().key()];
         let denied = denied(&Call::new(&rest, &subjects, CallOptions::PLAIN), 0, &[0, 0, 0, 0, 0, 0, 9], 7).unwrap();
-        // The third rule of the policy is the second one of the rest, and the script takes it first.
+        // The third rule of the policy is the second of the rest, and the script takes it first.
         let outcome = Outcome::denied(2, Wait::us(9));
         assert_eq!(denied, Reply::Answer(Answer::new(outcome, Report::default(), 7)));
         assert!(!is_plain_with(&policy.stored().unwrap().rest(&[true, true]), CallOptions::PLAIN));

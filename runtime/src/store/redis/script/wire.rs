@@ -1,4 +1,4 @@
-//! The script's reply, as the header of `decide.lua` describes it.
+//! Reads the script's reply, as the header of `decide.lua` describes it.
 
 use std::time::Duration;
 
@@ -9,18 +9,17 @@ use crate::call::{Call, Scope};
 use crate::decision::Wait;
 use crate::store::answer::{self, Answer, Outcome};
 
-/// The answer of the script to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Answer(Answer),
-    /// The clock of the server has changed: the ticks that were sent are not around its time, or one call cannot forget
-    /// all entries that are later than now. Nothing was charged.
+    /// The clock of the server has changed: the ticks of the request are not around its time, or one call cannot forget
+    /// all future entries. Nothing was charged.
     AskAgain,
     /// A tally cannot be read. Nothing was charged. If the request is sent alone, the server says why.
     Unreadable,
 }
 
-/// Reads the integers of a reply. Returns `None` if the last one is incomplete.
+/// Reads the integers of a reply; `None` if the last one is incomplete.
 pub(crate) fn integers(reply: &[u8]) -> Option<Vec<i64>> {
     let (integers, rest) = reply.as_chunks::<{ lua::INTEGER_BYTES }>();
     rest.is_empty().then(|| integers.iter().copied().map(integer).collect())
@@ -29,17 +28,17 @@ pub(crate) fn integers(reply: &[u8]) -> Option<Vec<i64>> {
 fn integer(bytes: [u8; lua::INTEGER_BYTES]) -> i64 {
     let mut upper = [0; 8];
     upper[..lua::INTEGER_BYTES].copy_from_slice(&bytes);
-    // Shifted down from the upper bytes, which keeps the sign.
+    // The bytes are shifted down from the top, which keeps the sign.
     i64::from_be_bytes(upper) >> (8 * (upper.len() - lua::INTEGER_BYTES))
 }
 
-/// Reads the server's time and the replies to these requests. Returns `None` if the reply is malformed.
+/// Reads the server's time and the replies to these requests; `None` if the reply is malformed.
 pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Reply>)> {
     let values = integers(reply)?;
     Some((server_us(&values)?, read_replies(&values, requests)?))
 }
 
-/// Reads the replies to these requests. Returns `None` if they are malformed.
+/// Reads the replies to these requests; `None` if they are malformed.
 fn read_replies(mut values: &[i64], requests: &[Call<'_>]) -> Option<Vec<Reply>> {
     let mut replies = Vec::with_capacity(requests.len());
     for request in requests {
@@ -81,19 +80,16 @@ fn read_reply(
     Some(Reply::Answer(Answer { lapse, ..Answer::new(outcome, report, at_us) }))
 }
 
-/// Returns the server's time.
 pub(crate) fn server_us(values: &[i64]) -> Option<u64> {
     values.first().and_then(|&us| u64::try_from(us).ok())
 }
 
-/// The position of a rule in its policy. The script counts the rules of all groups that it is asked about, one group
-/// after the other.
+/// Returns the position of a rule in its policy. The script counts through the rules of all groups of the request.
 fn position(request: Call<'_>, code: i64) -> Option<usize> {
     let place = usize::try_from(code).ok().filter(|&place| place < request.rules())?;
     Some(request.policy.position(request.first_place() + place))
 }
 
-/// Reads a wait, which may be endless.
 fn read_wait(us: i64) -> Option<Wait> {
     if us == lua::NEVER { Some(Wait::NEVER) } else { u64::try_from(us).ok().map(Wait::us) }
 }
@@ -153,7 +149,7 @@ mod tests {
         let builder =
             Policy::builder("p").rule_on("network", rule()).rule(Rule::sliding_window(2, Duration::from_secs(2)));
         let policy = builder.build().unwrap();
-        // The main subject goes first, whose only rule is the second.
+        // The main subject comes first. Its only rule is the second of the policy.
         for (code, position) in [(0, 1), (1, 0)] {
             let denied = Outcome::denied(position, Wait::NEVER);
             assert_eq!(read_of(&policy, &[7, code, -1], false).unwrap(), answer(denied, vec![]));

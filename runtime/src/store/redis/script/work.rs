@@ -1,8 +1,8 @@
-//! How long a request keeps the server busy, estimated from what it asks.
+//! Estimates how long a request keeps the server busy.
 //!
-//! The server does nothing else while it runs a script, so requests are gathered into one call by their work and not by
-//! their number. The estimates are for the worst case of a request; `cargo xtask bench bounds` compares them with what
-//! a server takes.
+//! The server does nothing else while it runs a script, so the work of the requests limits how many share a call, not
+//! their number. The estimates are for the worst case of a request. `cargo xtask bench bounds` compares them with real
+//! servers.
 
 use std::iter;
 
@@ -29,42 +29,39 @@ const RULE: u32 = 1_500;
 const REPORT: u32 = 1_500;
 /// Each denial that a ban remembers adds this much.
 const DENIAL: u32 = 90;
-/// A refund that rewrites as much of a log as it may.
+/// A refund adds this much if it rewrites as much of a log as it may.
 const REWRITE: u32 = 420_000;
 
 impl Work {
-    /// The most in one call of a script.
+    /// The most work in one call of a script.
     pub(crate) const MOST: Self = Self(1_500_000);
 
     pub(crate) const NONE: Self = Self(0);
 
-    /// Estimates the work of a request to the script for windows.
     pub(crate) fn of_plain(request: Call<'_>) -> Self {
         let windows = request.groups().iter().flat_map(|group| &group.windows);
         let each = windows.map(|window| PLAIN_RULE + search_ns(window.count));
         Self(each.fold(PLAIN, u32::saturating_add))
     }
 
-    /// Estimates the work of a request to the general script.
     pub(crate) fn of(request: Call<'_>) -> Self {
         let tallies = request.groups().iter().map(|group| tally(group, request.options));
         Self(tallies.fold(REQUEST, u32::saturating_add))
     }
 
-    /// Estimates the work of a refund in one tally.
     pub(crate) fn of_refund(group: &RuleGroup) -> Self {
         let log = if group.windows.is_empty() { 0 } else { REWRITE };
         Self(tally(group, CallOptions::PLAIN).saturating_add(log))
     }
 
-    /// Returns what is left after that work, or `None` if it is too much.
+    /// Returns what is left after this work; `None` if it is too much.
     pub(crate) fn checked_sub(self, work: Self) -> Option<Self> {
         self.0.checked_sub(work.0).map(Self)
     }
 }
 
 /// Splits a refund into parts, each with as many subjects as one call of the script has time for. Most often there is
-/// one.
+/// one part.
 pub(crate) fn refund_parts(request: Call<'_>) -> impl Iterator<Item = Call<'_>> {
     let mut first = request.first_group();
     let (mut groups, mut subjects) = (request.groups(), request.subjects);

@@ -14,27 +14,26 @@ use crate::store::redis::Redis;
 use crate::store::redis::script::run::timed;
 use crate::store::redis_types::{LONGEST_VERSION, Progress, RegistrationResult, StoredText, new_version};
 
-/// The field of the version of the overrides. No policy's name begins like it in a field, so no override is mistaken for it.
+/// The field of the version of the overrides. In a field, no policy's name begins with `!`, so no override has this
+/// field.
 const VERSION: &str = "!version";
 
-/// How many overrides are read at once, if they are read in parts.
+/// How many overrides are read at once, if they are read in several steps.
 const OVERRIDES_AT_ONCE: usize = 1_000;
 
-/// The overrides of one prefix.
 pub(crate) struct StoredOverrides<'a> {
     redis: &'a Redis,
     key: String,
 }
 
 impl Redis {
-    /// The overrides.
     pub(crate) fn overrides(&self) -> StoredOverrides<'_> {
         StoredOverrides { redis: self, key: overrides_key(&self.setup.prefix) }
     }
 }
 
 impl StoredOverrides<'_> {
-    /// Returns the version, which changes with every change.
+    /// Returns the version, which is new after every change.
     pub(crate) async fn version(&self) -> Result<Option<String>, BackendError> {
         let version: Option<Vec<u8>> = self.query(cmd("HGET").arg(&self.key).arg(VERSION)).await?;
         // No process writes a longer version.
@@ -42,7 +41,7 @@ impl StoredOverrides<'_> {
         Ok(version.map(text))
     }
 
-    /// Returns all overrides, or says of what there is more than is read.
+    /// Returns all overrides. The inner error says that there are too many, or that they are too long.
     pub(crate) async fn all(&self, most: usize) -> Result<Result<Vec<StoredText>, String>, BackendError> {
         let too_many = || Ok(Err(format!("there are more than {most} overrides")));
         let fields: usize = self.query(cmd("HLEN").arg(&self.key)).await?;
@@ -61,15 +60,15 @@ impl StoredOverrides<'_> {
         })
     }
 
-    /// Returns at least so many overrides, if there are so many, in parts that are never too much to read. One may be
-    /// returned twice.
+    /// Returns at least this number of overrides, if there are so many, in steps of limited size. One may be returned
+    /// twice.
     pub(crate) async fn at_least(&self, number: usize) -> Result<Vec<StoredText>, BackendError> {
         let found = self.redis.scan_hash(&self.key, OVERRIDES_AT_ONCE, number + 1, 2 * ALL_OVERRIDES_BYTES).await?;
         Ok(found.into_iter().filter(is_override).collect())
     }
 
-    /// Stores a text in a field, or removes the field, after it has removed those that have expired. The version says who has
-    /// done so, if that is known. Returns whether the field was there; `None` says that nothing was stored, as there are `most`
+    /// Removes the expired overrides, and then stores a text in a field or removes the field. The new version names the
+    /// operator, if known. Returns whether the field was there; `None` if nothing was stored because there are `most`
     /// others.
     pub(crate) async fn change(
         &self,
@@ -94,40 +93,38 @@ impl StoredOverrides<'_> {
     }
 }
 
-/// Whether a field of the hash is an override, and not the version.
+/// Whether this field of the hash is an override. The version is none.
 fn is_override(stored: &StoredText) -> bool {
     stored.field != VERSION
 }
 
-/// How many seconds a policy stays in the list without being registered again: a week.
+/// After how many seconds a policy is removed that is not registered again: a week.
 const STAY_SECONDS: u64 = 7 * 86_400;
 
 /// How many policies are read at once.
 #[cfg(feature = "admin")]
 const POLICIES_AT_ONCE: usize = 64;
 
-/// The registry of one prefix.
 pub(crate) struct StoredPolicies<'a> {
     redis: &'a Redis,
     key: String,
 }
 
 impl Redis {
-    /// The registry.
     pub(crate) fn policies(&self) -> StoredPolicies<'_> {
         StoredPolicies { redis: self, key: policies_key(&self.setup.prefix) }
     }
 }
 
 impl StoredPolicies<'_> {
-    /// How often a connection was made to the server that has the registry; 0 if that is not known. If the number has
-    /// changed, the server may have lost the registry.
+    /// How many connections were made to the server that has the registry; 0 if unknown. After a new connection, the
+    /// server may have lost the registry.
     pub(crate) fn connections(&self) -> u64 {
         self.redis.connections(&self.key)
     }
 
-    /// Registers policies, each by its name as it stands in keys and with its description, and looks at some that are
-    /// there.
+    /// Registers policies, each with its name, as in keys, and its description. Looks for policies that nobody
+    /// registers any more.
     pub(crate) async fn register<'p>(
         &self,
         policies: impl IntoIterator<Item = (&'p str, &'p str)>,
@@ -153,8 +150,8 @@ impl StoredPolicies<'_> {
         Ok(RegistrationResult { progress, removed, refused })
     }
 
-    /// Returns all policies, each in the field of its name as it stands in keys. One that is registered meanwhile may be
-    /// among them twice.
+    /// Returns all policies, each in the field of its name, as in keys. One that is registered meanwhile may come
+    /// twice.
     ///
     /// # Errors
     ///
@@ -168,38 +165,36 @@ impl StoredPolicies<'_> {
                 self.key
             )));
         }
-        // While the list changes, an entry may be returned twice.
+        // While the registry changes, a policy may be returned twice.
         let most_bytes = 2 * MOST_POLICIES * (DESCRIPTION_BYTES + WORD_BYTES);
         self.redis.scan_hash(&self.key, POLICIES_AT_ONCE, usize::MAX, most_bytes).await
     }
 }
 
-/// The most subjects of a policy and an hour. If there are more, those with the fewest denials are removed.
+/// The most subjects for a policy and an hour. If there are more, those with the fewest denials are removed.
 const MOST_DENIED: usize = 1_000;
 
-/// The most subjects in one call of the script: the server does nothing else meanwhile.
+/// The most subjects in one call of the script, because the server does nothing else meanwhile.
 const DENIED_AT_ONCE: usize = 250;
 
 /// How long a set is kept after the last addition: as long as it may be read.
 const DENIED_KEPT_MS: u64 = 2 * 3_600_000;
 
-/// The denied subjects of one prefix.
 pub(crate) struct StoredDenials<'a> {
     redis: &'a Redis,
     prefix: &'a str,
 }
 
 impl Redis {
-    /// The denied subjects.
     pub(crate) fn denials(&self) -> StoredDenials<'_> {
         StoredDenials { redis: self, prefix: &self.setup.prefix }
     }
 }
 
 impl StoredDenials<'_> {
-    /// Adds denials of subjects, and removes from the list what it sends.
+    /// Adds denials of subjects. Takes from `denials` what it sends.
     ///
-    /// What was sent is put back only if it was certainly not added. Otherwise it might count twice.
+    /// If it is certain that they were not added, they are put back. Otherwise they might count twice.
     ///
     /// # Errors
     ///

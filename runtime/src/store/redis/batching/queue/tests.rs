@@ -14,13 +14,13 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type Answered = Receiver<Result<Reply, BackendError>>;
 
-/// A queue at a standing clock.
+/// A queue whose clock stands still.
 struct Trial {
     queue: Queue,
     now: Instant,
     light: Policy,
     heavy: Policy,
-    /// The callers of the turns' first calls, who wait for their answers.
+    /// The callers of the first calls of the turns. They wait for their answers.
     first: Vec<Answered>,
 }
 
@@ -32,7 +32,7 @@ impl Trial {
         Self { queue: Queue::default(), now: Instant::now(), light, heavy, first: Vec::new() }
     }
 
-    /// Queues a request, and returns how its caller gets the answer.
+    /// Queues a request; returns what happens to it, and the channel of its answer.
     fn push(&mut self, policy: &Policy, patience: Duration) -> (Queued, Answered) {
         let (caller, answered) = Caller::new(self.now + patience);
         let subject = [Subject::everyone().key()];
@@ -46,7 +46,7 @@ impl Trial {
         self.push(&light, patience)
     }
 
-    /// The turns of two requests, which have been taken.
+    /// Begins the turns of two requests and takes both requests.
     fn begin_both(&mut self) -> [TurnId; 2] {
         [SECOND; 2].map(|patience| {
             let (place, answered) = self.push_light(patience);
@@ -57,12 +57,11 @@ impl Trial {
         })
     }
 
-    /// The policies of the next call.
     fn taken(&mut self, id: TurnId) -> Vec<String> {
         self.batches(id).concat()
     }
 
-    /// Takes the batches of each script.
+    /// Takes the batches of each script, as the names of their policies.
     fn batches(&mut self, id: TurnId) -> Vec<Vec<String>> {
         let name = |request: Call<'_>| request.policy.name().to_owned();
         let batches = self.queue.take(id, self.now).map(|taken| taken.batches).unwrap_or_default();
@@ -77,7 +76,7 @@ async fn a_request_begins_a_turn_while_there_is_one_to_be_had() {
     let (place, _answered) = trial.push_light(SECOND);
     assert_eq!(place.turn, None);
     assert_eq!(trial.taken(first), ["light"]);
-    // Nobody waits any more, so the turns end and the next request begins another.
+    // Nobody waits any more, so the turns end, and the next request begins another.
     assert!(trial.taken(first).is_empty() && trial.taken(second).is_empty());
     let (place, _answered) = trial.push_light(SECOND);
     assert!(place.turn.is_some());
@@ -91,7 +90,7 @@ async fn requests_are_sent_in_their_order_and_the_oldest_one_always() {
     let queued: Vec<_> = (0..100).map(|_| [trial.push(&heavy, SECOND), trial.push(&light, SECOND)]).collect();
     let mut calls = Vec::new();
     loop {
-        // Each script's requests follow each other.
+        // The requests of each script follow each other.
         let mut sent = trial.taken(turn);
         if sent.is_empty() {
             break;
@@ -99,7 +98,7 @@ async fn requests_are_sent_in_their_order_and_the_oldest_one_always() {
         sent.sort();
         calls.push(sent);
     }
-    // One after the other: a call has as many of the one kind as of the other, but for one at its edges.
+    // The two kinds alternate: a call has as many requests of one as of the other, or one more.
     let count = |call: &[String], name: &str| call.iter().filter(|sent| *sent == name).count();
     assert!(calls.iter().all(|call| count(call, "heavy").abs_diff(count(call, "light")) <= 1), "{calls:?}");
     assert_eq!(calls.concat().len(), 2 * queued.len());
@@ -145,7 +144,7 @@ async fn the_turns_answer_all_but_the_less_patient_in_time() {
         assert_eq!(trial.push_light(patience).0.is_watched, is_watched, "{patience:?}");
     }
     assert!(trial.push_light(3 * SECOND + TICK).0.is_watched);
-    // A runtime's timers tell no such times apart.
+    // The timers of a runtime are not precise enough to tell these times apart.
     assert!(trial.push_light(3 * SECOND).0.is_watched);
 }
 
@@ -176,7 +175,7 @@ async fn those_that_wait_are_answered_when_the_last_turn_is_gone() {
 async fn one_caller_calls_by_itself_if_nobody_is_before_it() {
     let mut trial = Trial::new();
     assert!(trial.queue.begin_alone() && !trial.queue.begin_alone());
-    // Nobody waits for its call.
+    // The lone caller sends its request, and others need not wait for it.
     let [first, second] = trial.begin_both();
     trial.queue.end_alone();
     assert!(!trial.queue.begin_alone());

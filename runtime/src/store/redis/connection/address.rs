@@ -1,4 +1,4 @@
-//! Where Redis is, and how to log in there.
+//! The address of Redis, and the login.
 
 mod destination;
 mod location;
@@ -24,20 +24,17 @@ use crate::error::Error;
 /// After this time without traffic, the system asks the other end whether it is still there.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// How often the system asks while it gets no answer.
+/// How often the system asks again while it gets no answer.
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "windows"))]
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 
-/// How long the other end may leave what was sent, or asked, without an acknowledgement.
+/// How long the other end may take to acknowledge data or such a question.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 
-/// A server, and what a connection to it needs.
 #[derive(Clone)]
 pub(crate) struct Address {
-    /// Connects to it.
     pub(crate) client: Client,
-    /// The role of the server for the limiter.
     pub(crate) role: ServerRole,
 }
 
@@ -54,7 +51,6 @@ impl Address {
         Ok(Self { client, role })
     }
 
-    /// Encrypts connections as these settings say.
     #[cfg(feature = "tls")]
     fn with_tls(self, tls: &Tls) -> Result<Self, Error> {
         if self.is_encrypted() {
@@ -76,7 +72,7 @@ impl Address {
         Self::new(self.client.get_connection_info().clone().set_addr(address), self.role)
     }
 
-    /// Returns the address of a node that the nodes of a cluster announce, with the same login and settings.
+    /// Returns the address of a node that the cluster announces, with the same login and settings.
     pub(crate) fn at_node(&self, host: &Host) -> Result<Self, Error> {
         Ok(Self { role: ServerRole::Node, ..self.at(host)? })
     }
@@ -89,7 +85,7 @@ impl Address {
         Self::new(info.set_redis_settings(settings), ServerRole::Sentinel)
     }
 
-    /// Returns the same address without user and password, if it has some.
+    /// Returns the same address without user and password; `None` if it has none.
     pub(crate) fn without_login(&self) -> Option<Self> {
         let info = self.client.get_connection_info().clone();
         let settings = info.redis_settings();
@@ -103,7 +99,7 @@ impl Address {
         self.client.get_connection_info().redis_settings().password().is_some()
     }
 
-    /// Returns a text of a server without the password of these connections, which some servers quote.
+    /// Removes the password from a text of the server: some servers quote it.
     pub(crate) fn without_password(&self, text: String) -> String {
         match self.client.get_connection_info().redis_settings().password() {
             Some(password) => without(&text, password).unwrap_or(text),
@@ -111,17 +107,16 @@ impl Address {
         }
     }
 
-    /// Returns how a URL of that kind begins.
+    /// Returns the scheme of a URL for this address.
     pub(crate) fn scheme(&self) -> &'static str {
         if self.is_encrypted() { "rediss" } else { "redis" }
     }
 
-    /// Whether connections are encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         matches!(self.socket(), ConnectionAddr::TcpTls { .. })
     }
 
-    /// Returns host and port; `None` of a Unix socket.
+    /// Returns host and port; `None` for a Unix socket.
     pub(crate) fn host(&self) -> Option<(&str, u16)> {
         match self.socket() {
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => Some((host, *port)),
@@ -147,7 +142,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Checks that this build can connect to such an address.
+/// Checks that this build can connect to this kind of address.
 fn check_supported(address: &ConnectionAddr) -> Result<(), Error> {
     match address {
         ConnectionAddr::Unix(_) if cfg!(not(unix)) => {
@@ -160,7 +155,7 @@ fn check_supported(address: &ConnectionAddr) -> Result<(), Error> {
     }
 }
 
-/// Returns an error for an address that the client library refuses. The library's words may show parts of a URL.
+/// Returns an error for an address that the client library refuses. Its own text is left out, as it may quote the URL.
 fn unusable(_: RedisError) -> Error {
     Error::new("`url` cannot be used; write `redis://user:password@host:port/database`")
 }
@@ -174,13 +169,13 @@ fn settings(login: Option<Login>, database: u32) -> RedisConnectionInfo {
     }
 }
 
-/// Stands in place of a password.
+/// Replaces a password.
 const REMOVED: &str = "…";
 
-/// The longest password that may be a part of other words by chance.
+/// A password of at most so many bytes may be a part of other words by chance.
 const SHORT: usize = 3;
 
-/// Returns a text without a secret; `None` if the text does not contain it. A short secret is only found as a whole word.
+/// Removes a secret from a text; `None` if the text does not contain it. A short secret is found only as a whole word.
 fn without(text: &str, secret: &str) -> Option<String> {
     if secret.is_empty() || !text.contains(secret) {
         return None;
@@ -197,7 +192,7 @@ fn without(text: &str, secret: &str) -> Option<String> {
     Some(words.map(word).collect())
 }
 
-/// Lets the system find connections whose other end is gone. What a client of the caller's own has set stays.
+/// Lets the system find connections whose other end is gone. Settings of the caller's own client are kept.
 fn watched(settings: TcpSettings) -> TcpSettings {
     let settings = if settings.keepalive().is_none() { settings.set_keepalive(keepalive()) } else { settings };
     #[cfg(target_os = "linux")]
@@ -214,10 +209,9 @@ fn keepalive() -> TcpKeepalive {
     keepalive
 }
 
-/// The most names that a [`ShortList`] shows.
 const SHOWN: usize = 5;
 
-/// Names in a text for operators: shows the first of them, and how many others there are.
+/// Shows the first names of a list to an operator, and how many others there are.
 pub(crate) struct ShortList<'a, T>(pub(crate) &'a [T]);
 
 impl<T: fmt::Display> fmt::Display for ShortList<'_, T> {

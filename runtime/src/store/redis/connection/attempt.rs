@@ -19,55 +19,54 @@ use super::sentinel::Sentinels;
 use crate::error::BackendError;
 use crate::system::{Instant, JoinSet, open};
 
-/// The longest that an attempt takes, unless callers wait longer than that.
+/// The longest time that an attempt takes, unless callers wait longer.
 const LONGEST_ATTEMPT: Duration = Duration::from_secs(1);
 
-/// Where to connect to, and what to ask there first.
+/// The server to connect to, and the first questions to it.
 #[derive(Clone)]
 pub(crate) struct ConnectTarget {
     pub(crate) location: ServerLocation,
-    /// What kind of server is to be there.
+    /// The kind of server that is expected.
     pub(crate) mode: Mode,
-    /// A question that a server answers with an error if another one has become the primary. It changes nothing.
+    /// A question that changes nothing. The server answers it with an error if another one has become the primary.
     pub(crate) probe: Cmd,
-    /// The longest that an attempt takes.
+    /// The longest time that an attempt takes.
     pub(crate) longest: Duration,
 }
 
-/// Returns the longest that an attempt takes for callers with that deadline.
+/// Returns the longest time that an attempt takes for callers with this deadline.
 pub(crate) fn longest_attempt(deadline: Duration) -> Duration {
     deadline.max(LONGEST_ATTEMPT)
 }
 
-/// Returns the longest until such an attempt has failed, and it is known why.
+/// Returns the longest time until such an attempt has failed and the reason is known.
 pub(crate) fn longest_explained(deadline: Duration) -> Duration {
     longest_attempt(deadline) + LONGEST_DIAGNOSIS
 }
 
 impl ConnectTarget {
-    /// When an attempt that begins now has ended, and it is known why.
+    /// When an attempt that begins now has failed at the latest, and the reason is known.
     pub(crate) fn ends(&self) -> Instant {
         let connecting = self.longest + LONGEST_DIAGNOSIS;
         let finding = if self.location.is_known() { Duration::ZERO } else { connecting };
         Instant::now() + finding + connecting
     }
 
-    /// Finds out where the server is.
     pub(crate) async fn find(&self) -> Result<(Address, u64), BackendError> {
         let until = Instant::now() + self.longest + LONGEST_DIAGNOSIS;
         let found = real_time::wait_until(until, self.location.find()).await;
         found.unwrap_or_else(|| Err(BackendError::away(format!("redis: nobody says where to find {}", self.location))))
     }
 
-    /// Connects, and returns the connection once the server has answered over it. `on_hang_up` is called when the server
+    /// Connects; returns the connection after the first answer of the server. `on_hang_up` is called when the server
     /// closes it.
     pub(crate) async fn connect(
         self,
         address: Address,
         on_hang_up: impl FnOnce() + Send + 'static,
     ) -> Result<Link, BackendError> {
-        // In a task of its own: the client library may panic, for want of a provider of cryptography, and nobody could
-        // connect again.
+        // The attempt runs in a task, because the client library may panic if it has no provider of cryptography. A
+        // panic here would end the repair.
         let mut attempt = JoinSet::new();
         attempt.spawn(self.attempt(address, on_hang_up).boxed());
         match attempt.join_next().await {
@@ -80,9 +79,9 @@ impl ConnectTarget {
         real_time::compare_clocks();
         let pushes = Pushes::new();
         let config = AsyncConnectionConfig::new()
-            // The timeout below covers the greeting too.
+            // The timeout below also covers the greeting.
             .set_connection_timeout(None)
-            // The caller's deadline covers the response too.
+            // The caller's deadline also covers the response.
             .set_response_timeout(None)
             .set_push_sender(pushes.sender());
         let connected = async {
@@ -101,10 +100,10 @@ impl ConnectTarget {
         }
     }
 
-    /// Finds out whether the server answers, is of the kind that the address is for, and is the primary: no call has to wait
-    /// to learn that.
+    /// Finds out whether the server answers, is of the expected kind and is the primary. So no call has to wait to
+    /// learn that.
     async fn prove(&self, address: &Address, connection: &mut MultiplexedConnection) -> Result<(), BackendError> {
-        // The client library has sent a greeting, and keeps the answer to itself.
+        // The client library sends a greeting, too, but does not return the answer.
         let (hello, mut another) = (cmd("HELLO"), connection.clone());
         let (greeting, probed) =
             join(hello.query_async(connection), self.probe.query_async::<Value>(&mut another)).await;
@@ -112,13 +111,13 @@ impl ConnectTarget {
         greeting.check_mode(self.mode, address)?;
         match probed {
             Err(error) if Fault::of(&error).spoils_connection() => Err(fault::attempt_error(address, &error).await),
-            // The server answers. What else it refuses, it may not refuse the next call.
+            // The server answers. The probe may be refused for reasons that do not concern the next call.
             _ => greeting.check_role(self.mode, address),
         }
     }
 }
 
-/// Where a server is: at an address, or where the sentinels say.
+/// The place of a server: a fixed address, or the one that the sentinels name.
 #[derive(Clone)]
 pub(crate) enum ServerLocation {
     Fixed(Box<Address>),
@@ -126,7 +125,7 @@ pub(crate) enum ServerLocation {
 }
 
 impl ServerLocation {
-    /// Changes when the server is somewhere else.
+    /// Returns a number that changes when the server is at another address.
     pub(crate) fn term(&self) -> u64 {
         match self {
             Self::Fixed(_) => 0,
@@ -134,12 +133,12 @@ impl ServerLocation {
         }
     }
 
-    /// Whether nobody has to be asked where it is.
+    /// Whether the address is known without a question to sentinels.
     pub(crate) fn is_known(&self) -> bool {
         matches!(self, Self::Fixed(_))
     }
 
-    /// The address, as far as it is known before the server is found.
+    /// The address, as far as it is known before sentinels are asked.
     pub(crate) fn address(&self) -> &Address {
         match self {
             Self::Fixed(address) => address,
@@ -147,7 +146,7 @@ impl ServerLocation {
         }
     }
 
-    /// Returns the address, and the term for which it holds.
+    /// Returns the address, and the term in which it is valid.
     pub(crate) async fn find(&self) -> Result<(Address, u64), BackendError> {
         match self {
             Self::Fixed(address) => Ok((Address::clone(address), 0)),

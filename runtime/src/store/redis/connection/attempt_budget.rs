@@ -1,4 +1,4 @@
-//! How many connections this process may attempt.
+//! The limit on attempts of this process to connect.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
@@ -17,9 +17,8 @@ per_process! {
     static BUDGETS: Lazy<Mutex<HashMap<String, Weak<AttemptBudget>>>> = Lazy::new(Mutex::default);
 }
 
-/// The attempts to connect to one address: at most ten in any second, whatever they fail with.
-///
-/// All limiters of this process that connect to the address share it.
+/// The attempts to connect to one address: at most ten in any second, whatever makes them fail. All limiters of this
+/// process that connect to the address share it.
 #[derive(Debug, Default)]
 pub(crate) struct AttemptBudget {
     /// When the latest attempts began, oldest first.
@@ -27,7 +26,6 @@ pub(crate) struct AttemptBudget {
 }
 
 impl AttemptBudget {
-    /// Returns the budget of that address.
     pub(crate) fn shared(address: &str) -> Arc<Self> {
         let mut budgets = lock(&BUDGETS);
         if let Some(budget) = budgets.get(address).and_then(Weak::upgrade) {
@@ -39,7 +37,7 @@ impl AttemptBudget {
         budget
     }
 
-    /// Spends one attempt. If none is left, it returns when the next one will be.
+    /// Spends one attempt. If none is left, the error is the time of the next one.
     pub(crate) fn try_spend(&self, now: Instant) -> Result<(), Instant> {
         let mut latest = lock(&self.latest);
         let next = latest.front().filter(|_| latest.len() >= MOST).map(|&oldest| oldest + PERIOD);

@@ -1,4 +1,4 @@
-//! What is known of a server, and by that what to do with a call: send it, let it wait, or refuse it at once.
+//! The state of a connection. It decides what to do with a call: send it, let it wait, or refuse it at once.
 
 use std::time::Duration;
 
@@ -11,26 +11,24 @@ use crate::observe::log::LineBudget;
 use crate::observe::report;
 use crate::system::{Instant, random_fraction};
 
-/// The first pause between two attempts; it doubles with each further failure up to [`LONGEST_PAUSE`].
+/// The first pause between two attempts. It doubles with each further failure, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// How late a repair may be on a busy machine. One that is later runs on a runtime that stands still.
+/// How late a repair may be on a busy machine. If it is later, its runtime stands still.
 const LATE: Duration = Duration::from_secs(1);
 
-/// The state of the connection to a server.
 #[derive(Default)]
 pub(crate) struct Breaker {
     phase: Phase,
     repair: Option<Repair>,
-    /// How many repairs have begun.
     repairs: u64,
-    /// How many attempts and connections have brought no answer since the last that did.
+    /// How many attempts and connections have failed since the last answer.
     failures: u32,
     pub(crate) pause_until: Option<Instant>,
     /// Whether the log says that the server is away.
     is_reported: bool,
-    /// A server may come and go as often as it is connected to.
+    /// Limits the lines in the log: a server may come and go at each attempt.
     lines: LineBudget,
 }
 
@@ -39,34 +37,33 @@ enum Phase {
     /// The limiter is new, or the runtime of its connection is gone.
     #[default]
     Unknown,
-    /// There is no connection, and nothing says that the server is away. Calls wait for the repair.
+    /// There is no connection, but the server may not be away. Calls wait for the repair.
     Connecting,
     Connected(Link),
     /// The server is away. Calls are refused at once while the repair goes on.
     Away(BackendError),
 }
 
-/// A task that connects.
 struct Repair {
     number: u64,
     begun: Instant,
     /// When its next attempt has ended at the latest.
     due: Instant,
-    /// Changed after each failed attempt, and closed when the task is over.
+    /// Changes after each failed attempt. Closed when the task ends.
     reports: Reports,
     task: AbortHandle,
 }
 
-/// Tells the calls that wait for a connection when an attempt has ended.
+/// Tells calls that wait for a connection when an attempt has ended.
 pub(crate) type Reports = watch::Receiver<()>;
 
 /// What to do with a call.
 pub(crate) enum LinkState {
-    /// Send it.
+    /// Send the call.
     Connected(Link),
     /// Wait for the next report.
     Connecting(Reports),
-    /// Refuse it.
+    /// Refuse the call.
     Away(BackendError),
     /// Begin a repair first.
     Unrepaired,
@@ -77,7 +74,7 @@ impl Breaker {
         self.outage().is_some()
     }
 
-    /// Returns why calls are refused, if they are.
+    /// Returns why calls are refused; `None` if they are not.
     pub(crate) fn outage(&self) -> Option<&BackendError> {
         match &self.phase {
             Phase::Away(error) => Some(error),
@@ -85,7 +82,6 @@ impl Breaker {
         }
     }
 
-    /// Returns what to do with a call.
     pub(crate) fn link_state(&mut self, now: Instant) -> LinkState {
         if matches!(&self.phase, Phase::Connected(link) if !link.is_open()) {
             self.phase = Phase::Unknown;
@@ -98,7 +94,7 @@ impl Breaker {
         }
     }
 
-    /// Returns the connection, if there is one for which that is true.
+    /// Returns the connection if there is one that satisfies the condition.
     pub(crate) fn link_if(&self, is_wanted: impl FnOnce(&Link) -> bool) -> Option<&Link> {
         match &self.phase {
             Phase::Connected(link) if is_wanted(link) => Some(link),
@@ -113,19 +109,19 @@ impl Breaker {
         }
     }
 
-    /// The number of a repair that begins.
+    /// Returns the number of a new repair.
     pub(crate) fn next_repair(&mut self) -> u64 {
         self.repairs += 1;
         self.repairs
     }
 
-    /// Records that a repair has begun, whose first attempt ends by then.
+    /// Notes that a repair has begun. Its first attempt ends at `until` at the latest.
     pub(crate) fn begin(&mut self, number: u64, until: Instant, reports: Reports, task: AbortHandle) {
         self.stop_repair();
         self.repair = Some(Repair { number, begun: Instant::now(), due: until + LATE, reports, task });
     }
 
-    /// Returns whether that repair goes on, and records when its next attempt will have ended.
+    /// Returns whether this repair goes on, and notes when its next attempt ends at the latest.
     pub(crate) fn continues(&mut self, number: u64, until: Instant) -> bool {
         let repair = self.repair.as_mut().filter(|repair| repair.number == number);
         repair.map(|repair| repair.due = until + LATE).is_some()
@@ -137,14 +133,14 @@ impl Breaker {
         }
     }
 
-    /// Forgets all about a server that is somewhere else now.
+    /// Forgets the server, because it is at another address now.
     pub(crate) fn leave(&mut self) {
         self.phase = Phase::Unknown;
         self.failures = 0;
         self.pause_until = None;
     }
 
-    /// Refuses calls if they have been waiting for a connection that long.
+    /// Refuses calls if they have waited for a connection for this time.
     pub(crate) fn open_if_slow(&mut self, patience: Duration, error: BackendError) {
         let is_slow = self.repair.as_ref().is_some_and(|repair| repair.begun.elapsed() >= patience);
         if is_slow && matches!(self.phase, Phase::Connecting) {
@@ -152,21 +148,20 @@ impl Breaker {
         }
     }
 
-    /// Uses a connection that was made.
     pub(crate) fn connect(&mut self, link: Link) {
         self.phase = Phase::Connected(link);
         self.repair = None;
     }
 
-    /// Records an attempt that failed.
+    /// Notes a failed attempt.
     pub(crate) fn fail(&mut self, error: BackendError) {
         self.pause(self.failures);
         self.failures = self.failures.saturating_add(1);
         self.open(error);
     }
 
-    /// Records that a connection is lost. Returns whether it may be made again at once: a single loss is no outage. From the
-    /// second connection on that was of no use, there is a pause.
+    /// Notes that a connection is lost. Returns whether to connect again at once: a single loss is no outage. There is
+    /// a pause from the second connection on that was of no use.
     pub(crate) fn lose(&mut self, was_of_use: bool) -> bool {
         self.phase = Phase::Unknown;
         if was_of_use {
@@ -179,7 +174,6 @@ impl Breaker {
         self.failures == 1
     }
 
-    /// Refuses calls from now on.
     pub(crate) fn open(&mut self, error: BackendError) {
         if !self.is_reported {
             self.is_reported = true;
@@ -190,7 +184,7 @@ impl Breaker {
         self.phase = Phase::Away(error);
     }
 
-    /// Records that a connection has brought its first answer.
+    /// Notes that a connection has brought its first answer.
     pub(crate) fn recover(&mut self) {
         self.failures = 0;
         self.pause_until = None;
@@ -200,8 +194,8 @@ impl Breaker {
         }
     }
 
-    /// Begins a pause that doubles with every failure. The jitter keeps processes that failed together from returning
-    /// together.
+    /// Begins a pause that doubles with every failure. It is partly random, so that processes that failed together do
+    /// not return together.
     fn pause(&mut self, failures: u32) {
         let whole = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_PAUSE);
         self.pause_until = Some(Instant::now() + whole.mul_f64(0.5 + random_fraction() / 2.0));
@@ -209,7 +203,7 @@ impl Breaker {
 }
 
 impl Repair {
-    /// Whether its task exists and is not stuck.
+    /// Whether the task exists and is not stuck.
     fn is_alive(&self, now: Instant) -> bool {
         self.reports.has_changed().is_ok() && now <= self.due
     }

@@ -1,7 +1,5 @@
-//! Calls over the one connection to a server.
-//!
-//! While the server is away, no call waits for an attempt to connect: each is refused at once, with what the last attempt
-//! failed with.
+//! Questions over the one connection to a server. While the server is away, each call is refused at once with the error
+//! of the last attempt, and none waits for another attempt.
 
 use std::time::Duration;
 
@@ -26,34 +24,34 @@ use crate::system::{Handle, Instant};
 /// The least time without an answer after which a connection counts as lost, however short the deadline is.
 const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Asks a server over a connection that is replaced when it is lost.
+/// Asks a server over a connection, which is replaced when it is lost.
 pub(crate) struct Connector {
     reconnector: Reconnector,
     deadline: Duration,
 }
 
 impl Connector {
-    /// Makes a connection that is not connected yet. Callers wait for an answer as long as the deadline. `driver` drives it.
+    /// Does not connect yet. Callers wait for an answer for the time `deadline`. `driver` drives the connection.
     pub(crate) fn new(target: ConnectTarget, deadline: Duration, driver: Driver) -> Self {
         Self { reconnector: Reconnector::new(target, driver), deadline }
     }
 
-    /// Connects, if there is no connection, and waits for it as long as an attempt may take.
+    /// Connects if there is no connection, and waits as long as an attempt may take.
     pub(crate) async fn connect(&self) -> Result<(), BackendError> {
         self.link(self.reconnector.attempt_ends()).await.map(drop)
     }
 
-    /// Why calls are refused, as far as this process knows without asking; `None` if they are not.
+    /// Why calls are refused, as far as this process knows; `None` if they are not.
     pub(crate) fn known_outage(&self) -> Option<BackendErrorKind> {
         self.reconnector.known_outage()
     }
 
-    /// How often a connection was made.
+    /// How many connections were made.
     pub(crate) fn connections(&self) -> u64 {
         self.reconnector.connections()
     }
 
-    /// Returns why calls are refused, if they are.
+    /// Returns why calls are refused; `None` if they are not.
     pub(crate) async fn outage(&self) -> Option<BackendError> {
         let LinkState::Away(error) = self.reconnector.link_state() else { return None };
         give_way().await;
@@ -68,7 +66,7 @@ impl Connector {
         found.and_then(Result::ok).map_or_else(|| location.to_string(), |(address, _)| address.to_string())
     }
 
-    /// Asks over the connection, and replaces it if that shows it to be of no use.
+    /// Asks a question, and replaces the connection if the answer shows that it is of no use.
     pub(crate) async fn ask<T>(
         &self,
         until: Instant,
@@ -92,13 +90,13 @@ impl Connector {
         }
     }
 
-    /// Returns the connection, once there is one.
+    /// Waits for a connection, and returns it.
     async fn link(&self, until: Instant) -> Result<Link, BackendError> {
         loop {
             match self.reconnector.link_state() {
                 LinkState::Connected(link) => return Ok(link),
                 LinkState::Connecting(mut reports) => {
-                    // Closed when the connection is there, or when the runtime that was to make it is gone.
+                    // The channel is closed when the connection is there, or when the runtime of the repair is gone.
                     if real_time::wait_until(until, reports.changed()).await.is_none() {
                         self.reconnector.lock().open_if_slow(self.patience(), late());
                         return Err(late());
@@ -113,7 +111,7 @@ impl Connector {
         }
     }
 
-    /// Replaces the connection where the error says that it is broken, or that its server is no primary.
+    /// Replaces the connection if the error shows that it is broken, or that its server is no primary.
     fn blame(&self, link: &Link, error: &RedisError) -> BackendError {
         let reason = self.explain(error);
         if Fault::of(error).spoils_connection() {
@@ -124,7 +122,6 @@ impl Connector {
         reason
     }
 
-    /// Explains what the server answered, or why it did not.
     pub(crate) fn explain(&self, error: &RedisError) -> BackendError {
         fault::answer_error(self.reconnector.location().address(), error)
     }
@@ -135,17 +132,18 @@ impl Connector {
         }
     }
 
-    /// The longest time without an answer. A little less than the deadline: calls are sent some time after they began.
+    /// The longest time without an answer. It is less than the deadline, because calls are sent some time after they
+    /// began.
     fn patience(&self) -> Duration {
         let whole = self.deadline.max(LEAST_PATIENCE);
         whole.saturating_sub(whole / 8)
     }
 }
 
-// The address knows the password.
+// Leaves out the address, which contains the password.
 opaque_debug!(Connector);
 
-/// Lets other tasks run: a caller that tries again and again must not keep the repair from its runtime.
+/// Lets other tasks run: a caller that repeats its call at once would otherwise keep the repair from the runtime.
 async fn give_way() {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::CurrentThread) => yield_now().await,
@@ -157,7 +155,7 @@ pub(crate) fn late() -> BackendError {
     BackendError::away("redis: no answer within the deadline")
 }
 
-/// Returns the runtime, without which no server can be asked.
+/// Returns the runtime, which every question to a server needs.
 pub(crate) fn in_runtime() -> Result<Handle, BackendError> {
     Handle::try_current().map_err(|_| {
         BackendError::misuse("redis: it can only be asked within a tokio runtime, or by `Check::blocking_decide`")

@@ -1,8 +1,8 @@
-//! Why the client library does not understand a server: what the server sends shows it.
+//! Finds out from the bytes that a server sends why the client library does not understand it.
 //!
-//! A server that is full says so and hangs up, while the client library is still sending its greeting: it reports a broken pipe
-//! and keeps the reason to itself. A port for TLS hangs up, too, and so does a proxy that does not know the greeting. Their bytes
-//! tell them apart.
+//! A full server says so and hangs up while the client library is still sending its greeting: the library reports a
+//! broken pipe and drops the reason. A port for TLS also hangs up, and so does a proxy that does not know the greeting.
+//! Their bytes tell them apart.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -16,41 +16,41 @@ use super::attempt_budget::AttemptBudget;
 use super::real_time;
 use crate::system::{Instant, TcpStream};
 
-/// How long a server has to say something by itself, and then to answer.
+/// How long to wait for a server that speaks first, and for its answer to a question.
 const OF_ITSELF: Duration = Duration::from_millis(50);
 const IN_ANSWER: Duration = Duration::from_millis(200);
 
-/// The longest that a diagnosis takes.
+/// The longest time that a diagnosis takes.
 pub(crate) const LONGEST_DIAGNOSIS: Duration = Duration::from_millis(400);
 
-/// A question that each kind of server refuses in its own way. To TLS it is a greeting whose frame is sound and whose content is
-/// not, which an alert answers. To Redis and to HTTP it is a short line with an unknown command, because the first byte of the
-/// frame's length ends a line; no zero stands before that, where older servers would stop to look for the end.
+/// A question that each kind of server refuses in its own way. To TLS, it is a greeting in a valid frame with invalid
+/// content, which is answered with an alert. To Redis and HTTP, it is a short line with an unknown command: the first
+/// byte of the frame's length ends the line. No zero comes before it, because older servers stop there in their search
+/// for the end of a line.
 fn question() -> Vec<u8> {
-    // A record of 0x0a0a bytes with a greeting of four bytes less.
+    // A record of 0x0a0a bytes, with a greeting that is four bytes shorter.
     let frame = *b"\x16\x03\x01\x0a\x0a\x01\x00\x0a\x06";
     [&frame[..], &[b'-'; 0x0a06]].concat()
 }
 
-/// What every server and every proxy answers, and the greeting of the client library.
+/// A command that every server and every proxy answers, and the greeting of the client library.
 const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 const HELLO: &[u8] = b"*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n";
 
-/// What the bytes of a server show.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Diagnosis {
-    /// It refuses every connection, and says why.
+    /// The server refuses every connection, and says why.
     Refusal(RedisError),
-    /// It speaks Redis, without TLS.
+    /// The server speaks Redis without TLS.
     Plain,
     Tls,
     Http,
-    /// It answers `PING` and hangs up on the greeting, as twemproxy does on each command that it does not know.
+    /// The server answers `PING` and hangs up on the greeting, as twemproxy does on each command that it does not know.
     HangsUpOnHello,
 }
 
-/// Connects again without the client library, if the budget of attempts allows it, and looks at what comes. `None` if that
-/// shows nothing.
+/// Connects again without the client library, if the budget of attempts allows it, and reads the bytes of the server.
+/// `None` if they show nothing.
 pub(crate) async fn diagnose(address: &Address) -> Option<Diagnosis> {
     let looked = async {
         let mut stream = connect(address).await?;
@@ -79,13 +79,13 @@ async fn connect(address: &Address) -> Option<impl AsyncRead + AsyncWrite + Unpi
     TcpStream::connect(host).await.ok()
 }
 
-/// Sends a question, and returns what can be read of the answer: nothing if the server hangs up. `None` without an answer.
+/// Sends a question; returns the bytes of the answer, none if the server hangs up. `None` if there is no answer.
 async fn ask(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), question: &[u8]) -> Option<Vec<u8>> {
     poll_fn(|context| Pin::new(&mut *stream).poll_write(context, question)).await.ok()?;
     read(stream, IN_ANSWER).await
 }
 
-/// Returns what can be read by then: nothing if the server hangs up. `None` if it stays silent.
+/// Returns the bytes that come within `patience`, none if the server hangs up. `None` if it stays silent.
 async fn read(stream: &mut (impl AsyncRead + Unpin), patience: Duration) -> Option<Vec<u8>> {
     let mut bytes = [0; 512];
     let mut bytes = ReadBuf::new(&mut bytes);
@@ -94,7 +94,7 @@ async fn read(stream: &mut (impl AsyncRead + Unpin), patience: Duration) -> Opti
     Some(bytes.filled().to_vec())
 }
 
-/// A server that speaks before it is asked says why it hangs up.
+/// Reads why a server hangs up that speaks before it is asked.
 fn read_refusal(bytes: &[u8]) -> Option<Diagnosis> {
     match parse_redis_value(bytes) {
         Ok(Value::ServerError(error)) => Some(Diagnosis::Refusal(error.into())),
@@ -102,16 +102,16 @@ fn read_refusal(bytes: &[u8]) -> Option<Diagnosis> {
     }
 }
 
-/// Whether a server answers `PING` as one that takes commands, of a user who has logged in or not.
+/// Whether the answer to `PING` is that of a server that takes commands, with or without a login.
 fn is_pong(answer: &[u8]) -> bool {
     answer.starts_with(b"+PONG") || answer.starts_with(b"-NOAUTH")
 }
 
 fn understand(answer: &[u8]) -> Option<Diagnosis> {
     match answer {
-        // An alert or a handshake, whatever the version.
+        // An alert or a handshake, of any version.
         [0x15 | 0x16, 0x03, ..] => Some(Diagnosis::Tls),
-        // To a line that names no version of HTTP, some answer without a head.
+        // If the line names no version of HTTP, some servers answer without a head.
         [b'H', b'T', b'T', b'P', b'/', ..] | [b'<', ..] => Some(Diagnosis::Http),
         [b'-', ..] => Some(Diagnosis::Plain),
         _ => None,

@@ -1,6 +1,5 @@
-//! What the errors of servers mean, by code and text: the only place that knows them.
-//!
-//! A text stands here if a server may answer it to what a limiter sends. `tests.rs` has them as the servers write them.
+//! The meaning of errors of servers, by code and text. No other module knows them. The tables have the texts that a
+//! server may answer to a limiter. `tests.rs` has them as the servers write them.
 
 mod explain;
 mod remedy;
@@ -20,24 +19,24 @@ pub(crate) use self::remedy::Remedy;
 use self::server_message::ServerMessage;
 use crate::error::BackendErrorKind;
 
-/// What an error means for the call that got it, and for the connection.
+/// The meaning of an error for its call and for the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Another node of the cluster has the key. Nothing was executed.
     Redirect,
-    /// The keys are on their way to another node of the cluster. Nothing was executed.
+    /// The keys are moving to another node of the cluster. Nothing was executed.
     TryAgain,
     /// The server cannot decide now. Nothing was executed.
     Away,
-    /// The server is no primary any more, and its address may lead to another one by now.
+    /// The server is no longer a primary. Its address may already lead to another one.
     Demoted,
-    /// The connection is of no use any more. Whether something was executed is not known.
+    /// The connection is of no use any more. It is unknown whether something was executed.
     Broken,
-    /// The set-up or the request is mistaken. Waiting does not help.
+    /// The setup or the request is wrong. Waiting does not help.
     Wrong,
-    /// Over this connection comes something else than the protocol.
+    /// The bytes of the connection are not those of the protocol.
     Garbled,
-    /// The error is not known.
+    /// No table has the error.
     Unknown,
 }
 
@@ -83,10 +82,10 @@ impl Fault {
     }
 }
 
-/// A text in an answer, its meaning, and what to do about it.
+/// A text in an answer, its meaning, and the remedy.
 type Row = (&'static str, Fault, Remedy);
 
-/// Codes of errors.
+/// The codes of errors.
 const CODES: [Row; 24] = [
     ("MOVED", Fault::Redirect, Remedy::Cluster),
     ("ASK", Fault::Redirect, Remedy::Cluster),
@@ -118,7 +117,7 @@ const CODES: [Row; 24] = [
     ("TALLYGATE", Fault::Wrong, NOTHING),
 ];
 
-/// Words of errors that have no code of their own. The first that fit count.
+/// Words of errors without a code of their own. The first match counts.
 const WORDS: [Row; 44] = [
     // Waiting may help.
     ("max number of clients", Fault::Away, Remedy::Fixed("raise `maxclients` of the server")),
@@ -136,7 +135,7 @@ const WORDS: [Row; 44] = [
     ("The user executing the script", Fault::Wrong, PERMISSIONS),
     ("no permission", Fault::Wrong, PERMISSIONS),
     ("No permission", Fault::Wrong, PERMISSIONS),
-    // The server lacks something.
+    // A feature that the server lacks.
     (NO_ENGINE, Fault::Wrong, SCRIPTS),
     ("unknown command", Fault::Wrong, VERSION),
     ("unknown subcommand", Fault::Wrong, VERSION),
@@ -188,7 +187,7 @@ const IN_SCRIPTS: Remedy = Remedy::Fixed(
 );
 
 impl ServerMessage<'_> {
-    /// Returns what the server means, and what to do about it.
+    /// Returns the meaning of the message, and the remedy.
     pub(super) fn meaning(&self) -> (Fault, Remedy) {
         let by_code = || CODES.iter().find(|(code, ..)| *code == self.code);
         let by_words = || WORDS.iter().find(|(words, ..)| self.text.contains(words));

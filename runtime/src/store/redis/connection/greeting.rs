@@ -1,7 +1,7 @@
-//! What a server says that it is, in answer to `HELLO`: for each kind of address there is one kind of server.
+//! The answer of a server to `HELLO` says which kind of server it is. Each kind of address leads to one kind.
 //!
-//! A server of another kind may answer all the same. A node of a cluster serves some of the keys, and two servers that
-//! know nothing of each other count twice as much.
+//! A server of another kind may answer calls nevertheless. But a node of a cluster serves only some of the keys, and
+//! two servers that know nothing of each other admit twice as many calls.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,7 +12,6 @@ use super::address::Address;
 use super::fault::Remedy;
 use crate::error::BackendError;
 
-/// What kind of server it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Standalone,
@@ -20,7 +19,7 @@ pub(crate) enum Mode {
     Sentinel,
 }
 
-/// What a server says of itself, as far as it does: a proxy may say less.
+/// What a server says of itself. A proxy may say less.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Greeting {
     mode: Option<Mode>,
@@ -48,7 +47,7 @@ impl Greeting {
         Self { mode, is_replica: text("role").is_some_and(|role| role == "replica") }
     }
 
-    /// Finds out whether the address leads to a server of that kind.
+    /// Finds out whether the address leads to a server of this kind.
     pub(crate) fn check_mode(&self, expected: Mode, address: &Address) -> Result<(), BackendError> {
         match self.mode {
             Some(mode) if mode != expected => {
@@ -58,7 +57,7 @@ impl Greeting {
         }
     }
 
-    /// Finds out whether a server of that kind may decide. Some replicas take writes, and lose them.
+    /// Finds out whether a server of this kind may decide. Some replicas take writes and lose them.
     pub(crate) fn check_role(&self, mode: Mode, address: &Address) -> Result<(), BackendError> {
         // The nodes of a cluster say which of them decide.
         if self.is_replica && mode == Mode::Standalone {

@@ -1,4 +1,4 @@
-//! A connection, and what is known of its health.
+//! A connection and its health.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::system::{Connection, Instant, spawn};
 
-/// A connection that is closed earlier, and before any answer, has failed.
+/// A connection that is closed within this time and without any answer has failed.
 const A_WHILE: Duration = Duration::from_secs(1);
 
 /// A connection. Clones share it.
@@ -20,7 +20,7 @@ pub(crate) struct Link {
     health: Arc<Health>,
 }
 
-/// Times are in microseconds since the connection was made; 0 if there was none yet.
+/// Times are in microseconds since the connection was made; 0 means never.
 struct Health {
     /// Closed when the server has hung up, or when the runtime that drove the connection is gone.
     pushes: mpsc::UnboundedSender<PushInfo>,
@@ -28,11 +28,11 @@ struct Health {
     connected: Instant,
     /// When the server answered last.
     answered_us: AtomicU64,
-    /// When the first question was asked of those since then.
+    /// When the first question after the last answer was asked.
     asked_us: AtomicU64,
 }
 
-/// Receives what the server sends on its own, and learns by that when it hangs up.
+/// Receives what the server sends unasked. That shows when the server hangs up.
 pub(crate) struct Pushes {
     sender: mpsc::UnboundedSender<PushInfo>,
     receiver: mpsc::UnboundedReceiver<PushInfo>,
@@ -50,8 +50,7 @@ impl Pushes {
 }
 
 impl Link {
-    /// Returns a connection that was made a moment ago and sends its pushes here. `on_hang_up` is called when the server
-    /// closes it.
+    /// Wraps a new connection that sends its pushes here. `on_hang_up` is called when the server closes the connection.
     pub(crate) fn new(connection: Connection, pushes: Pushes, on_hang_up: impl FnOnce() + Send + 'static) -> Self {
         let Pushes { sender, receiver } = pushes;
         let hung_up = Arc::<AtomicBool>::default();
@@ -70,14 +69,14 @@ impl Link {
         &mut self.connection
     }
 
-    /// Records that somebody waits for an answer from now on.
+    /// Notes that a caller waits for an answer from now on.
     pub(crate) fn record_question(&self) {
         if self.health.asked_us.load(Ordering::Relaxed) <= self.health.answered_us.load(Ordering::Relaxed) {
             self.health.asked_us.store(self.age_us(), Ordering::Relaxed);
         }
     }
 
-    /// Records that the server has answered; returns whether it was for the first time.
+    /// Notes that the server has answered; returns whether it was the first time.
     pub(crate) fn record_answer(&self) -> bool {
         let now_us = self.age_us().max(1);
         self.health.answered_us.fetch_max(now_us, Ordering::Relaxed) == 0
@@ -88,7 +87,7 @@ impl Link {
         self.health.answered_us.load(Ordering::Relaxed) > 0 || self.health.connected.elapsed() >= A_WHILE
     }
 
-    /// How long somebody has been waiting for an answer and none came. Only with a question that is not answered yet.
+    /// How long callers have been waiting without any answer. Valid only while a question has no answer.
     pub(crate) fn silence(&self) -> Duration {
         let asked_us = self.health.asked_us.load(Ordering::Relaxed);
         let since_us = asked_us.max(self.health.answered_us.load(Ordering::Relaxed));
@@ -100,7 +99,6 @@ impl Link {
         !self.health.pushes.is_closed()
     }
 
-    /// Whether the server has closed the connection.
     pub(crate) fn was_hung_up(&self) -> bool {
         self.health.hung_up.load(Ordering::Relaxed)
     }
@@ -114,7 +112,7 @@ impl Link {
     }
 }
 
-/// Ends, and by that closes the channel, when the server hangs up or nothing holds the connection any more.
+/// Ends, which closes the channel, when the server hangs up or nothing holds the connection any more.
 async fn watch(
     mut pushes: mpsc::UnboundedReceiver<PushInfo>,
     hung_up: Arc<AtomicBool>,

@@ -1,7 +1,7 @@
-//! Deadlines by the system's clock, which also hold while a test has paused tokio's clock.
+//! Deadlines by the system's clock. They are right even if a test has paused tokio's clock.
 //!
-//! A paused clock jumps to the next timer as soon as every task waits, and a task that waits for a socket waits like any
-//! other: by tokio's clock, a deadline is over before the server can answer.
+//! A paused clock jumps to the next timer as soon as every task waits, also for a socket. So by tokio's clock, a
+//! deadline is over before the server can answer.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -15,34 +15,33 @@ use tokio::task::{JoinHandle, spawn_blocking};
 pub(crate) use crate::system::clocks_differ;
 use crate::system::{Instant, TokioInstant, timeout_at};
 
-/// How exact tokio's timers are.
+/// The precision of tokio's timers.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// Whether tokio's clock was ever seen to differ from the system's. Only a test makes it differ, so until then each wait
-/// is spared the comparison.
+/// Whether tokio's clock has ever differed from the system's. Only a test makes it differ, so until then no wait
+/// compares them.
 static DIFFERED: AtomicBool = AtomicBool::new(false);
 
-/// How a wait by a timer of tokio's ended.
+/// How a wait with a timer of tokio ended.
 enum Timed<T> {
     Done(T),
     Late,
-    /// Too early: tokio's clock is not the system's.
+    /// The timer was too early, so tokio's clock is not the system's.
     ClockDiffers,
 }
 
-/// Compares the clocks on behalf of the waits to come.
+/// Compares the clocks for later waits.
 pub(crate) fn compare_clocks() {
     if clocks_differ() {
         DIFFERED.store(true, Ordering::Relaxed);
     }
 }
 
-/// Whether tokio's clock was ever seen to differ from the system's.
 pub(crate) fn have_clocks_differed() -> bool {
     DIFFERED.load(Ordering::Relaxed)
 }
 
-/// Awaits something from a socket; `None` if it takes longer than that. A paused clock stands still meanwhile.
+/// Awaits an answer over a socket; `None` at the deadline. A paused clock does not move meanwhile.
 pub(crate) async fn wait_until<F: Future>(until: Instant, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     match wait_by_tokio(until, future.as_mut()).await {
@@ -52,9 +51,8 @@ pub(crate) async fn wait_until<F: Future>(until: Instant, future: F) -> Option<F
     }
 }
 
-/// Awaits a future whose waits for sockets are bounded by [`wait_until`] already; `None` if it takes longer than that.
-///
-/// While tokio's clock differs, those waits are the only bound, so that callers in a queue need no thread each.
+/// Awaits a future whose waits for sockets already end by [`wait_until`]; `None` at the deadline. While tokio's clock
+/// differs, only those waits have a deadline, so that callers in a queue need no thread each.
 pub(crate) async fn wait_for_bounded<F: Future>(until: Instant, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     match wait_by_tokio(until, future.as_mut()).await {
@@ -89,8 +87,8 @@ async fn wait_by_thread<F: Future>(until: Instant, mut future: Pin<&mut F>) -> O
     output
 }
 
-/// Starts a thread that ends at that time, or when the sender is dropped. A closure in a generic function would have the task
-/// compiled for each future.
+/// Starts a thread that ends at this time, or when the sender is dropped. It is no closure in the generic function,
+/// because the task would then be compiled for each future.
 fn start_timer(until: Instant) -> (mpsc::Sender<()>, JoinHandle<()>) {
     let (done, waiting) = mpsc::channel();
     // Tokio's clock does not jump while a blocking task runs.

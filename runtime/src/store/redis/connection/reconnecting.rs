@@ -1,4 +1,4 @@
-//! Keeps one connection to a server: repairs it in the background, one attempt at a time.
+//! Keeps one connection to a server, and repairs it in the background, one attempt at a time.
 
 use std::future::pending;
 use std::ops::{Deref, DerefMut};
@@ -18,11 +18,10 @@ use crate::observe::{Quiet, report};
 use crate::system::Instant;
 use crate::system::home::Driver;
 
-/// The kinds of outages, by the numbers that stand for them.
+/// The kinds of outages. A `ReconnectorState` holds an index into them.
 const KINDS: [BackendErrorKind; 3] = [BackendErrorKind::Away, BackendErrorKind::Wrong, BackendErrorKind::Unknown];
 const NO_OUTAGE: u8 = u8::MAX;
 
-/// Has the connection to a server, and makes a new one when it is lost.
 #[derive(Clone)]
 pub(crate) struct Reconnector {
     shared: Arc<ReconnectorState>,
@@ -33,37 +32,36 @@ struct ReconnectorState {
     driver: Driver,
     budget: Arc<AttemptBudget>,
     breaker: Mutex<Breaker>,
-    /// The kind of the outage that the breaker knows of, for calls to look at without a lock.
+    /// The kind of the breaker's outage, which calls read without a lock.
     outage: AtomicU8,
     /// The term in which the server was found last, or [`SEEKING`]. See [`ServerLocation::term`].
     term: AtomicU64,
-    /// How often a connection was made.
+    /// How many connections were made.
     connections: AtomicU64,
 }
 
-/// While a repair is to find out where the server is.
+/// The term while a repair has to find out where the server is.
 const SEEKING: u64 = u64::MAX;
 
-/// How a connection is lost.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum LinkLoss {
-    /// The server closed it, or is no primary any more. Another one may be there in a moment.
+    /// The server closed it, or is no longer the primary. Another server may be there in a moment.
     Closed,
-    /// Nothing comes over it.
+    /// The server does not answer any more.
     Silent,
 }
 
 /// When a repair makes its first attempt.
 #[derive(Clone, Copy, PartialEq)]
 enum Start {
-    /// At once. The attempt is spent.
+    /// At once. The budget has already been charged.
     Now,
     /// When pause and budget allow it.
     Later,
 }
 
 impl Reconnector {
-    /// Connects to nothing yet.
+    /// Does not connect yet.
     pub(crate) fn new(target: ConnectTarget, driver: Driver) -> Self {
         let budget = AttemptBudget::shared(&target.location.to_string());
         let (breaker, outage, term) = (Mutex::default(), AtomicU8::new(NO_OUTAGE), AtomicU64::new(SEEKING));
@@ -77,7 +75,7 @@ impl Reconnector {
         KINDS.get(outage).copied()
     }
 
-    /// When an attempt that begins now has ended.
+    /// When an attempt that begins now has ended at the latest.
     pub(crate) fn attempt_ends(&self) -> Instant {
         self.shared.target.ends()
     }
@@ -86,17 +84,16 @@ impl Reconnector {
         &self.shared.driver
     }
 
-    /// Where the server is.
     pub(crate) fn location(&self) -> &ServerLocation {
         &self.shared.target.location
     }
 
-    /// How often a connection was made.
+    /// How many connections were made.
     pub(crate) fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Returns what to do with a call. If the connection is lost, a repair has begun.
+    /// Returns what to do with a call. If the connection is lost, begins a repair.
     pub(crate) fn link_state(&self) -> LinkState {
         let mut breaker = self.lock();
         self.check_link(&mut breaker);
@@ -114,7 +111,7 @@ impl Reconnector {
         breaker.link_state(now)
     }
 
-    /// Finds out whether the server closed the connection.
+    /// Replaces the connection if the server has closed it.
     fn check_link(&self, breaker: &mut Breaker) {
         if let Some(link) = breaker.link_if(Link::was_hung_up).cloned() {
             let error = BackendError::away("redis: the server closed the connection");
@@ -122,7 +119,7 @@ impl Reconnector {
         }
     }
 
-    /// Leaves a server that is no primary any more, whether it answers or not.
+    /// Leaves a server that is no longer the primary, whether it answers or not.
     fn check_location(&self, breaker: &mut Breaker) {
         let term = self.shared.term.load(Ordering::Relaxed);
         if term != SEEKING && term != self.shared.target.location.term() {
@@ -132,7 +129,7 @@ impl Reconnector {
         }
     }
 
-    /// Replaces a connection, unless that was done already.
+    /// Replaces a connection, unless it has been replaced already.
     pub(crate) fn lose(&self, link: &Link, error: BackendError, loss: LinkLoss) {
         self.lose_locked(&mut self.lock(), link, error, loss);
     }
@@ -150,7 +147,6 @@ impl Reconnector {
         }
     }
 
-    /// Begins a repair.
     fn begin(&self, breaker: &mut Breaker, start: Start) {
         let number = breaker.next_repair();
         let (reporter, reports) = watch::channel(());
@@ -161,7 +157,7 @@ impl Reconnector {
         breaker.expect_connection();
     }
 
-    /// Records how an attempt ended. Returns whether another one is to be made.
+    /// Notes how an attempt ended. Returns whether to make another one.
     fn settle(&self, number: u64, outcome: Result<Link, BackendError>) -> bool {
         let mut breaker = self.lock();
         if !breaker.continues(number, Instant::now()) {
@@ -181,7 +177,7 @@ impl Reconnector {
         }
     }
 
-    /// Returns the reconnector, unless the limiter is gone.
+    /// Returns the reconnector; `None` if the limiter is gone.
     fn of(shared: &Weak<ReconnectorState>) -> Option<Self> {
         shared.upgrade().map(|shared| Self { shared })
     }
@@ -192,7 +188,6 @@ impl Reconnector {
     }
 }
 
-/// The breaker, under its lock.
 pub(crate) struct Locked<'a> {
     breaker: MutexGuard<'a, Breaker>,
     outage: &'a AtomicU8,
@@ -250,14 +245,14 @@ async fn repair(shared: Weak<ReconnectorState>, number: u64, mut start: Start, r
             return;
         }
         let _ = reporter.send(());
-        // In a test that has paused tokio's clock, tasks that go on by themselves would keep it from moving.
+        // If a test has paused tokio's clock, tasks that never end would keep it from moving.
         if real_time::clocks_differ() {
             return;
         }
     }
 }
 
-/// Waits until pause and budget allow an attempt; `None` if it is not to be made any more.
+/// Waits until pause and budget allow an attempt; `None` if the repair is over.
 async fn wait_for_attempt(shared: &Weak<ReconnectorState>, number: u64) -> Option<()> {
     loop {
         let reconnector = Reconnector::of(shared)?;

@@ -1,7 +1,7 @@
-//! The sentinels of a primary: they say where it is, and when another server takes its place.
+//! The sentinels of a primary. They say where it is, and when another server takes its place.
 //!
-//! A server that is no primary any more stays writable for seconds, and no call sees an error. So the sentinels are not
-//! only asked when a connection is lost: a [watcher](self::watcher) for each of them goes on asking.
+//! A demoted primary stays writable for seconds, and no call sees an error. So sentinels are asked not only when a
+//! connection is lost: a [watcher](self::watcher) for each sentinel goes on asking.
 
 mod votes;
 mod watcher;
@@ -18,14 +18,13 @@ use crate::error::BackendError;
 use crate::lock::lock;
 use crate::system::home::Driver;
 
-/// The sentinels of a primary.
 pub(crate) struct Sentinels {
-    /// Where they are, and how to log in there.
+    /// The addresses of the sentinels, with the login for them.
     addresses: Vec<Address>,
-    /// How to log in at the primary, wherever it is.
+    /// The login for the primary, wherever it is.
     pub(super) primary: Address,
     name: String,
-    /// The longest that a sentinel may take to answer.
+    /// The longest time that a sentinel may take to answer.
     patience: Duration,
     driver: Driver,
     term: Arc<Term>,
@@ -43,12 +42,12 @@ impl Sentinels {
         Self { addresses, primary, name, patience, driver, term: Arc::default(), answers: Mutex::default() }
     }
 
-    /// Changes when another primary is to be followed.
+    /// Returns a number that changes when another primary is to be followed.
     pub(crate) fn term(&self) -> u64 {
         self.term.number()
     }
 
-    /// Returns the address of the primary, once a sentinel has named it, and the term.
+    /// Waits until a sentinel names the primary; returns its address and the term.
     pub(crate) async fn primary(&self) -> Result<(Address, u64), BackendError> {
         let (host, term) = self
             .answers()
@@ -59,7 +58,7 @@ impl Sentinels {
         Ok((address, term))
     }
 
-    /// Returns what the sentinels answer. Their watchers begin, unless they are at work already.
+    /// Returns the answers of the sentinels. Starts the watchers, unless they are running.
     fn answers(&self) -> Arc<SentinelAnswers> {
         let mut current = lock(&self.answers);
         if let Some(answers) = current.as_ref().filter(|answers| answers.are_current()) {

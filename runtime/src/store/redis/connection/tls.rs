@@ -1,4 +1,4 @@
-//! Encrypted connections: which certificates are accepted, and which is shown.
+//! Encrypted connections: the certificates that are accepted, and the one that is shown.
 
 use std::error::Error as StdError;
 use std::io;
@@ -15,7 +15,7 @@ use super::address::scheme::ServerRole;
 use crate::error::{Error, Setting};
 use crate::observe::opaque_debug;
 
-/// Which certificates a connection of `rediss://` accepts, and its own: for [`LimiterBuilder::tls`].
+/// The certificates that connections of `rediss://` accept, and the client's own, for [`LimiterBuilder::tls`].
 ///
 /// Without any of these settings, the server has to show a certificate for the host of the URL, issued by an authority that
 /// the system trusts.
@@ -45,7 +45,6 @@ pub struct Tls {
     accepts_any: bool,
 }
 
-/// A certificate with its chain, and the private key to it.
 #[derive(Clone)]
 struct Identity {
     chain: Vec<u8>,
@@ -64,21 +63,21 @@ impl Tls {
         self
     }
 
-    /// Shows the server this certificate, followed by those of its issuers if the server does not know them, and proves by
-    /// the private key that it is one's own.
+    /// Shows the server this certificate, and proves with the private key that the client owns it. Append the
+    /// certificates of its issuers if the server does not know them.
     pub fn client_certificate(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         self.identity = Some(Identity { chain: chain.into(), key: key.into() });
         self
     }
 
-    /// Accepts any certificate, of any server, from anybody: whoever can reach the connection can read and change what it
-    /// carries, the password included. For a test server only.
+    /// Accepts any certificate of any server. Whoever can reach the connection can read and change its data, the
+    /// password included. Only for a test server.
     pub fn danger_accept_any_certificate(mut self) -> Self {
         self.accepts_any = true;
         self
     }
 
-    /// Checks the settings, as far as that is possible without a server.
+    /// Checks the settings as far as possible without a server.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if let Some(ca) = &self.ca {
             if self.accepts_any {
@@ -91,7 +90,6 @@ impl Tls {
         self.identity.as_ref().map_or(Ok(()), Identity::check)
     }
 
-    /// Returns the client with these settings.
     pub(crate) fn apply(&self, client: &Client) -> Result<Client, Error> {
         let unusable = |_| mistake("cannot be used; write certificates and keys as PEM");
         let info = client.get_connection_info().clone();
@@ -158,22 +156,22 @@ fn check_ca(pem: &[u8]) -> Result<(), Error> {
     Err(Error::of_setting(Setting::Ca, text, "", " holds no certificate, or a broken one"))
 }
 
-/// Reads all certificates of a text; `None` if there is none, or one that cannot be read.
+/// Reads all certificates of a text; `None` if it has none, or one that cannot be read.
 fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().ok()?;
     Some(certificates).filter(|certificates| !certificates.is_empty())
 }
 
-/// Gives rustls its cryptography, unless this process has chosen one. With none, or with two to choose from, rustls
+/// Sets the cryptography of rustls, unless this process has chosen one. With none, or with two to choose from, rustls
 /// panics.
 pub(crate) fn provide() {
     if CryptoProvider::get_default().is_none() {
-        // Another thread may have been faster.
+        // Another thread may have set it first.
         let _ = ring::default_provider().install_default();
     }
 }
 
-/// Says what to do about a handshake that failed with a server of that role; `None` if the error is about something else.
+/// Says what to do about a failed handshake with a server of this role; `None` if the error is not one of a handshake.
 pub(crate) fn advice(role: ServerRole, error: &RedisError) -> Option<Advice> {
     use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
     Some(match handshake_error(error)? {
@@ -184,10 +182,9 @@ pub(crate) fn advice(role: ServerRole, error: &RedisError) -> Option<Advice> {
     })
 }
 
-/// What to do about a handshake that failed.
 pub(crate) struct Advice {
     pub(crate) text: &'static str,
-    /// The setting whose name ends the advice, and that name.
+    /// A setting, and its name as the end of the advice.
     pub(crate) setting: Option<(Setting, &'static str)>,
 }
 
@@ -201,7 +198,7 @@ const VERSION: &str = "; the server has to speak TLS 1.2 or 1.3";
 const CA: (Setting, &str) = (Setting::Ca, "`Tls::ca`");
 const CLIENT_CERTIFICATE: (Setting, &str) = (Setting::ClientCertificate, "`Tls::client_certificate`");
 
-/// What to do about the certificate that a server shows.
+/// What to do about the certificate of a server.
 fn certificate_advice(role: ServerRole, error: &CertificateError) -> Advice {
     let text = match error {
         CertificateError::UnknownIssuer => {
@@ -222,7 +219,7 @@ fn certificate_advice(role: ServerRole, error: &CertificateError) -> Advice {
     text.into()
 }
 
-/// What to do about a certificate that does not name the host: that depends on who says that the server is there.
+/// What to do about a certificate that does not name the host. That depends on who says that the server is there.
 fn name_advice(role: ServerRole) -> &'static str {
     match role {
         ServerRole::Server | ServerRole::Sentinel | ServerRole::Seed => "; write a host that the certificate names",
@@ -238,7 +235,7 @@ fn name_advice(role: ServerRole) -> &'static str {
     }
 }
 
-/// What to do about a server that refuses a handshake.
+/// What to do about a server that refuses the handshake.
 fn alert_advice(alert: AlertDescription) -> Advice {
     use AlertDescription as Alert;
     let named = |text| Advice { text, setting: Some(CLIENT_CERTIFICATE) };
@@ -260,12 +257,12 @@ fn alert_advice(alert: AlertDescription) -> Advice {
     }
 }
 
-/// Whether the server has answered with what is no handshake at all.
+/// Whether the server has answered with bytes that are no handshake.
 pub(crate) fn is_garbled(error: &RedisError) -> bool {
     matches!(handshake_error(error), Some(rustls::Error::InvalidMessage(_)))
 }
 
-/// The client library passes on what the system's input and output reports, which contains the error of the handshake.
+/// Returns the error of a handshake, which the client library wraps in an error of input and output.
 fn handshake_error(error: &RedisError) -> Option<&rustls::Error> {
     let passed_on = error.source()?.downcast_ref::<Arc<dyn StdError + Send + Sync>>()?;
     passed_on.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()

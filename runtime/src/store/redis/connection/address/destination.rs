@@ -1,4 +1,4 @@
-//! What a URL leads to.
+//! The servers that a URL leads to.
 
 use std::fmt;
 
@@ -10,17 +10,16 @@ use crate::error::Error;
 #[cfg(feature = "tls")]
 use crate::store::redis::connection::tls::Tls;
 
-/// What a URL leads to.
 #[derive(Clone, Debug)]
 pub(crate) enum Destination {
     Server(Address),
-    /// The primary of that name, which the sentinels know. The address has its login and its database.
+    /// The primary that the sentinels know by this name. The address has its login and its database.
     Primary {
         name: String,
         sentinels: Vec<Address>,
         address: Address,
     },
-    /// The cluster of the nodes there. The address is that of the first.
+    /// The cluster of these nodes. The address is that of the first.
     Cluster {
         seeds: Vec<Host>,
         address: Address,
@@ -28,7 +27,6 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// Reads a URL.
     pub(crate) fn parse(url: &str) -> Result<Self, Error> {
         let Location { target, is_encrypted, login, database } = Location::parse(url)?;
         let login = settings(login, database);
@@ -61,12 +59,11 @@ impl Destination {
         }
     }
 
-    /// Returns what a client leads to.
+    /// Returns the server that a client leads to.
     pub(crate) fn of_client(client: &Client) -> Result<Self, Error> {
         Address::new(client.get_connection_info().clone(), ServerRole::Server).map(Self::Server)
     }
 
-    /// Encrypts connections as these settings say.
     #[cfg(feature = "tls")]
     pub(crate) fn with_tls(self, tls: &Tls) -> Result<Self, Error> {
         match self {
@@ -80,7 +77,7 @@ impl Destination {
         }
     }
 
-    /// The address of the server, or of one of them.
+    /// The address of the server, or of one of several.
     pub(crate) fn address(&self) -> &Address {
         match self {
             Self::Server(address) | Self::Primary { address, .. } | Self::Cluster { address, .. } => address,

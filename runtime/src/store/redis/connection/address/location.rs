@@ -1,7 +1,7 @@
 //! The parts of a URL.
 //!
-//! An error names the part that is wrong and shows none of its text: where somebody forgot to encode a password, any part
-//! may be a piece of it.
+//! An error names the wrong part and shows none of its text: if a password is not encoded, any part may be a piece of
+//! it.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -16,7 +16,6 @@ use crate::observe::opaque_debug;
 const SERVER_PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
-/// What a URL says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Location {
     pub(super) target: Target,
@@ -25,12 +24,12 @@ pub(super) struct Location {
     pub(super) database: u32,
 }
 
-/// Who is to be asked.
+/// The servers to ask.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
     Server(Host),
     Socket(PathBuf),
-    /// The primary of that name, which the sentinels know.
+    /// The primary that the sentinels know by this name.
     Primary {
         name: String,
         first: Host,
@@ -43,14 +42,13 @@ pub(super) enum Target {
     },
 }
 
-/// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Host {
     pub(crate) name: String,
     pub(crate) port: u16,
 }
 
-/// Shows it as in a URL.
+/// Shows host and port as in a URL.
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, port } = self;
@@ -68,7 +66,7 @@ pub(super) struct Login {
 // Leaves out user and password.
 opaque_debug!(Login);
 
-/// The text behind the scheme, in pieces.
+/// The parts of a URL after the scheme.
 struct Pieces<'a> {
     login: Option<&'a str>,
     hosts: &'a str,
@@ -145,7 +143,7 @@ impl<'a> Pieces<'a> {
         Host::parse(self.hosts, SERVER_PORT)
     }
 
-    /// The first host, and those behind it.
+    /// Returns the first host, and the others.
     fn hosts(&self, usual_port: u16) -> Result<(Host, Vec<Host>), Error> {
         let mut hosts = self.hosts.split(',').map(|host| Host::parse(host, usual_port));
         let first = hosts.next().unwrap_or_else(|| Host::parse("", usual_port))?;
@@ -186,7 +184,7 @@ impl<'a> Pieces<'a> {
 }
 
 impl Login {
-    /// Reads what stands before the `@`. Nothing at all means no login.
+    /// Reads the text before the `@`. An empty text means no login.
     fn parse(text: &str) -> Result<Option<Self>, Error> {
         if text.is_empty() {
             return Ok(None);
@@ -206,7 +204,7 @@ impl Login {
     }
 }
 
-/// The longest name of a host, as in DNS.
+/// The greatest length of a host's name, as in DNS.
 const NAME_BYTES: usize = 253;
 
 impl Host {
@@ -234,7 +232,7 @@ impl Host {
         Ok(Self { name: name.to_owned(), port })
     }
 
-    /// Splits what is behind the opening bracket into the address and the port.
+    /// Splits the text after the opening bracket into address and port.
     fn split_ipv6(rest: &str) -> Result<(&str, Option<&str>), Error> {
         let broken = || mistake("has brackets that hold no IPv6 address; write `redis://[::1]:6379`");
         let (address, port) = rest.split_once(']').ok_or_else(broken)?;
@@ -247,7 +245,7 @@ impl Host {
     }
 }
 
-/// Whether a name or an address may have that character.
+/// Whether a name or an address may contain this character.
 fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_' | ':')
 }
@@ -271,12 +269,11 @@ fn parse_database(text: &str) -> Result<u32, Error> {
     database.ok_or_else(|| mistake("has a database that is no number; write `redis://host:6379/0`"))
 }
 
-/// Reads digits; a number in Rust may also have a sign.
+/// Reads digits only: in Rust, a number may also have a sign.
 fn parse_number(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Decodes percent-encoded UTF-8.
 fn decode(text: &str) -> Option<String> {
     let is_hexadecimal = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     let is_encoded = text.split('%').skip(1).all(|rest| rest.as_bytes().get(..2).is_some_and(is_hexadecimal));

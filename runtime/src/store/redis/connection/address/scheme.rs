@@ -1,10 +1,9 @@
-//! What a URL begins with, and which servers it leads to.
+//! The scheme of a URL, and the servers that it leads to.
 
 use tallygate_rules::nearest;
 
 use crate::error::Error;
 
-/// What kind of address a URL is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Server,
@@ -13,22 +12,21 @@ pub(super) enum Kind {
     Cluster,
 }
 
-/// What a server is to the limiter, and who says where it is.
+/// The role of a server, and who says where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerRole {
-    /// The server of the url, which is by itself.
+    /// The server of the URL, which stands alone.
     Server,
-    /// A sentinel of the url.
+    /// A sentinel in the URL.
     Sentinel,
     /// The primary that the sentinels name.
     Primary,
-    /// A node of a cluster in the url.
+    /// A node of a cluster in the URL.
     Seed,
     /// A node that the nodes of a cluster announce.
     Node,
 }
 
-/// The start of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scheme {
     pub(super) name: &'static str,
@@ -47,7 +45,7 @@ const SCHEMES: [Scheme; 7] = [
 ];
 
 impl Scheme {
-    /// Splits a URL into its scheme and what is behind `://`.
+    /// Splits a URL into its scheme and the text after `://`.
     pub(super) fn split(url: &str) -> Result<(Self, &str), Error> {
         // Text that cannot be a scheme may be a password, so it is not shown.
         let Some((name, rest)) = url.split_once("://").filter(|(name, _)| is_scheme(name)) else {

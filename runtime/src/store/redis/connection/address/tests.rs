@@ -4,7 +4,7 @@ use super::location::{Location, Target};
 use super::*;
 use ::redis::IntoConnectionInfo as _;
 
-/// The text of a refusal; nothing else of the address may be in it.
+/// Returns the error. No other part of the address may be in it.
 fn refused(url: &str) -> String {
     match Destination::parse(url) {
         Err(error) => error.to_string(),
@@ -187,7 +187,7 @@ proptest! {
         }
     }
 
-    /// However a password is mistyped, what is refused does not show it, and what is accepted shows host and port only.
+    /// However a password is mistyped, an error does not show it, and an address shows only host and port.
     #[test]
     fn no_address_shows_its_password(
         scheme in prop::sample::select(vec!["redis", "rediss", "redis+unix", "redis+sentinel", "redis+cluster", "reddis"]),

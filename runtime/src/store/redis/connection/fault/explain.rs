@@ -1,4 +1,4 @@
-//! Errors of the client library as errors of the backend, with the remedy, and without the values that were sent.
+//! Errors of the client library as errors of the backend, with a remedy, and without the values that were sent.
 
 use std::error::Error as _;
 use std::fmt;
@@ -17,29 +17,29 @@ use crate::store::redis::connection::diagnosis::{Diagnosis, diagnose};
 #[cfg(feature = "tls")]
 use crate::store::redis::connection::tls;
 
-/// Explains what the server there answered, or why it did not.
+/// Explains what the server answered, or why it did not.
 pub(crate) fn answer_error(address: &Address, error: &RedisError) -> BackendError {
     let (kind, text) = explain(address, error);
     let explained = backend_error(address, kind, format!("redis: {text}"), error);
     if Fault::of(error).is_refusal() { explained.into_refusal() } else { explained }
 }
 
-/// The error of the client library that an error explains.
+/// The error of the client library that this error explains.
 pub(crate) fn server_error(error: &BackendError) -> Option<&RedisError> {
     error.source()?.downcast_ref()
 }
 
-/// Whether the request has keys of which some are on their way to another node, and some are not.
+/// Whether some keys of the request have moved to another node, and some have not.
 pub(crate) fn is_try_again(error: &BackendError) -> bool {
     server_error(error).is_some_and(|error| Fault::of(error) == Fault::TryAgain)
 }
 
-/// Whether a server refuses a request as its keys are in several slots. Nothing was executed.
+/// Whether a server refuses a request because its keys are in several slots. Nothing was executed.
 pub(crate) fn is_cross_slot(error: &BackendError) -> bool {
     server_error(error).is_some_and(names_several_slots)
 }
 
-/// Whether an error of the client library says so. Some services have words of their own in place of the code.
+/// Whether the server says that keys are in several slots. Some services have words of their own in place of the code.
 pub(crate) fn names_several_slots(error: &RedisError) -> bool {
     ServerMessage::of(error).is_some_and(|message| message.code == "CROSSSLOT" || message.text.contains("same slot"))
 }
@@ -50,7 +50,7 @@ pub(crate) fn is_without_scripts(error: &RedisError) -> bool {
     ServerMessage::of(error).is_some_and(|message| message.text.contains(NO_ENGINE))
 }
 
-/// Explains why an attempt to connect failed. Where the client library did not understand the server, its bytes are looked at.
+/// Explains a failed attempt to connect. If the client library did not understand the server, its bytes are read.
 pub(crate) async fn attempt_error(address: &Address, error: &RedisError) -> BackendError {
     #[cfg(feature = "tls")]
     if let Some(advice) = tls::advice(address.role, error) {
@@ -69,7 +69,6 @@ pub(crate) async fn attempt_error(address: &Address, error: &RedisError) -> Back
     }
 }
 
-/// Explains that an attempt to connect took too long.
 pub(crate) async fn slow_attempt(address: &Address, longest: Duration) -> BackendError {
     let text = format!("redis at {address}: no connection within {longest:?}");
     match diagnose(address).await {
@@ -82,7 +81,7 @@ pub(crate) async fn slow_attempt(address: &Address, longest: Duration) -> Backen
     }
 }
 
-/// Says what was asked of several servers in vain. A mistake at one of them stays as it is, as it names its server.
+/// Says which question to several servers had no answer. A mistake at one of them is kept, because it names its server.
 pub(crate) fn asked_in_vain(what: impl fmt::Display, error: BackendError) -> BackendError {
     if error.kind() == BackendErrorKind::Wrong {
         return error;
@@ -92,7 +91,7 @@ pub(crate) fn asked_in_vain(what: impl fmt::Display, error: BackendError) -> Bac
     BackendError::with_source(error.kind(), format!("redis: {what}: {reason}"), error)
 }
 
-/// Explains a server by what its bytes show.
+/// Explains a server by a diagnosis.
 fn diagnosed_error(address: &Address, diagnosis: &Diagnosis, error: &RedisError) -> BackendError {
     match diagnosis {
         Diagnosis::Refusal(refusal) => refused_by_server(address, refusal, ""),
@@ -118,12 +117,12 @@ fn advice_of(diagnosis: &Diagnosis, address: &Address) -> &'static str {
 
 fn refused_by_server(address: &Address, error: &RedisError, advice: &str) -> BackendError {
     let (kind, text) = explain(address, error);
-    // Every server of the right kind can answer what it is asked first.
+    // Every server of the right kind can answer the first questions.
     let kind = if kind == BackendErrorKind::Unknown { BackendErrorKind::Wrong } else { kind };
     backend_error(address, kind, format!("redis at {address}: {text}{advice}"), error)
 }
 
-/// An attempt that fails as long as nobody changes something.
+/// Explains an attempt that will fail again until somebody changes something.
 fn refused_attempt(address: &Address, error: &RedisError, advice: &str) -> BackendError {
     let text = format!("redis at {address}: {}{advice}", explain(address, error).1);
     backend_error(address, BackendErrorKind::Wrong, text, error)
@@ -132,7 +131,7 @@ fn refused_attempt(address: &Address, error: &RedisError, advice: &str) -> Backe
 fn explain(address: &Address, error: &RedisError) -> (BackendErrorKind, String) {
     let Some(message) = ServerMessage::of(error) else {
         let text = match error.kind() {
-            // The client library lists what it would have expected, on several lines.
+            // The client library lists what it expected, in several lines.
             ErrorKind::Parse => "what answers does not speak the protocol of Redis".to_owned(),
             _ => said(address, without_quote(&error.to_string())),
         };
@@ -144,7 +143,7 @@ fn explain(address: &Address, error: &RedisError) -> (BackendErrorKind, String) 
     (fault.kind(), format!("{}{semicolon}{remedy}", said(address, &message.to_string())))
 }
 
-/// Returns what a server says as it may be shown: without the password, and not longer than the remedy that follows.
+/// Returns a text of a server without the password, and short enough that the remedy after it is seen.
 fn said(address: &Address, text: &str) -> String {
     shown_word(&address.without_password(text.to_owned())).into_owned()
 }
@@ -153,7 +152,7 @@ fn backend_error(address: &Address, kind: BackendErrorKind, text: String, error:
     BackendError::with_source(kind, text, without_values(address, error))
 }
 
-/// Replaces an error that quotes what was sent, or that cannot be shown as it is.
+/// Replaces an error that quotes values that were sent, or that cannot be shown as it is.
 fn without_values(address: &Address, error: &RedisError) -> RedisError {
     let refusal = |text: String| RedisError::from((error.kind(), "the server refuses a command", text));
     match ServerMessage::of(error) {

@@ -1,28 +1,27 @@
-//! What to do about an error of a server: that depends on which server it is, and on what the url says.
+//! What to do about an error of a server. That depends on its role and on the URL.
 
 use std::borrow::Cow;
 
 use crate::store::redis::connection::address::{Address, ServerRole};
 
-/// What to do about an error of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Remedy {
     /// One text for all servers; empty if the error says all.
     Fixed(&'static str),
-    /// To log in.
+    /// Log in.
     Login,
-    /// To log in as somebody else.
+    /// Log in as another user.
     OtherLogin,
-    /// To ask the nodes of a cluster.
+    /// Ask the nodes of a cluster.
     Cluster,
-    /// To ask a server that is not part of a cluster.
+    /// Ask a server that is not part of a cluster.
     NoCluster,
-    /// To ask the primary.
+    /// Ask the primary.
     Primary,
 }
 
 impl Remedy {
-    /// Says what to do about the server there.
+    /// Says what to do about the server at this address.
     pub(crate) fn text(self, address: &Address) -> Cow<'static, str> {
         let role = address.role;
         match self {
@@ -58,7 +57,7 @@ fn other_login(role: ServerRole) -> &'static str {
 
 fn cluster(role: ServerRole, scheme: &str) -> Cow<'static, str> {
     match role {
-        // The url says so.
+        // The URL says already that it is a cluster.
         ServerRole::Seed | ServerRole::Node => "".into(),
         ServerRole::Server | ServerRole::Sentinel | ServerRole::Primary => {
             format!("the server is a node of a cluster: begin the url with `{scheme}+cluster://`").into()
@@ -90,7 +89,7 @@ mod tests {
 
     const ALL: [Remedy; 5] = [Remedy::Login, Remedy::OtherLogin, Remedy::Cluster, Remedy::NoCluster, Remedy::Primary];
 
-    /// Returns the advice for each server that such a URL leads to.
+    /// Returns the advice for each server that this URL leads to.
     fn texts(url: &str) -> Vec<[String; 5]> {
         let addresses = match Destination::parse(url).unwrap() {
             Destination::Server(address) => vec![address],
@@ -146,7 +145,7 @@ mod tests {
             ("redis+cluster://u:p@h", ["in the url", "all nodes of the cluster"]),
         ] {
             for (texts, words) in texts(url).iter().zip(words) {
-                // With a login, a server that wants one wants another one.
+                // A server that refuses a login asks for another one.
                 assert!(texts[..2].iter().all(|text| text.contains(words)), "{texts:?}");
             }
         }

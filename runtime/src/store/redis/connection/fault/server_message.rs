@@ -1,16 +1,16 @@
-//! What a server says when it refuses, without what it or a script wraps around it.
+//! The refusal of a server, without the text that it or a script adds.
 
 use std::fmt;
 
 use ::redis::RedisError;
 
-/// Stands in an answer before the values that were sent: keys, and of a greeting the password.
+/// The text before the values that an answer quotes: keys, and for a greeting the password.
 const QUOTED: &str = ", with args beginning with";
 
-/// Stands before the error of a script in Redis 6.
+/// The text before the error of a script in Redis 6.
 const RUNNING: &str = "Error running script (call to f_";
 
-/// The code of an error and the text behind it, like `OOM` and `command not allowed …`.
+/// The code of an error and the text after it, like `OOM` and `command not allowed …`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ServerMessage<'a> {
     pub(super) code: &'a str,
@@ -18,7 +18,7 @@ pub(super) struct ServerMessage<'a> {
 }
 
 impl<'a> ServerMessage<'a> {
-    /// Returns what the server says; `None` if the error is not the server's.
+    /// Returns the message; `None` if the error is not the server's.
     pub(super) fn of(error: &'a RedisError) -> Option<Self> {
         error.code().map(|code| Self::read(code, error.detail().unwrap_or_default()))
     }
@@ -31,7 +31,7 @@ impl<'a> ServerMessage<'a> {
         }
     }
 
-    /// Splits an error of a script in Redis 6 into code and text. Without a code, it is one of the script itself.
+    /// Splits an error of a script in Redis 6 into code and text. Without a code, it is an error of the script itself.
     fn split(inner: &'a str) -> Self {
         let inner = inner.trim_start_matches('-');
         match inner.split_once(' ').filter(|(code, _)| is_code(code)) {
@@ -47,12 +47,13 @@ impl fmt::Display for ServerMessage<'_> {
     }
 }
 
-/// Returns an answer without the values that were sent.
+/// Removes the values that an answer quotes.
 pub(super) fn without_quote(text: &str) -> &str {
     text.split_once(QUOTED).map_or(text, |(text, _)| text)
 }
 
-/// Returns what is inside `Error running script (call to f_…): @user_script:1: @user_script: 1: -OOM command not allowed`.
+/// Returns the inner text of `Error running script (call to f_…): @user_script:1: @user_script: 1: -OOM command not
+/// allowed`.
 fn wrapped(text: &str) -> Option<&str> {
     let (_, mut inner) = text.strip_prefix(RUNNING)?.split_once("): ")?;
     while let Some(rest) = inner.strip_prefix("@user_script:") {
@@ -61,7 +62,7 @@ fn wrapped(text: &str) -> Option<&str> {
     Some(inner).filter(|inner| !inner.is_empty())
 }
 
-/// Removes where in the script it happened: ` script: 0123…, on @user_script:7.`
+/// Removes the line of the script: ` script: 0123…, on @user_script:7.`
 fn without_place(text: &str) -> &str {
     let (before, place) = text.rsplit_once(" script: ").unwrap_or((text, ""));
     if place.contains("on @user_script:") { before } else { text }

@@ -98,10 +98,10 @@ fn an_explanation_and_its_source_show_no_value_that_a_server_quotes() {
     }
 }
 
-// From the sources of Redis 6.2.5 and 7.0.15 and of Valkey 8.0.1, and the texts in Valkey 9.1.2: all that any command may be
-// answered, all that a script may be answered, and what the commands of a limiter are answered by themselves.
+// From the sources of Redis 6.2.5 and 7.0.15 and of Valkey 8.0.1, and the texts in Valkey 9.1.2: what a server may
+// answer to any command, to any command of a script, and to the commands of a limiter.
 
-/// Nothing is wrong with the set-up. Waiting may help.
+/// The setup is right. Waiting may help.
 const STATES: [(&str, Fault); 32] = [
     ("MOVED 7629 127.0.0.1:21102", Fault::Redirect),
     ("ASK 3300 127.0.0.1:21103", Fault::Redirect),
@@ -140,7 +140,7 @@ const STATES: [(&str, Fault); 32] = [
     ("UNBLOCKED client unblocked via CLIENT UNBLOCK", Fault::Demoted),
 ];
 
-/// Somebody has to change something.
+/// Somebody has to change the setup.
 const MISTAKES: [&str; 69] = [
     "CROSSSLOT Keys in request don't hash to the same slot",
     "NOAUTH Authentication required.",

@@ -1,4 +1,4 @@
-//! What the sentinels of a primary answer, and which primary to follow by that.
+//! The answers of the sentinels, and the primary that follows from them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,21 +13,21 @@ use crate::observe::{Quiet, report};
 use crate::store::redis::connection::address::Host;
 use crate::system::Instant;
 
-/// How late an answer may be. After a longer time without any, the runtime of the watchers hangs.
+/// How late an answer may be. If there is none for longer, the runtime of the watchers hangs.
 const LATE: Duration = Duration::from_secs(4);
 
-/// What the sentinels answer to the watchers, which hold it weakly.
+/// The answers of the sentinels. The watchers hold a weak reference.
 pub(super) struct SentinelAnswers {
     votes: Mutex<Votes>,
     state: watch::Sender<Followed>,
     term: Arc<Term>,
     /// The longest time without any answer.
     longest: Duration,
-    /// When a watcher had an answer last.
+    /// When a watcher last had an answer.
     latest: Mutex<Instant>,
 }
 
-/// How often another primary was followed.
+/// Counts how often another primary was followed.
 #[derive(Default)]
 pub(super) struct Term {
     number: AtomicU64,
@@ -35,7 +35,6 @@ pub(super) struct Term {
     lines: LineBudget,
 }
 
-/// Which primary to follow.
 #[derive(Clone)]
 enum Followed {
     /// No sentinel has answered yet.
@@ -46,7 +45,7 @@ enum Followed {
 }
 
 impl SentinelAnswers {
-    /// Starts without answers of so many sentinels, each of which may take that long.
+    /// Starts without answers of this number of sentinels. Each may take the time `patience`.
     pub(super) fn new(sentinels: usize, patience: Duration, term: &Arc<Term>) -> Self {
         Self {
             votes: Mutex::new(Votes::new(sentinels)),
@@ -57,12 +56,12 @@ impl SentinelAnswers {
         }
     }
 
-    /// Whether the watchers are at work.
+    /// Whether the watchers are running.
     pub(super) fn are_current(self: &Arc<Self>) -> bool {
         Arc::weak_count(self) > 0 && lock(&self.latest).elapsed() < self.longest
     }
 
-    /// Returns the primary and its term, once a sentinel has named it.
+    /// Waits until a sentinel names the primary; returns it and its term.
     pub(super) async fn primary(&self) -> Result<(Host, u64), BackendError> {
         let mut state = self.state.subscribe();
         let known = state.wait_for(|state| !matches!(state, Followed::Waiting)).await.map(|state| state.clone());
@@ -73,7 +72,6 @@ impl SentinelAnswers {
         }
     }
 
-    /// Records what a sentinel answers.
     pub(super) fn record(&self, sentinel: usize, answer: Result<Host, BackendError>) {
         *lock(&self.latest) = Instant::now();
         let _quiet = Quiet::begin();
@@ -93,7 +91,7 @@ impl Term {
         self.number.load(Ordering::Relaxed)
     }
 
-    /// The term of a primary that is followed from now on.
+    /// Returns the term of a primary that is followed from now on.
     fn of(&self, host: &Host) -> u64 {
         let mut current = lock(&self.host);
         if current.as_ref() != Some(host) {
@@ -109,10 +107,11 @@ impl Term {
     }
 }
 
-/// What the sentinels have said, and which primary follows from that.
+/// The answers of all sentinels, and the primary that follows from them.
 ///
-/// The first answer of all is taken. From there on, a sentinel that names another primary than it did before has seen a
-/// failover. One that is heard for the first time, or again after a while, may be behind: it counts with most others only.
+/// The very first answer is taken. After that, a sentinel that names another primary than before has seen a failover. A
+/// sentinel that answers for the first time, or again after a while, may be behind: it is followed only with a
+/// majority.
 pub(super) struct Votes {
     sentinels: Vec<Vote>,
     primary: Option<Host>,
@@ -121,14 +120,13 @@ pub(super) struct Votes {
 /// The last answer of a sentinel over its connection.
 #[derive(Clone)]
 enum Vote {
-    /// Nothing yet.
+    /// No answer yet.
     None,
     Names(Host),
-    /// It does not answer, or knows of no primary, for this reason.
+    /// The sentinel does not answer, or knows no primary, for this reason.
     Failed(BackendError),
 }
 
-/// The consequence of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VoteOutcome {
     /// Nothing new.
@@ -144,7 +142,6 @@ impl Votes {
         Self { sentinels: vec![Vote::None; sentinels], primary: None }
     }
 
-    /// Records what a sentinel answers.
     pub(super) fn record(&mut self, sentinel: usize, answer: Result<Host, BackendError>) -> VoteOutcome {
         let Some(vote) = self.sentinels.get_mut(sentinel) else { return VoteOutcome::Same };
         let before = vote.clone();
@@ -163,7 +160,7 @@ impl Votes {
         }
     }
 
-    /// Why no sentinel names a primary, once all have failed: for a mistake at one of them, or for the latest error.
+    /// Why no sentinel names a primary, once all have failed: a mistake at one of them, or else the latest error.
     fn failure(&self, latest: BackendError) -> Option<BackendError> {
         let failures: Option<Vec<_>> = self.sentinels.iter().map(Vote::failure).collect();
         let mistake = failures?.into_iter().find(|failure| failure.kind() == BackendErrorKind::Wrong).cloned();
@@ -199,7 +196,7 @@ mod tests {
         BackendError::new("redis: refused")
     }
 
-    /// Three sentinels that say one thing after the other, and the verdicts.
+    /// Plays these answers of three sentinels; returns the verdicts.
     fn verdicts(answers: &[(usize, Option<u16>)]) -> Vec<Option<u16>> {
         let mut votes = Votes::new(3);
         let verdict =
@@ -227,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_sentinel_that_is_behind_is_not_followed() {
-        // The sentinel was away during the failover, and comes back with what it knew.
+        // The sentinel was away during the failover, and comes back with an old answer.
         let answers = [(0, Some(1)), (1, Some(1)), (1, None), (0, Some(2)), (1, Some(1)), (2, Some(2))];
         assert_eq!(verdicts(&answers), [Some(1), None, None, Some(2), None, None]);
     }

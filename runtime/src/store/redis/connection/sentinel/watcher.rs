@@ -1,4 +1,4 @@
-//! A task that asks one sentinel: at once, then whenever it reports a failover, and once a second besides.
+//! A task that asks one sentinel: at once, whenever it reports a failover, and otherwise once a second.
 
 use std::future::Future;
 use std::sync::Weak;
@@ -17,18 +17,17 @@ use crate::store::redis::connection::greeting::{Greeting, Mode};
 use crate::store::redis::connection::real_time;
 use crate::system::{Connection, Instant, open, random_fraction, sleep, timeout};
 
-/// How often a sentinel is asked that reports nothing, and how long one is left alone that does not answer.
+/// How often a sentinel is asked that reports nothing, and about the pause after one does not answer.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// The events of a sentinel that names another primary.
 const EVENTS: [&str; 2] = ["+promoted-slave", "+switch-master"];
 
-/// Asks one sentinel.
 pub(super) struct Watcher {
     index: usize,
     address: Address,
     name: String,
-    /// The longest that the sentinel may take to answer.
+    /// The longest time that the sentinel may take to answer.
     patience: Duration,
     answers: Weak<SentinelAnswers>,
 }
@@ -44,7 +43,7 @@ impl Watcher {
         Self { index, address: address.clone(), name: name.to_owned(), patience, answers }
     }
 
-    /// Asks until nobody wants to know any more.
+    /// Asks until nobody needs the answers any more.
     pub(super) async fn watch(self) {
         while self.answers.strong_count() > 0 {
             if let Err(error) = self.observe().await {
@@ -55,7 +54,7 @@ impl Watcher {
         }
     }
 
-    /// Asks over one connection, until that fails or nobody wants to know any more.
+    /// Asks over one connection, until it fails or nobody needs the answers any more.
     async fn observe(&self) -> Result<(), BackendError> {
         let (sender, mut reports) = unbounded_channel();
         let config = AsyncConnectionConfig::new()
@@ -73,7 +72,7 @@ impl Watcher {
         self.in_time(connection.subscribe(&EVENTS)).await?;
         while self.report(Ok(self.ask(&mut connection).await?)) {
             let next = reported(&mut reports);
-            // In a test that has paused tokio's clock, nothing is asked just because time passes.
+            // If a test has paused tokio's clock, nothing is asked only because time passes.
             let is_connected =
                 if real_time::clocks_differ() { next.await } else { timeout(PERIOD, next).await.unwrap_or(true) };
             if !is_connected {
@@ -86,12 +85,12 @@ impl Watcher {
         Ok(())
     }
 
-    /// Connects, and does so without a login if the sentinel refuses that of the primary.
+    /// Connects. Does so without a login if the sentinel refuses that of the primary.
     async fn connect(&self, config: &AsyncConnectionConfig) -> RedisResult<Connection> {
         let connect = async |address: &Address| open(&address.client, config).await;
         match connect(&self.address).await {
             Err(refused) if Fault::of(&refused) == Fault::Wrong => match self.address.without_login() {
-                // A sentinel that wants a login refuses its absence, too: why it refuses that of the url is what helps.
+                // A sentinel that wants a login refuses its absence, too. The first refusal is more helpful.
                 Some(address) => connect(&address).await.map_err(|_| refused),
                 None => Err(refused),
             },
@@ -124,14 +123,14 @@ impl Watcher {
         }
     }
 
-    /// Records an answer; returns whether anybody wants to know.
+    /// Reports an answer; returns whether anybody needs it.
     fn report(&self, answer: Result<Host, BackendError>) -> bool {
         let answers = self.answers.upgrade();
         answers.map(|answers| answers.record(self.index, answer)).is_some()
     }
 }
 
-/// Returns when the sentinel has reported something: whether it is still connected.
+/// Waits until the sentinel reports a failover or hangs up; returns whether it is still connected.
 async fn reported(reports: &mut UnboundedReceiver<PushInfo>) -> bool {
     while let Some(report) = reports.recv().await {
         match report.kind {

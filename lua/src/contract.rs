@@ -105,7 +105,7 @@ pub const CLEAN_UP_ENTRIES: usize = 32;
 /// How many entries are read at once from the end of a log. Most logs have no more, and then nothing else is read.
 pub const END_ENTRIES: usize = 34;
 
-/// The bytes of [`END_ENTRIES`] entries.
+/// The bytes of `END_ENTRIES` entries.
 pub const END_BYTES: usize = END_ENTRIES * ENTRY_BYTES;
 
 /// The code of a call that `windows.lua` admits. A code up to [`MAX_PLAIN_RULES`] is the rule that denies the call.

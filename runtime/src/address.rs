@@ -1,11 +1,11 @@
-//! Addresses of clients in texts, and their networks: the one reading for sockets, fields of proxies, keys and tools.
+//! Addresses of clients and their networks. Sockets, fields of proxies, keys and tools all read them by this module.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tallygate_rules::SubnetBits;
 
-/// The longest text that can be an address: IPv6 in brackets with a zone and a port.
+/// The greatest length of an address: IPv6 in brackets with a zone and a port.
 const LONGEST: usize = 80;
 
 /// The first 96 bits of the well-known prefix of NAT64, `64:ff9b::/96`.
@@ -21,11 +21,11 @@ const TEREDO: u128 = 0x2001_0000;
 /// The last 24 bits of an address.
 const LAST_24: u128 = 0x00ff_ffff;
 
-/// The bits before an IPv4 address within IPv6.
+/// How many bits of an IPv6 address stand before the IPv4 address in it.
 const IPV6_WRAPPING: u8 = 96;
 
-/// Reads an address, with or without a port: `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1`, `[2001:db8::1%eth0]:_hidden`. Blanks
-/// around it, its zone and its port are left out.
+/// Reads an address, with or without a port: `192.0.2.1`, `192.0.2.1:443`, `2001:db8::1`, `[2001:db8::1%eth0]:_hidden`.
+/// Leaves out blanks around it, its zone and its port.
 pub(crate) fn parse(text: &[u8]) -> Option<IpAddr> {
     let text = text.trim_ascii();
     let text = str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST)?;
@@ -44,9 +44,11 @@ pub(crate) fn parse(text: &[u8]) -> Option<IpAddr> {
     Some(without_ipv6_wrapping(address))
 }
 
-/// Returns the IPv4 address for which an IPv6 address stands, mapped or by the well-known prefix of NAT64, or the address itself.
+/// Returns the IPv4 address in an IPv6 address that is mapped or has the well-known prefix of NAT64; else the address
+/// itself.
 ///
-/// Local translators and tunnels are left: nobody may be trusted for an address that they carry. It only [counts](Network::widened).
+/// Local translators and tunnels are left out, because anybody can choose the address that they carry, so it must not
+/// be trusted. It only [counts](Network::widened).
 pub(crate) fn without_ipv6_wrapping(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) if address.to_bits() >> 32 == NAT64 => {
@@ -57,13 +59,13 @@ pub(crate) fn without_ipv6_wrapping(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Returns how an address or a network counts where it is not widened, and any other text as it is.
+/// Returns an address or a network as it is counted if nothing widens it. Any other text is returned unchanged.
 pub(crate) fn counted(text: String) -> String {
     let as_it_is = SubnetBits { ipv4: 32, ipv6: 128 };
     Network::parse(&text).map_or(text, |network| network.widened(as_it_is).to_string())
 }
 
-/// Reads an address without its zone.
+/// Reads an IPv6 address and leaves out its zone.
 fn ipv6(text: &str) -> Option<Ipv6Addr> {
     let address = match text.split_once('%') {
         Some((address, zone)) if !zone.is_empty() && zone.bytes().all(|byte| byte.is_ascii_graphic()) => address,
@@ -73,7 +75,7 @@ fn ipv6(text: &str) -> Option<Ipv6Addr> {
     address.parse().ok()
 }
 
-/// Returns whether this is the number of a port, or a name that hides it (RFC 7239, section 6).
+/// Whether this is the number of a port, or a name that hides it (RFC 7239, section 6).
 fn is_port(text: &str) -> bool {
     match text.strip_prefix('_') {
         Some(hidden) => {
@@ -87,7 +89,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A network of addresses. One address is a network, too.
+/// A network of addresses. A single address is a network, too.
 ///
 /// It displays as the text that is counted: `192.0.2.1`, `192.0.2.0/24`, `2001:db8:1:2::/64`.
 #[derive(Clone, Copy, PartialEq)]
@@ -112,7 +114,7 @@ impl Network {
         (network.bits <= most_bits(network.address)).then_some(network)
     }
 
-    /// Returns the network of at most these bits that contains this one, as it counts: what comes through a tunnel or a local
+    /// Returns the network that is counted for this one: at most `bits` long. An address of a tunnel or of a local
     /// translator counts as the IPv4 address behind it.
     pub(crate) fn widened(self, bits: SubnetBits) -> Self {
         let counted = self.carried_ipv4().map_or(self, |ipv4| Self::from(IpAddr::V4(ipv4)));
@@ -120,8 +122,9 @@ impl Network {
         Self { bits: counted.bits.min(most), ..counted }
     }
 
-    /// Returns the IPv4 address behind an address of a tunnel or of a local translator. By 6to4, one has 65,536 networks of 64 bits;
-    /// by Teredo, and by a translator whose prefix has 96 bits, all share one. Behind a shorter prefix, the last 24 bits are zero.
+    /// Returns the IPv4 address behind an address of a tunnel or of a local translator. With 6to4, one IPv4 address has
+    /// 65,536 networks of 64 bits. With Teredo, and with a translator whose prefix has 96 bits, all IPv4 addresses
+    /// share one such network. With a shorter prefix of a translator, the last 24 bits are zero.
     fn carried_ipv4(self) -> Option<Ipv4Addr> {
         let IpAddr::V6(address) = self.address else { return None };
         let address = address.to_bits();
@@ -138,8 +141,8 @@ impl Network {
         Some(Ipv4Addr::new(a, b, c, d))
     }
 
-    /// Returns whether this is how the address of a client is counted, by a filter if there is one: IPv4 alone or as wide as that,
-    /// and IPv6 by its network.
+    /// Whether the address of a client is counted like this, with this filter if there is one: IPv4 as a single address
+    /// or as wide as the filter says, and IPv6 as a network.
     pub(crate) fn is_of_client(self, filter: Option<SubnetBits>) -> bool {
         match self.address {
             IpAddr::V4(_) => self.bits == most_bits(self.address) || filter.is_some_and(|bits| self.bits == bits.ipv4),
@@ -147,12 +150,12 @@ impl Network {
         }
     }
 
-    /// Returns whether this is a whole IPv6 address, as it is counted where networks have 128 bits.
+    /// Whether this is a whole IPv6 address, as one is counted if networks have 128 bits.
     pub(crate) fn is_whole_ipv6(self) -> bool {
         self.address.is_ipv6() && self.bits == most_bits(self.address) && self.carried_ipv4().is_none()
     }
 
-    /// Returns whether all addresses of this network count as the IPv4 addresses that they carry.
+    /// Whether all addresses of this network count as the IPv4 addresses that they carry.
     fn is_within_tunnel(self) -> bool {
         let IpAddr::V6(address) = self.address else { return false };
         let address = address.to_bits();
@@ -259,7 +262,7 @@ mod tests {
             ("2001:1::1", "2001:1::/64"),
             ("64:ff9b:1::c000:201", "192.0.2.1"),
             ("64:ff9b:1:7::192.0.2.1", "192.0.2.1"),
-            // By a prefix of 48 bits, 192.0.2.1 stands before the last bits.
+            // With a prefix of 48 bits, 192.0.2.1 does not stand in the last bits.
             ("64:ff9b:1:c000:2:100::", "64:ff9b:1:c000::/64"),
             ("64:ff9b:2::c000:201", "64:ff9b:2::/64"),
             ("::192.0.2.1", "::/64"),

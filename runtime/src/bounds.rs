@@ -1,54 +1,51 @@
-//! How much is read of what others write, and how it is shown.
+//! Bounds on what is read from others, and how it is shown.
 //!
-//! Whoever may write to the server, or to a file, chooses how much is there and what it says. What is longer than any process
-//! writes is not read further, and no text of others controls a log or a terminal.
+//! Whoever may write to the server or to a file chooses how much is there and what it says. Values that are longer than
+//! any process writes are not read to the end, and no text of others controls a log or a terminal.
 
 use std::borrow::Cow;
 
-/// The most overrides of one limiter, those for single subjects included.
+/// The most overrides of one limiter, including those for single subjects.
 pub(crate) const MOST_OVERRIDES: usize = 10_000;
 
-/// The longest text of one override.
 pub(crate) const OVERRIDE_BYTES: usize = 8 * 1024;
 
-/// The most bytes of all overrides, with what they are for.
+/// The most bytes of all overrides, with the names of their policies and subjects.
 pub(crate) const ALL_OVERRIDES_BYTES: usize = 8 << 20;
 
-/// The most policies in the list of a prefix, and in a file.
+/// The most policies in the registry of a prefix, and in a file.
 pub(crate) const MOST_POLICIES: usize = 1_000;
 
-/// The most mistakes of a file in one entry of the log, and the most names.
+/// The most mistakes of a file, and the most names, in one entry of the log.
 const MOST_SHOWN: usize = 10;
 
-/// The longest file of policies.
+/// The greatest length of a file of policies.
 pub(crate) const FILE_BYTES: usize = 4 << 20;
 
-/// The most mistakes in a file that are reported.
 pub(crate) const MOST_MISTAKES: usize = 1_000;
 
-/// The most names for which it is found out what they may have been meant to be: each is compared with all known ones.
+/// The most unknown names for which the likely meant name is searched: each is compared with all known names.
 pub(crate) const MOST_SUGGESTIONS: usize = 32;
 
-/// The most texts of one list in a file, and the most paths in all of it: each path is compared with all others.
+/// The most texts of one list in a file, and the most paths in the whole file: each path is compared with all others.
 pub(crate) const MOST_TEXTS: usize = 256;
 pub(crate) const MOST_PATHS: usize = 4_096;
 
-/// The longest key in a file: each of its values is compared with all others.
+/// The greatest length of a key in a file: each of its values is compared with all others.
 pub(crate) const KEY_BYTES: usize = 4 * 1024;
 
-/// The longest name of a policy in a file, as it stands in the head of responses.
+/// The greatest length of a policy's name in a file. The name is in the head of responses.
 pub(crate) const POLICY_NAME_BYTES: usize = 256;
 
-/// The longest description of a policy.
 pub(crate) const DESCRIPTION_BYTES: usize = 4 * 1024;
 
-/// The longest text of an error.
+/// The greatest length of an error's text.
 const MESSAGE_BYTES: usize = 2 * 1024;
 
-/// The longest name or text of others within a message.
+/// The greatest length of a name or a text of others within a message.
 pub(crate) const WORD_BYTES: usize = 256;
 
-/// Returns the first lines of a text, each a mistake in a file, and how many more there are.
+/// Returns the first lines of a text in which each line is a mistake, and how many more there are.
 pub(crate) fn shown_mistakes(text: &str) -> Cow<'_, str> {
     let Some((rest, _)) = text.match_indices('\n').nth(MOST_SHOWN - 1) else { return text.into() };
     let (first, more) =
@@ -78,8 +75,8 @@ pub(crate) fn shown_word(text: &str) -> Cow<'_, str> {
     shown(text, WORD_BYTES)
 }
 
-/// Returns a text of others as a log or a terminal may show it: what is longer than so many bytes is cut, and what would not be
-/// seen, or would change how the rest is seen, is escaped.
+/// Returns a text of others as a log or a terminal may show it. It is cut at the greatest length. Characters that are
+/// not visible, or that change how others are shown, are escaped.
 fn shown(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most && !text.chars().any(is_unseen) {
         return text.into();
@@ -99,7 +96,7 @@ fn shown(text: &str, most: usize) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Whether a character is not seen: a control character, or one that changes the order or the shape of others.
+/// Whether a character is not visible: a control character, or one that changes the order or the shape of others.
 pub(crate) fn is_unseen(character: char) -> bool {
     character.is_control()
         || matches!(

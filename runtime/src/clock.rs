@@ -29,14 +29,14 @@ enum ClockSource {
 
 impl Clock {
     pub(crate) fn tokio() -> Self {
-        // No earlier than the longest window, so that no window reaches before time zero.
+        // No earlier than the longest window, so that no window reaches back before 1970.
         Self(ClockSource::Tokio {
             started: TokioInstant::now(),
             started_us: micros::from_duration(unix().max(MAX_PER)),
         })
     }
 
-    /// Returns tokio's clock, ahead of the right time by so many microseconds.
+    /// Returns tokio's clock, this number of microseconds ahead.
     #[cfg(feature = "testing")]
     pub(crate) fn tokio_ahead_by(us: i64) -> Self {
         match Self::tokio().0 {
@@ -47,7 +47,6 @@ impl Clock {
         }
     }
 
-    /// Returns the microseconds since 1970.
     #[inline]
     pub(crate) fn now_us(&self) -> u64 {
         match &self.0 {
@@ -59,7 +58,7 @@ impl Clock {
         }
     }
 
-    /// Returns the time by which Redis decides instead of its own, if this clock is moved by hand.
+    /// Returns the time by which Redis has to decide, if this clock is moved by hand; else the server's clock decides.
     pub(crate) fn manual_us(&self) -> Option<u64> {
         match &self.0 {
             ClockSource::Tokio { .. } => None,
@@ -68,7 +67,6 @@ impl Clock {
         }
     }
 
-    /// Sleeps until the clock shows that time.
     pub(crate) async fn sleep_until(&self, us: u64) {
         match &self.0 {
             ClockSource::Tokio { started, started_us } => {
@@ -82,7 +80,7 @@ impl Clock {
         }
     }
 
-    /// Awaits a future; `None` if the clock shows that time first.
+    /// Awaits a future; `None` if the clock reaches that time first.
     pub(crate) async fn timeout_at<F: Future>(&self, us: u64, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut late = pin!(self.sleep_until(us));
@@ -101,7 +99,8 @@ impl From<&ManualClock> for Clock {
     }
 }
 
-/// Whether the clock was set back since that time. A clock that is back by little stands still until it is where it was.
+/// Whether the clock was set back since that time. If it has gone back by little, it stands still until it has caught
+/// up.
 #[inline]
 pub(crate) fn is_set_back(since_us: u64, now_us: u64) -> bool {
     since_us > now_us + micros::from_duration(MAX_STANDSTILL)

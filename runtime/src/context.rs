@@ -1,7 +1,7 @@
 //! Values of a call beside its arguments, such as the address of the client. `{@name}` shows them.
 //!
-//! A function deep inside a request rarely has the address of the client or the user among its arguments. A key or a
-//! message shows such a value with an `@`:
+//! A function deep inside a request rarely has the user or the address of the client among its arguments. With an `@`,
+//! a key or a message shows such a value:
 //!
 //! ```
 //! use std::time::Duration;
@@ -24,36 +24,36 @@
 //! # }
 //! ```
 //!
-//! The layer of the module `web`, a feature of this crate, does this for each request of a web server.
+//! The layer of the module `web`, a feature of this crate, makes a context for each request of a web server.
 //!
 //! # Where a context applies
 //!
-//! It holds in the future that [`scope`] returns, and in everything that this future awaits. It does not hold in a task
-//! that it spawns, unless the future of the task is [carried](carry), nor on another thread, as in `spawn_blocking`, unless
-//! the function is [carried](carry_fn), nor in a stream that is polled after the future has ended, such as the body of a
-//! response. [`scope_fn`] calls a function in a context. A placeholder is rendered when the future of the call is first polled. So
-//! a call that is made in a context and awaited by another task has the values of that task.
+//! A context applies to the future that [`scope`] returns, and to everything that this future awaits. It does not apply
+//! to a spawned task unless its future is [carried](carry), nor to another thread, as in `spawn_blocking`, unless the
+//! function is [carried](carry_fn). It does not apply to a stream that is polled after the future has ended, such as
+//! the body of a response. [`scope_fn`] calls a function in a context. A placeholder is rendered when the future of the
+//! call is first polled. So a call that is made in a context and awaited by another task has the values of that task.
 //!
 //! Scopes can be nested: an inner context adds its values to those around it, and takes precedence.
 //!
-//! # Who changes something
+//! # Who makes a change
 //!
-//! Where the context has the value `operator`, the log shows it as `operator` behind what is changed within it: overrides, bans,
-//! resets, and files that are applied.
+//! If the context has the value `operator`, the log shows it with each change that is made within the context:
+//! overrides, bans, resets, and files that are applied.
 //!
-//! # A value that is missing
+//! # A missing value
 //!
-//! A call whose key shows a value that its context lacks is never admitted. If the layer around it looks for that value, or the
-//! program has [declared](declare) it, this call lacks what others have, such as a user: it is rejected as
-//! [`Unidentified`](crate::RejectionKind::Unidentified), and a web server answers with the status 401. An alternative in the key,
-//! `{@user|@ip}`, limits such calls by something else.
+//! A call whose key shows a value that its context lacks is never admitted. If the layer around it looks for this
+//! value, or the program has [declared](declare) it, other calls have it and only this one lacks it, such as a user:
+//! the call is rejected as [`Unidentified`](crate::RejectionKind::Unidentified), and a web server answers with the
+//! status 401. An alternative in the key, `{@user|@ip}`, limits such calls by something else.
 //!
-//! If no call can have the value, or the call is made without a context, this is a [mistake in the
-//! program](crate::BackendErrorKind::Misuse): the call is rejected as [`Unavailable`](crate::RejectionKind::Unavailable), and a web
-//! server answers with the status 500. The source of the rejection names the value and the remedy, and so does the log, once for
-//! each limited function.
+//! If no call can have the value, or the call has no context, this is a [mistake in the
+//! program](crate::BackendErrorKind::Misuse): the call is rejected as
+//! [`Unavailable`](crate::RejectionKind::Unavailable), and a web server answers with the status 500. The source of the
+//! rejection names the value and the remedy, and so does the log, once for each limited function.
 //!
-//! A message shows nothing in place of a missing value, and the log has a warning, once.
+//! A message shows nothing in place of a missing value, and the log warns once.
 
 mod declared;
 mod placeholder;

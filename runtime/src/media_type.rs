@@ -5,7 +5,7 @@
 pub(crate) struct MediaType(String);
 
 impl MediaType {
-    /// Reads a media type; `None` if this is none.
+    /// Returns `None` if the text is no media type.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (essence, _) = text.split_once(';').unwrap_or((text, ""));
         let essence = essence.trim_matches([' ', '\t']);
@@ -20,7 +20,8 @@ impl MediaType {
         &self.0
     }
 
-    /// Returns whether it is `application/` with this subtype, or with this subtype and a suffix: `application/grpc+proto`.
+    /// Whether it is `application/` with this subtype, or with this subtype and a suffix, like
+    /// `application/grpc+proto`.
     pub(crate) fn is_application(&self, subtype: &str) -> bool {
         let rest = self.0.strip_prefix("application/").and_then(|own| own.strip_prefix(subtype));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))

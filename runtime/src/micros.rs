@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// Returns the microseconds of a duration.
 ///
-/// Durations here are far below 2^53 microseconds: they come from the clock, or they are validated. A longer one counts
-/// as endless.
+/// Durations here are far below 2^53 microseconds, because they come from the clock or were validated. A longer one
+/// counts as endless.
 #[inline]
 pub(crate) fn from_duration(duration: Duration) -> u64 {
     // Not by `as_micros`, which calculates in 128 bits.

@@ -1,4 +1,4 @@
-//! The log, the metrics and the spans of decisions: policy, rule and kind, and never the subject.
+//! The log, the metrics and the spans of decisions. They name the policy, the rule and the kind, and never the subject.
 
 mod decision;
 pub(crate) mod log;
@@ -14,8 +14,8 @@ mod span;
 mod terms;
 mod voice;
 
-/// Implements `Debug` by the name of a type, and by its fields that are given, or by values with names: all else may be
-/// personal, or mean nothing to a reader.
+/// Implements `Debug` with the name of a type, and with the given fields or named values. All others are left out,
+/// because they may be personal or mean nothing to a reader.
 macro_rules! opaque_debug {
     ($([$($generics:tt)*])? $type:ident $(<$($arguments:tt),*>)? $({ $($field:ident),+ })?) => {
         impl $(<$($generics)*>)? std::fmt::Debug for $type $(<$($arguments),*>)? {

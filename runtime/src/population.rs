@@ -1,4 +1,4 @@
-//! How many entries of a table each policy has, so that a policy with many of them makes room by its own.
+//! How many entries of a table each policy has, so that a policy with many entries makes room by removing its own.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -7,18 +7,17 @@ use foldhash::quality::FixedState;
 
 use crate::policy;
 
-/// The number of entries by policy.
 #[derive(Debug, Default)]
 pub(crate) struct Population {
     counts: HashMap<Inhabitant, usize, FixedState>,
 }
 
-/// The policy of an entry, by a hash of its name. No caller can choose the name, so it needs no seed.
+/// The policy of an entry, by a hash of its name. No caller can choose the name, so the hash needs no seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Inhabitant(u64);
 
 impl Inhabitant {
-    /// Returns the policy that has such a segment.
+    /// Returns the policy that has this segment.
     pub(crate) fn of(segment: &str) -> Self {
         Self(FixedState::default().hash_one(policy::own_name(segment)))
     }

@@ -1,4 +1,4 @@
-//! The paths and the methods of requests, as settings name them.
+//! Patterns of paths and methods in settings.
 
 mod path;
 
@@ -9,7 +9,7 @@ use self::path::{as_seen, resolved, without_end};
 
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
 
-/// One path, like `/login`, or all paths with a common start, like `/api/*`.
+/// A single path, like `/login`, or all paths with a common start, like `/api/*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PathPattern {
     Whole(PatternText),
@@ -17,7 +17,7 @@ pub(crate) enum PathPattern {
     Start(PatternText),
 }
 
-/// The text of a pattern, to be compared with each reading of a path.
+/// The text of a pattern, which is compared with each reading of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PatternText {
     seen: String,
@@ -25,7 +25,7 @@ pub(crate) struct PatternText {
 }
 
 impl PathPattern {
-    /// Reads a pattern. Where a path may be percent-encoded, the pattern may be, too.
+    /// Reads a pattern. It may be percent-encoded where a path may be.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl PathPattern {
         })
     }
 
-    /// Returns whether the pattern matches a path that is read like this.
+    /// Whether the pattern matches this reading of a path.
     pub(crate) fn contains(&self, reading: PathReading<'_>) -> bool {
         match (self, reading) {
             (Self::Whole(whole), PathReading::Seen(path)) => path == whole.seen,
@@ -48,12 +48,11 @@ impl PathPattern {
         }
     }
 
-    /// Returns whether the pattern matches all paths.
     pub(crate) fn contains_all(&self) -> bool {
         matches!(self, Self::Start(start) if start.seen == "/")
     }
 
-    /// Returns whether the pattern matches every path that the other matches.
+    /// Whether the pattern matches every path that the other pattern matches.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Whole(own), Self::Whole(other)) => own == other,
@@ -71,7 +70,7 @@ impl PatternText {
     }
 }
 
-/// Refuses a pattern that can match no path: the limit would silently not be enforced.
+/// Refuses a pattern that can match no path: its limit would silently not be enforced.
 fn check_path(path: &str) -> Result<(), String> {
     let start = path.strip_suffix("/*").unwrap_or(path);
     if !path.starts_with('/') {
@@ -86,21 +85,20 @@ fn check_path(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether a path is among these patterns, however it is read.
+/// Whether each reading of a path matches one of these patterns.
 pub(crate) fn surely_contain(patterns: &[PathPattern], path: &RequestPath<'_>) -> bool {
     path.readings().all(|reading| patterns.iter().any(|pattern| pattern.contains(reading)))
 }
 
-/// The method of a request.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestMethod<'m> {
     pub(crate) name: &'m str,
-    /// Whether it is a question of a browser that is left out unless the method is listed.
+    /// Whether it is a preflight request of a browser, which is not limited unless the method is listed.
     pub(crate) is_left_out: bool,
 }
 
 impl RequestMethod<'_> {
-    /// Returns whether a limit on these methods limits the request; `None` is all methods.
+    /// Whether a limit on these methods limits the request; `None` means all methods.
     pub(crate) fn is_limited(self, methods: Option<&[String]>) -> bool {
         match methods {
             Some(methods) => methods.iter().any(|limited| method_includes(limited, self.name)),
@@ -109,8 +107,8 @@ impl RequestMethod<'_> {
     }
 }
 
-/// Returns whether a limit on `limited` also limits `method`. `GET` includes `HEAD`, as routers answer both by one handler.
-/// A handler of any method also answers `post`, so case makes no difference.
+/// Whether a limit on `limited` also limits `method`. `GET` includes `HEAD`, because routers answer both with one
+/// handler. Case makes no difference, because a handler of any method also answers `post`.
 pub(crate) fn method_includes(limited: &str, method: &str) -> bool {
     limited.eq_ignore_ascii_case(method) || limited == "GET" && method.eq_ignore_ascii_case("HEAD")
 }
@@ -120,11 +118,11 @@ pub(crate) fn shown_method(method: &str) -> &'static str {
     METHODS.into_iter().find(|known| method_includes(known, method)).unwrap_or("other")
 }
 
-/// Checks that this is the name of a method. Extensions define other methods, whose names are in capitals, too.
+/// Checks that this is the name of a method. Extensions define other methods, whose names are also in capitals.
 ///
 /// # Errors
 ///
-/// It is not. The text says what to write instead.
+/// It is no method. The text says what to write instead.
 pub(crate) fn check_method(method: &str) -> Result<(), String> {
     if METHODS.contains(&method) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Removing expired entries from a hash table, a few at a time.
+//! Removes expired entries from a hash table, a few at a time.
 
 use hashbrown::HashTable;
 
@@ -9,7 +9,7 @@ pub(crate) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Visits the next buckets, and removes up to `most` entries that are `removable`. Returns how many it removed.
+    /// Visits the next buckets, and removes up to `most` entries that are `removable`. Returns how many it has removed.
     pub(crate) fn sweep<T>(
         &mut self,
         table: &mut HashTable<T>,

@@ -1,4 +1,4 @@
-//! What threads share where shuttle tries their interleavings: the types of std, and those of shuttle in its tests.
+//! Types that threads share: those of std, or those of shuttle in tests that explore interleavings.
 
 #[cfg(all(test, tallygate_shuttle))]
 pub(crate) mod interleaved;

@@ -1,8 +1,8 @@
-//! What the limiter takes from the system: time, tasks, chance, connections, and what each process has one of.
+//! The system below the limiter: time, tasks, random numbers, connections, and statics of a process.
 //!
-//! All other modules take it from here. It is what std, tokio and the client library offer, unless this is built with
-//! `--cfg tallygate_world`: then a fleet of limiters runs in one thread of a simulated world, and each of its processes has
-//! time, tasks, chance and connections of its own.
+//! All other modules take these from here. They are those of std, tokio and the client library, unless this is built
+//! with `--cfg tallygate_world`: then a fleet of limiters runs in one thread of a simulated world, and each of its
+//! processes has its own.
 
 pub(crate) mod budget;
 pub(crate) mod home;

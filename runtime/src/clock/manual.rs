@@ -1,4 +1,4 @@
-//! A clock that a test or a simulation moves by hand.
+//! A clock that a test or a simulation moves.
 
 use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use crate::micros;
 
 /// The times that a clock can be set to, in microseconds since 1970.
 ///
-/// No window reaches back before 1970, and none ends later than 2^53 microseconds: the script counts exactly up to there.
+/// No window reaches back before 1970, and none ends after 2^53 microseconds, up to which the script counts exactly.
 pub(crate) const RANGE_US: RangeInclusive<u64> = {
     let longest_us = MAX_PER.as_secs() * 1_000_000;
     longest_us..=(1 << 53) - longest_us
@@ -19,7 +19,7 @@ pub(crate) const RANGE_US: RangeInclusive<u64> = {
 /// A clock that stands still until a test moves it.
 ///
 /// A limiter that is [built with it](crate::LimiterBuilder::clock) decides by its time, in memory and in Redis. Clones
-/// show the same time: keep one to move it. It counts whole microseconds.
+/// show the same time, so keep one to move the clock. It counts whole microseconds.
 ///
 /// # Examples
 ///
@@ -49,7 +49,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// Returns a clock that shows that time.
+    /// Returns a clock that shows this time.
     ///
     /// # Panics
     ///
@@ -66,7 +66,7 @@ impl ManualClock {
         UNIX_EPOCH + Duration::from_micros(self.now_us())
     }
 
-    /// Moves the clock on by that duration. Callers that wait for admission wake up.
+    /// Moves the clock on by this duration. Callers that wait for admission wake up.
     ///
     /// # Panics
     ///
@@ -85,7 +85,7 @@ impl ManualClock {
         assert!(in_range, "a manual clock shows times between 1981 and 2244");
     }
 
-    /// Sets the clock to that time, which may be earlier than the one that it shows.
+    /// Sets the clock to this time, which may be earlier than the time that it shows.
     ///
     /// # Panics
     ///
@@ -110,7 +110,7 @@ impl ManualClock {
     }
 
     pub(crate) async fn sleep_until(&self, us: u64) {
-        // It cannot be closed: this is a sender of it.
+        // The channel cannot be closed, because this clock is a sender.
         let _ = self.now_us.subscribe().wait_for(|now_us| *now_us >= us).await;
     }
 }

@@ -12,25 +12,23 @@ use crate::lock::lock;
 /// The values that each request has, beside its header fields.
 const OF_REQUESTS: [&str; 4] = ["ip", "method", "path", "route"];
 
-/// The most names that are kept. They stand in the code of the program, so there are few.
+/// The most names that are kept. They come from the code of the program, so there are few.
 const MOST_NAMES: usize = 10_000;
 
-/// The names of the values that the program has declared.
 static DECLARED: Names = Names(Mutex::new(BTreeSet::new()));
 
-/// The names of values that layers find in requests.
 static OF_LAYERS: Names = Names(Mutex::new(BTreeSet::new()));
 
-/// Whether the program has made a layer.
 static HAS_LAYERS: AtomicBool = AtomicBool::new(false);
 
 struct Names(Mutex<BTreeSet<Cow<'static, str>>>);
 
-/// Says that contexts of this program have these values, though perhaps not all of them: for contexts that the program itself
-/// makes with [`scope`](super::scope). What a layer of the module `web` finds is known without it.
+/// Declares values that contexts of this program may have. It is for contexts that the program itself makes with
+/// [`scope`](super::scope). Values that a layer of the module `web` finds are known without it.
 ///
-/// A call that lacks a declared value is rejected as [`Unidentified`](crate::RejectionKind::Unidentified), as no user has signed
-/// in. One that lacks any other value is a mistake in the program. Likewise, a file of limits may count requests by declared values.
+/// A call that lacks a declared value is rejected as [`Unidentified`](crate::RejectionKind::Unidentified): for example,
+/// no user has signed in. A call that lacks any other value is a mistake in the program. A file of limits may count
+/// requests by declared values.
 ///
 /// # Examples
 ///
@@ -54,7 +52,6 @@ pub fn declare<N: Into<Cow<'static, str>>>(names: impl IntoIterator<Item = N>) {
     names.into_iter().for_each(|name| DECLARED.add(name.into()));
 }
 
-/// Whether the program has declared a value of that name.
 pub(super) fn is_declared(name: &str) -> bool {
     DECLARED.has(name)
 }
@@ -64,7 +61,7 @@ pub(crate) fn layer_made() {
     HAS_LAYERS.store(true, Ordering::Relaxed);
 }
 
-/// Whether it is known which values the layers of the program find.
+/// Whether the program has made a layer, so that the values of layers are known.
 pub(crate) fn has_layers() -> bool {
     HAS_LAYERS.load(Ordering::Relaxed)
 }
@@ -74,12 +71,12 @@ pub(crate) fn found_by_layer(name: Cow<'static, str>) {
     OF_LAYERS.add(name);
 }
 
-/// Whether each request has a value of that name.
+/// Whether each request has a value of this name.
 pub(crate) fn is_of_requests(name: &str) -> bool {
     OF_REQUESTS.contains(&name) || name.starts_with("header_")
 }
 
-/// Whether no layer of this process finds a value of that name, and the program has not declared it.
+/// Whether no layer of this process finds a value of this name, and the program has not declared it.
 pub(crate) fn is_unknown(name: &str) -> bool {
     !is_of_requests(name) && !OF_LAYERS.has(name) && !is_declared(name)
 }
@@ -89,7 +86,7 @@ pub(crate) fn value_meant<'a>(name: &str, known: impl IntoIterator<Item = &'a st
     did_you_mean(name, known.into_iter().chain(OF_REQUESTS))
 }
 
-/// Returns the known value that was probably meant.
+/// Returns the end of a message about an unknown value, with the values of layers and of the program as known ones.
 pub(crate) fn known_value_meant(name: &str) -> String {
     let known: Vec<_> = [&OF_LAYERS, &DECLARED].iter().flat_map(|names| lock(&names.0).clone()).collect();
     value_meant(name, known.iter().map(|known| &**known))

@@ -10,7 +10,7 @@ use crate::subject::{Subject, SubjectBuilder, SubjectValue};
 impl<'a> SubjectBuilder<'a> {
     /// Adds a value of the current [context](crate::context), like `{@name}` in a template.
     ///
-    /// If the context lacks the value, calls of the subject fail with an error that says so.
+    /// If the context lacks the value, calls of the subject fail with an error that names it.
     ///
     /// # Examples
     ///
@@ -38,14 +38,12 @@ impl SubjectValue<'_> {
     }
 }
 
-/// Adds a value of the context to a subject.
 pub(crate) fn push(subject: &mut Subject, name: &str) {
     if scope::read(name, |value| subject.push_value(value)).is_none() {
         subject.refuse(missing(name));
     }
 }
 
-/// Adds a value of the context to a subject, filtered.
 pub(crate) fn push_filtered(subject: &mut Subject, name: &str, filter: impl FnOnce(&str) -> String) {
     match scope::read(name, filter) {
         Some(value) => subject.push_value(&value),
@@ -53,8 +51,8 @@ pub(crate) fn push_filtered(subject: &mut Subject, name: &str, filter: impl FnOn
     }
 }
 
-/// Adds a value of the context to a subject, filtered and behind its name. Returns whether it is there, and not
-/// empty.
+/// Adds the name of a value and the value of the context, filtered, unless it is missing or empty. Returns whether it
+/// was added.
 pub(crate) fn push_tagged(subject: &mut Subject, name: &str, filter: impl FnOnce(&str) -> String) -> bool {
     let read = |value: &str| (!value.is_empty()).then(|| filter(value));
     let Some(value) = scope::read(name, read).flatten() else { return false };
@@ -64,13 +62,13 @@ pub(crate) fn push_tagged(subject: &mut Subject, name: &str, filter: impl FnOnce
     true
 }
 
-/// Makes all calls of a subject fail that needs one of these values.
+/// Makes all calls of a subject fail, because it needs one of these values.
 #[cold]
 pub(crate) fn refuse_missing(subject: &mut Subject, names: &str) {
     subject.refuse(missing(names));
 }
 
-/// Adds a value of the context to a message, filtered. If it is missing, the message shows nothing.
+/// Adds a value of the context to a message, filtered. A missing value adds nothing.
 pub(crate) fn show(message: &mut String, name: &str, filter: impl FnOnce(&str) -> String) {
     match scope::read(name, filter) {
         Some(value) => message.push_str(&value),
@@ -78,7 +76,7 @@ pub(crate) fn show(message: &mut String, name: &str, filter: impl FnOnce(&str) -
     }
 }
 
-/// Returns the error for a missing value. The call that needs it reports it to the log.
+/// Returns the error for a missing value. The call that needs the value reports the error to the log.
 #[cold]
 pub(super) fn missing(name: &str) -> BackendError {
     let context = Context::current();
@@ -105,15 +103,15 @@ pub(super) fn missing(name: &str) -> BackendError {
     })
 }
 
-/// Whether other calls have a value of that name, or of one of these alternatives. The address of the client is missing only
-/// where the server does not know it.
+/// Whether other calls have a value of this name, or of one of these alternatives. The address of the client is missing
+/// only if the server does not know it.
 fn others_have(context: &Context, name: &str) -> bool {
     let mut names = name.split('|').map(|name| name.trim_start_matches('@').split(':').next().unwrap_or_default());
     let is_had = |name: &str| context.is_looked_for(name) || is_declared(name);
     !names.clone().any(|name| name == "ip") && names.any(is_had)
 }
 
-/// Reports to the log, once for each value, why a message does not show it.
+/// Reports to the log why a message lacks a value, once for each value.
 #[cold]
 fn missing_in_message(name: &str) {
     static REPORTED: log::Reported = log::Reported::new();

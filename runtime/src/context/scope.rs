@@ -1,4 +1,4 @@
-//! The context of a task, which its futures have while they are polled.
+//! The context of a task. A future has it while it is polled.
 
 use std::future::Future;
 use std::mem;
@@ -62,7 +62,7 @@ pub(crate) fn enter<T>(context: &mut Context, call: impl FnOnce() -> T) -> T {
     CURRENT.sync_scope(Some(context.clone()), call)
 }
 
-/// Takes the current context along with a future, into a spawned task.
+/// Carries the current context with a future into a spawned task.
 ///
 /// # Examples
 ///
@@ -89,10 +89,11 @@ pub fn carry<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F> {
     CURRENT.scope(Context::current(), future)
 }
 
-/// Takes the current context along with a function, to another thread: for `tokio::task::spawn_blocking`,
+/// Carries the current context with a function to another thread: for `tokio::task::spawn_blocking`,
 /// `std::thread::spawn`, `rayon::spawn` and other pools.
 ///
-/// A function that runs many times, as of an iterator of rayon, takes a clone of [`Context::current`] into [`scope_fn`].
+/// For a function that runs many times, as in an iterator of rayon, take [`Context::current`] first and pass a clone of
+/// it to [`scope_fn`] in each run.
 ///
 /// # Examples
 ///
@@ -125,50 +126,44 @@ impl Context {
     }
 }
 
-/// Reads the current context, if there is one.
 pub(super) fn with<T>(read: impl FnOnce(&Context) -> T) -> Option<T> {
     CURRENT.try_with(|context| context.as_ref().map(read)).ok().flatten()
 }
 
-/// Reads a value of the current context.
 pub(super) fn read<T>(name: &str, read: impl FnOnce(&str) -> T) -> Option<T> {
     with(|context| context.get(name).map(read)).flatten()
 }
 
-/// Returns the name of the operator who makes changes here, if the current context has it.
+/// Returns the operator of the current context, who makes changes in it.
 pub(crate) fn operator() -> Option<String> {
     read("operator", str::to_owned)
 }
 
-/// Returns whether the current context was made for a request.
 pub(crate) fn is_within_request() -> bool {
     with(|context| context.maker().is_some()).unwrap_or(false)
 }
 
-/// Returns the text of a rejection for a response.
+/// Returns the text of a rejection for a response: that of the context, or else its own.
 pub(crate) fn message_of(rejection: &Rejection) -> String {
     let translated = Context::current().and_then(|context| context.message_of(rejection));
     translated.unwrap_or_else(|| rejection.to_string())
 }
 
-/// Returns whether a listener of the current context needs reports.
 pub(crate) fn wants_reports() -> bool {
     observe::has_listeners() && with(|context| context.hearings().any(|hearing| hearing.wants_reports)).unwrap_or(false)
 }
 
-/// Tells the listeners of the current context of a decision.
 pub(crate) fn decided(policy: &Policy, decision: &Decision) {
     tell(|listener| listener.decided(policy, decision));
 }
 
-/// Tells them of a refund or a settlement.
 pub(crate) fn recounted(charge: &Charge, recount: Recount) {
     tell(|listener| listener.recounted(charge, recount));
 }
 
 fn tell(told: impl Fn(&dyn Listener)) {
     if observe::has_listeners() {
-        // Outside of a context nobody listens.
+        // Outside of a context, nothing listens.
         let _ = with(|context| context.hearings().for_each(|hearing| told(&*hearing.listener)));
     }
 }

@@ -1,4 +1,4 @@
-//! Keys that are read when the program runs: text beside values of the context.
+//! Keys that are read when the program runs. They consist of text and values of the context.
 
 use tallygate_rules::{FilteredValue, Template, TemplateUse, is_blank};
 
@@ -19,8 +19,8 @@ impl ContextKey {
     ///
     /// # Errors
     ///
-    /// It is blank, has a mistaken placeholder or one that is not of the context, two that nothing separates, or fixed text
-    /// that was meant to show a value.
+    /// The text is blank, has a wrong placeholder or one that is not of the context, has two placeholders that nothing
+    /// separates, or has fixed text that was meant to show a value.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         Self::read(text).map_err(|mistake| Error::new(format!("`key`: {mistake}")))
     }
@@ -36,7 +36,6 @@ impl ContextKey {
         Ok(Self { template })
     }
 
-    /// Returns the names of the values that it shows.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.template.values().flat_map(FilteredValue::alternatives).filter_map(FilteredValue::context_name)
     }
@@ -47,20 +46,20 @@ impl ContextKey {
     }
 }
 
-/// Stands for a field that a request does not have. No client can send this byte, so it is the value of no field.
+/// The value of a field that a request does not have. No client can send this byte, so no field has this value.
 const ABSENT: &str = "\0";
 
-/// Returns the value of the context that is shown: the first of alternatives that is there, and not empty.
+/// Returns the value of the context to show: the first alternative that is not missing and not empty.
 fn read(value: &FilteredValue) -> Result<(&FilteredValue, String), BackendError> {
     let is_shown = |text: &String| !value.has_alternatives() || !text.is_empty();
     let read = |value: &FilteredValue| scope::read(value.context_name()?, str::to_owned).filter(is_shown);
     let found = value.alternatives().iter().find_map(|shown| Some((shown, read(shown)?)));
-    // A client may leave any field out.
+    // A client may leave out any field.
     let absent = || value.alternatives().last().filter(|last| is_field(last)).map(|last| (last, ABSENT.to_owned()));
     found.or_else(absent).ok_or_else(|| missing(value.name.trim_start_matches('@')))
 }
 
-/// Whether it is a field of the request: `{@header_x_api_key}`.
+/// Whether the value is a field of the request: `{@header_x_api_key}`.
 fn is_field(value: &FilteredValue) -> bool {
     value.context_name().is_some_and(|name| name.starts_with("header_"))
 }

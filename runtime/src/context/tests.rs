@@ -16,7 +16,7 @@ fn shown(name: &str) -> Option<String> {
     Context::current()?.get(name).map(str::to_owned)
 }
 
-/// The subject of `{@ip}:{@user}`, once per way to make it.
+/// Makes the subject of `{@ip}:{@user}` in both ways.
 fn subjects(limiter: &Limiter) -> [Subject; 2] {
     let mut pushed = Subject::everyone();
     push(&mut pushed, "ip");

@@ -28,18 +28,18 @@ struct ContextInner {
     values: Vec<(Cow<'static, str>, Box<str>)>,
     /// The context around this one.
     outer: Option<Context>,
-    /// The names of the values that its layer looks for in each request.
+    /// The names of the values that the layer looks for in each request.
     looked_for: Arc<[Cow<'static, str>]>,
     hearing: Option<Hearing>,
     messages: Option<Arc<Messages>>,
-    /// The layer or limit that made the context for a request. `None` if an application made it.
+    /// The layer or limit that made the context for a request; `None` if the program made it.
     maker: Option<Maker>,
-    /// The limiter of a test. Its type belongs to a layer above.
+    /// The limiter of a test. `Any`, because its type belongs to a layer above.
     #[cfg(feature = "testing")]
     test_limiter: Option<&'static (dyn Any + Send + Sync)>,
 }
 
-/// Hears of the calls that are made in a context. Peeks and calls in shadow are not told.
+/// Hears of the calls that are made in a context, but not of peeks and calls in shadow.
 pub(crate) trait Listener: Send + Sync {
     /// A call was decided.
     fn decided(&self, policy: &Policy, decision: &Decision);
@@ -48,11 +48,10 @@ pub(crate) trait Listener: Send + Sync {
     fn recounted(&self, charge: &Charge, recount: Recount);
 }
 
-/// A listener in a context.
 #[derive(Clone)]
 pub(super) struct Hearing {
     pub(super) listener: Arc<dyn Listener>,
-    /// Whether it needs to know where every rule stands after an admitted call, which costs the store more.
+    /// Whether the listener needs the state of every rule after an admitted call, which costs the store more.
     pub(super) wants_reports: bool,
 }
 
@@ -74,10 +73,11 @@ impl Context {
         Self::default()
     }
 
-    /// Returns a context for a test, with an `ip` that no other test has, so that tests which run in parallel are not
-    /// limited together.
+    /// Returns a context for a test. No other test has its `ip`, so tests that run in parallel are not limited
+    /// together.
     ///
-    /// The address is in 198.18.0.0/15, which is reserved for tests. There are 65,536 of them.
+    /// The address is one of the first 65,536 in 198.18.0.0/15, which is reserved for tests. After that, addresses
+    /// repeat.
     #[must_use]
     pub fn test() -> Self {
         static NEXT: AtomicU16 = AtomicU16::new(0);
@@ -85,8 +85,8 @@ impl Context {
         Self::new().with("ip", format_args!("198.18.{high}.{low}"))
     }
 
-    /// Adds a value, or replaces the value of that name. `{@name}` shows names of letters, digits and `_`. An address as `ip` is
-    /// read as [everywhere](crate::guide::keys#addresses): without its port and its zone.
+    /// Adds a value, or replaces the value of this name. `{@name}` can show names of letters, digits and `_`. An
+    /// address as `ip` is read as [everywhere](crate::guide::keys#addresses): without its port and its zone.
     ///
     /// In a message, `retry_after`, `count`, `per` and `rule` are values of the rejection, not of the context.
     #[must_use]
@@ -101,7 +101,7 @@ impl Context {
         self
     }
 
-    /// Returns the value of that name, of this context or of one around it.
+    /// Returns the value of this name, from this context or from one around it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         let ContextInner { values, outer, .. } = &*self.inner;
@@ -109,7 +109,7 @@ impl Context {
         own.or_else(|| outer.as_ref()?.get(name))
     }
 
-    /// Whether a layer around this call looks for a value of that name in each request.
+    /// Whether a layer around this call looks for a value of this name in each request.
     pub(super) fn is_looked_for(&self, name: &str) -> bool {
         self.with_outer().any(|context| context.inner.looked_for.iter().any(|known| known == name))
     }
@@ -122,7 +122,7 @@ impl Context {
         did_you_mean(name, own.chain(looked_for).map(|name| &**name))
     }
 
-    /// This context, and those around it.
+    /// This context and those around it.
     fn with_outer(&self) -> impl Iterator<Item = &Self> {
         iter::successors(Some(self), |context| context.inner.outer.as_ref())
     }
@@ -139,24 +139,24 @@ impl Context {
         self.inner.test_limiter.or_else(|| self.inner.outer.as_ref()?.test_limiter())
     }
 
-    /// Sets the texts of rejections, for responses.
+    /// Sets the texts of rejections for responses.
     pub(crate) fn with_messages(mut self, messages: Arc<Messages>) -> Self {
         Arc::make_mut(&mut self.inner).messages = Some(messages);
         self
     }
 
-    /// Returns the text for a rejection of this context, or of one around it.
+    /// Returns the text for a rejection, from this context or from one around it.
     pub(super) fn message_of(&self, rejection: &Rejection) -> Option<String> {
         let mut messages = self.with_outer().filter_map(|context| context.inner.messages.as_deref());
         messages.find_map(|messages| messages(rejection, self))
     }
 
-    /// The names of its own values.
+    /// The names of this context's own values.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Cow<'static, str>> {
         self.inner.values.iter().map(|(name, _)| name)
     }
 
-    /// Sets the names of the values that its layer looks for in each request.
+    /// Sets the names of the values that the layer looks for in each request.
     pub(crate) fn looking_for(mut self, names: &Arc<[Cow<'static, str>]>) -> Self {
         Arc::make_mut(&mut self.inner).looked_for = Arc::clone(names);
         self
@@ -168,7 +168,7 @@ impl Context {
         self
     }
 
-    /// Returns what made this context for a request, or the innermost context around it.
+    /// Returns what made this context, or the innermost context around it, for a request.
     pub(crate) fn maker(&self) -> Option<Maker> {
         self.inner.maker.or_else(|| self.inner.outer.as_ref()?.maker())
     }
@@ -180,12 +180,12 @@ impl Context {
         self
     }
 
-    /// The listeners of this context, and of those around it.
+    /// The listeners of this context and of those around it.
     pub(super) fn hearings(&self) -> impl Iterator<Item = &Hearing> {
         self.with_outer().filter_map(|context| context.inner.hearing.as_ref())
     }
 
-    /// Places the context inside another one, unless it is inside one already.
+    /// Places the context inside another one, unless it is already inside one.
     pub(super) fn within(mut self, outer: Option<Self>) -> Self {
         if outer.is_some() && self.inner.outer.is_none() {
             Arc::make_mut(&mut self.inner).outer = outer;

@@ -8,16 +8,15 @@ use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
 use super::{log, opaque_debug};
 use crate::error::{BackendError, BackendErrorKind};
 
-/// What a decision is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A call that runs if it is admitted.
     Call,
     /// A call that always runs.
     Shadow,
-    /// A call that is decided once more, by a rule in shadow: only a denial is reported.
+    /// A call that is decided once more by a rule in shadow. Only a denial is reported.
     Trial,
-    /// A check that counts nothing, and is not reported.
+    /// A check that counts nothing and is not reported.
     Peek,
 }
 
@@ -30,24 +29,24 @@ pub(crate) struct Observed<'a> {
 }
 
 impl Observed<'_> {
-    /// Counts a denial from the cache.
+    /// Counts a denial that the cache has answered.
     #[inline]
     pub(crate) fn cached_denial(self) {
         self.metrics.count_cached_denial(self.policy);
     }
 
-    /// Counts a decision by what was taken ahead.
+    /// Counts a decision by hits that were taken ahead.
     #[inline]
     pub(crate) fn decided_ahead(self) {
         self.metrics.count_ahead(self.policy);
     }
 
-    /// Counts what was taken ahead, and what became of it.
+    /// Counts hits that were taken ahead, by what happened to them.
     pub(crate) fn prefetched(self, used: PrefetchUse, units: u64) {
         metrics::count_prefetched(self.policy, used, units);
     }
 
-    /// Counts that what was taken ahead has ended before its time.
+    /// Counts that hits taken ahead have ended before their time.
     pub(crate) fn ended_early(self) {
         metrics::count_early_end(self.policy);
     }
@@ -57,7 +56,7 @@ impl Observed<'_> {
         self.metrics.add_concurrent_calls(self.policy, 1.0);
     }
 
-    /// Reports that a caller waits for admission, until what is returned is dropped.
+    /// Reports that a caller waits for admission, until the returned value is dropped.
     pub(crate) fn waiting(self) -> impl Sized + Send {
         self.metrics.waiting(self.policy)
     }
@@ -73,11 +72,10 @@ impl Observed<'_> {
     }
 }
 
-/// The outcome of a decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DecisionOutcome<'a> {
     Allowed,
-    /// The kind of the rejection, and the rule, if a rule denied.
+    /// The kind of the rejection, and the rule if a rule denied.
     Denied {
         kind: &'static str,
         rule: Option<ObservedRule<'a>>,
@@ -85,7 +83,6 @@ pub(crate) enum DecisionOutcome<'a> {
     Undecided(&'a BackendError),
 }
 
-/// An observation of one decision while it is made.
 pub(crate) struct Observation {
     start: Start,
     span: DecisionSpan,
@@ -110,14 +107,14 @@ impl Observation {
         self.span.within(work)
     }
 
-    /// Returns whether a report on such a decision would be seen.
+    /// Returns whether anything would see a report on a decision for this purpose.
     #[inline]
     pub(crate) fn is_heard(purpose: Purpose) -> bool {
         let is_heard = metrics::IS_ON || span::IS_ON || log::is_heard();
         is_heard && purpose != Purpose::Peek
     }
 
-    /// Reports the outcome of a decision that was made for this, and who decided.
+    /// Reports the outcome of a decision for this purpose, and who decided.
     pub(crate) fn finish(
         &self,
         purpose: Purpose,
@@ -146,7 +143,7 @@ impl Observation {
 }
 
 impl<'a> DecisionOutcome<'a> {
-    /// Returns the outcome in one word, and the rule.
+    /// Returns the outcome as one word, and the rule.
     fn label(self, purpose: Purpose) -> (&'static str, Option<ObservedRule<'a>>) {
         match self {
             Self::Allowed => ("allowed", None),
@@ -159,7 +156,7 @@ impl<'a> DecisionOutcome<'a> {
 
 opaque_debug!(Observation);
 
-/// Returns the outcome of an undecided call in one word. A call that lacks a value is no outage.
+/// Returns the outcome of an undecided call as one word. A call that lacks a value is no outage.
 fn label_of(error: &BackendError) -> &'static str {
     match error.kind() {
         BackendErrorKind::Unidentified => "unidentified",

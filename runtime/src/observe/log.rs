@@ -18,7 +18,7 @@ use crate::error::BackendError;
 use crate::lock::lock;
 use crate::system::TokioInstant;
 
-// No event is sent within another one: its subscriber may have caused it.
+// No event is sent within another one, because the subscriber of the outer one may have caused it.
 macro_rules! debug { ($($event:tt)*) => { _ = speak(|| tracing::debug!($($event)*)) }; }
 #[allow(unused_macros, reason = "only some features report mistakes")]
 macro_rules! error { ($($event:tt)*) => { _ = speak(|| tracing::error!($($event)*)) }; }
@@ -26,17 +26,15 @@ macro_rules! error { ($($event:tt)*) => { _ = speak(|| tracing::error!($($event)
 macro_rules! info { ($($event:tt)*) => { _ = speak(|| tracing::info!($($event)*)) }; }
 macro_rules! warn { ($($event:tt)*) => { _ = speak(|| tracing::warn!($($event)*)) }; }
 
-/// The target of all events.
 pub(super) const TARGET: &str = "tallygate";
 
-/// The most texts that are reported. They come from the code of the program, so there are few.
+/// The most texts that are noted. They come from the code of the program, so there are few.
 const MOST_REPORTED: usize = 1_000;
 
 /// The most lines of one budget in a minute.
 const MOST_LINES: u32 = 32;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Texts that the log reports once.
 pub(crate) struct Reported(Mutex<BTreeSet<String>>);
 
 impl Reported {
@@ -51,8 +49,8 @@ impl Reported {
     }
 }
 
-/// A bound on the lines of the log in a minute, for events that others may cause as often as they like. Events beyond it are
-/// left out, which the log says once.
+/// A limit on the lines of the log in a minute, for events that others may cause as often as they like. Further events
+/// are left out, and the log says so once.
 #[derive(Debug, Default)]
 pub(crate) struct LineBudget(Mutex<SpentLines>);
 
@@ -63,7 +61,7 @@ struct SpentLines {
 }
 
 impl LineBudget {
-    /// Reports something, if a line is left for it.
+    /// Reports an event if a line is left for it.
     pub(crate) fn report(&self, report: impl FnOnce()) {
         match self.spend() {
             0..MOST_LINES => report(),
@@ -72,7 +70,7 @@ impl LineBudget {
         }
     }
 
-    /// Spends a line, and returns how many were spent before.
+    /// Spends a line; returns how many were spent before.
     fn spend(&self) -> u32 {
         let now = TokioInstant::now();
         let mut spent = lock(&self.0);
@@ -85,13 +83,13 @@ impl LineBudget {
     }
 }
 
-/// Returns whether the log may show reports on decisions.
+/// Whether the log may show reports on decisions.
 #[inline]
 pub(crate) fn is_heard() -> bool {
     LevelFilter::current() >= Level::DEBUG && !is_speaking()
 }
 
-/// Reports that limits are not shared, as no limiter is installed.
+/// Reports that limits are not shared, because no limiter is installed.
 pub(crate) fn no_limiter_installed() {
     info!(
         "no limiter is installed, so limits hold within this process only; \
@@ -104,8 +102,8 @@ pub(crate) fn undecided(policy: &str, kind: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %kind, %error, "no decision");
 }
 
-/// Reports, once for each policy and error, that some calls lack what others have. The callers choose how often this happens, so
-/// it is no alarm.
+/// Reports that some calls lack a value that others have, once for each policy and error. Callers choose how often this
+/// happens, so it is no alarm.
 pub(crate) fn unidentified(policy: &str, error: &BackendError) {
     static REPORTED: Reported = Reported::new();
     if REPORTED.is_first(&format!("{policy}: {error}")) {
@@ -113,13 +111,12 @@ pub(crate) fn unidentified(policy: &str, error: &BackendError) {
     }
 }
 
-/// Reports a call that is decided without Redis.
 pub(crate) fn decided_without_redis(policy: &str, decided_by: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %decided_by, %error, "decided without redis");
 }
 
-/// Reports, once, a mistake in the program that rejects every such call. The name of the policy, or the error with the
-/// place of the attribute, identifies the function: several functions may share a policy.
+/// Reports once a mistake in the program that rejects every such call. The function is identified by the name of the
+/// policy, or by the error with the place of the attribute, because several functions may share a policy.
 pub(crate) fn misuse(policy: &str, error: &BackendError) {
     let (policy, error) = (policy.to_owned(), error.clone());
     report(move || {
@@ -150,7 +147,7 @@ pub(crate) fn layer_inside_limit() {
     );
 }
 
-/// Reports, once, a request from a proxy whose client is not known, so that it is not exempt.
+/// Reports a request from a proxy that is not exempt, because its client is not known.
 pub(crate) fn fallback_not_exempt() {
     warn!(
         target: TARGET,
@@ -159,7 +156,7 @@ pub(crate) fn fallback_not_exempt() {
     );
 }
 
-/// Reports a limit that stands around a request twice. Each request is counted once, but the program says something else.
+/// Reports a limit that stands around a request twice. Each request is counted once, although the program says twice.
 pub(crate) fn limited_twice(policy: &str) {
     error!(
         target: TARGET,
@@ -169,7 +166,7 @@ pub(crate) fn limited_twice(policy: &str) {
     );
 }
 
-/// Reports a limit that cannot decide any request. In shadow, nothing else would show this mistake in the program.
+/// Reports a limit that cannot decide any request. In shadow, nothing else shows this mistake in the program.
 pub(crate) fn limit_lacks_key(policy: &str, label: &str) {
     error!(
         target: TARGET,
@@ -179,22 +176,21 @@ pub(crate) fn limit_lacks_key(policy: &str, label: &str) {
     );
 }
 
-/// Reports a denial. A client chooses how often this happens, so the level stays low.
+/// Reports a denial. A client chooses how often this happens, so the level is low.
 pub(crate) fn denied(policy: &str, kind: &str, rule: Option<usize>, decided_by: &str) {
     debug!(target: TARGET, policy, rule, %kind, %decided_by, "denied");
 }
 
-/// Reports the denial of a call that runs all the same.
+/// Reports the denial of a call that runs nevertheless.
 pub(crate) fn denied_in_shadow(policy: &str, kind: &str, rule: Option<usize>, decided_by: &str) {
     debug!(target: TARGET, policy, rule, %kind, %decided_by, "denied in shadow: the call goes on");
 }
 
-/// Reports that a refund failed: the hits stay counted.
+/// Reports that a refund failed. The hits stay counted.
 pub(crate) fn not_refunded(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "a permit could not be refunded and stays counted");
 }
 
-/// Reports that the leases of a concurrent call were not renewed.
 pub(crate) fn lease_not_renewed(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "the lease of a concurrent call could not be renewed; it is tried again");
 }
@@ -204,7 +200,7 @@ pub(crate) fn lease_not_given_back(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "the lease of a call that is over could not be given back; it ends by itself");
 }
 
-/// Reports that a call could not be settled, and counts as its cost. Only the first of several in a row is a warning.
+/// Reports that a call could not be settled and counts as its cost. Only the first of several in a row is a warning.
 pub(crate) fn not_settled(policy: &str, error: &BackendError, is_first: bool) {
     const MESSAGE: &str = "a call could not be settled and counts as its cost";
     if is_first {
@@ -214,7 +210,7 @@ pub(crate) fn not_settled(policy: &str, error: &BackendError, is_first: bool) {
     }
 }
 
-/// Reports that an override was set or cleared, for a policy or for one of its subjects, and by whom if that is known.
+/// Reports that an override was set or cleared, for a policy or one of its subjects, and by whom if known.
 pub(crate) fn overridden(policy: &str, operator: Option<&str>) {
     let policy = shown_word(policy).into_owned();
     let operator = operator.map(|operator| shown_word(operator).into_owned());
@@ -224,14 +220,13 @@ pub(crate) fn overridden(policy: &str, operator: Option<&str>) {
     });
 }
 
-/// Reports a change that an operator has made, by the routes of a service or by a call of the library, and who it was if that is
-/// known.
+/// Reports a change that an operator has made, by the routes of a service or by a call of the library, and the operator
+/// if known.
 pub(crate) fn changed_by_operator(policy: &str, change: &str, operator: Option<&str>) {
     let operator = operator.map(shown_word);
     info!(target: TARGET, policy, change, operator = operator.as_deref(), "a change by an operator was carried out");
 }
 
-/// Reports an override that has expired.
 pub(crate) fn override_expired(policy: &str) {
     let policy = shown_word(policy).into_owned();
     report(move || {
@@ -239,19 +234,18 @@ pub(crate) fn override_expired(policy: &str) {
     });
 }
 
-/// Reports that the policies of a file are in force, which file that is if it is watched, and who applied it if that is known.
+/// Reports that the policies of a file are in force, the path of a file that is watched, and who applied it if known.
 pub(crate) fn policies_applied(policies: usize, unknown: usize, file: Option<&Path>, operator: Option<&str>) {
     let (file, operator) = (file.map(|file| file.display().to_string()), operator.map(shown_word));
     info!(target: TARGET, policies, unknown, file, operator = operator.as_deref(), "policies of a file are in force; unknown ones once they are built");
 }
 
-/// Reports that a file that is watched is not in force as it is now.
+/// Reports that the present text of a watched file is not in force.
 pub(crate) fn file_not_applied(error: &crate::error::Error) {
     let error = error.to_string();
     error!(target: TARGET, error = &*shown_mistakes(&error), "a file that is watched is not applied; the limits in force stay so");
 }
 
-/// Reports the policies that a file no longer has.
 pub(crate) fn policies_lost(names: &[String]) {
     warn!(target: TARGET, policies = %shown_names(names), "policies are no longer in the file; their limits end, or are those of the program");
     count_lost_policies(names.len());
@@ -265,14 +259,13 @@ pub(crate) fn policy_not_changed(policy: &str, mistake: &crate::error::Mistake) 
     });
 }
 
-/// Reports that there is more to say than the log is told.
+/// Reports that events are left out.
 fn lines_left_out() {
     report(|| {
         tracing::warn!(target: TARGET, "there is more of this kind to report than the log gets in a minute; the rest is left out");
     });
 }
 
-/// Reports an override of a rule that the policy in this process does not have.
 pub(crate) fn override_without_rule(policy: &str, rule: &str) {
     let (policy, rule) = (shown_word(policy).into_owned(), shown_word(rule).into_owned());
     report(move || {
@@ -280,7 +273,6 @@ pub(crate) fn override_without_rule(policy: &str, rule: &str) {
     });
 }
 
-/// Reports an override that cannot be read.
 pub(crate) fn override_ignored(policy: &str, mistake: &str) {
     let (policy, mistake) = (shown_word(policy).into_owned(), shown_word(mistake).into_owned());
     report(move || {
@@ -288,7 +280,6 @@ pub(crate) fn override_ignored(policy: &str, mistake: &str) {
     });
 }
 
-/// Reports that the overrides cannot be read.
 pub(crate) fn overrides_unread(error: &BackendError) {
     let error = error.clone();
     report(move || {
@@ -296,7 +287,7 @@ pub(crate) fn overrides_unread(error: &BackendError) {
     });
 }
 
-/// Reports that the policies of this process are not listed in Redis. No decision depends on the list.
+/// Reports that the policies of this process are not in the registry. No decision depends on it.
 pub(crate) fn not_registered(error: &BackendError, is_final: bool) {
     let error = error.clone();
     report(move || {
@@ -305,14 +296,14 @@ pub(crate) fn not_registered(error: &BackendError, is_final: bool) {
     });
 }
 
-/// Reports that the list of policies is full.
+/// Reports that the registry is full.
 pub(crate) fn no_place_for_policies(most: usize) {
     report(move || {
         tracing::warn!(target: TARGET, most, "there are too many policies to list all of them in redis for tools; decisions do not depend on it");
     });
 }
 
-/// Reports a policy whose description is too long for the list of policies.
+/// Reports a policy whose description is too long for the registry.
 pub(crate) fn description_too_long(policy: &str) {
     let policy = policy.to_owned();
     report(move || {
@@ -320,7 +311,6 @@ pub(crate) fn description_too_long(policy: &str) {
     });
 }
 
-/// Reports that denied subjects could not be published.
 pub(crate) fn denied_not_published(error: &BackendError) {
     debug!(target: TARGET, %error, "denied subjects could not be published");
 }
@@ -337,14 +327,12 @@ pub(crate) fn too_many_policies_of_denials(most: usize) {
     });
 }
 
-/// Reports that there are more overrides than are read.
 pub(crate) fn too_many_overrides(most: usize) {
     report(move || {
         tracing::warn!(target: TARGET, most, "there are too many overrides to read; the last known ones stay in force");
     });
 }
 
-/// Reports that a subject has come near the limit of this rule.
 pub(crate) fn warned(policy: &str, rule: ObservedRule<'_>) {
     debug!(target: TARGET, policy, rule = rule.position, "near a limit");
     count_warning(policy, rule);

@@ -1,7 +1,7 @@
 //! The metrics of decisions, warnings, tallies and overrides.
 //!
-//! A recorder is told something never while a lock or an initialisation of ours is held, and never of the calls that it makes
-//! itself: it may call limited functions, which would wait for that lock, or be counted without an end.
+//! A recorder is never called while this library holds a lock or initialises something, and never for calls that it
+//! makes itself. It may call limited functions, which would wait for the lock, or be counted without end.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -18,7 +18,6 @@ use super::once::ReportedOnce;
 use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
 use crate::system::Instant;
 
-/// Whether decisions are counted.
 pub(super) const IS_ON: bool = true;
 
 const DECISIONS: &str = "tallygate_decisions_total";
@@ -35,16 +34,15 @@ const AHEAD_EARLY_ENDS: &str = "tallygate_prefetch_early_ends_total";
 
 static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
-/// All tallies in this process, over all limiters.
+/// All tallies of this process, over all limiters.
 pub(super) static TALLIES: Total = Total::new("tallygate_tallies");
 
-/// All overrides that this process knows of, over all limiters.
+/// All overrides that this process knows, over all limiters.
 pub(super) static OVERRIDES: Total = Total::new("tallygate_overrides");
 
-/// All files that are watched and not in force as they are now, over all limiters.
+/// All watched files whose present text is not in force, over all limiters.
 pub(super) static UNAPPLIED_FILES: Total = Total::new("tallygate_unapplied_files");
 
-/// A number of things in this process.
 pub(crate) struct Total {
     name: &'static str,
     number: AtomicUsize,
@@ -71,13 +69,12 @@ pub(crate) struct PolicyMetrics {
 struct DecisionKeys {
     allowed: OnceLock<Key>,
     banned: OnceLock<Key>,
-    /// Denials by rule. An override may turn a rule of duplicates into another rule.
+    /// Denials by rule. An override may replace a duplicate rule by another rule.
     limited: Box<[OnceLock<Key>]>,
     duplicate: Box<[OnceLock<Key>]>,
     concurrency: Box<[OnceLock<Key>]>,
 }
 
-/// When a decision was begun.
 pub(super) struct Start(Instant);
 
 impl Start {
@@ -101,23 +98,22 @@ impl PolicyMetrics {
         tell(|| with_recorder(|recorder| recorder.register_histogram(seconds, &METADATA)).record(start.0.elapsed()));
     }
 
-    /// Counts a denial that the cache has answered in place of Redis. As a decision, it is counted like any other.
+    /// Counts a denial that the cache has answered in place of Redis. It is also counted as a decision.
     pub(super) fn count_cached_denial(&self, policy: &str) {
         count(self.cached_denials.get_or_init(|| key_of_policy(CACHED_DENIALS, policy)), 1);
     }
 
-    /// Counts a decision by what was taken ahead.
+    /// Counts a decision by hits that were taken ahead.
     pub(super) fn count_ahead(&self, policy: &str) {
         count(self.decisions_ahead.get_or_init(|| key_of_policy(AHEAD_DECISIONS, policy)), 1);
     }
 
-    /// Adds to the number of concurrent calls.
     pub(super) fn add_concurrent_calls(&self, policy: &str, calls: f64) {
         let key = self.concurrent_calls.get_or_init(|| key_of_policy(CONCURRENT_CALLS, policy));
         tell(|| with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).increment(calls));
     }
 
-    /// Adds a caller that waits for admission, until what is returned is dropped.
+    /// Adds a caller that waits for admission, until the returned value is dropped.
     pub(super) fn waiting(&self, policy: &str) -> WaitingCall {
         // The counters begin at 0, so that a rate shows the first refusal.
         if self.waiting_calls.get().is_none() {
@@ -134,7 +130,7 @@ impl PolicyMetrics {
         WaitingCall(gauge)
     }
 
-    /// The key of a decision. Those that are rare have none.
+    /// The key of a decision; `None` for rare decisions.
     fn decision(&self, labels: Labels<'_>) -> Option<&OnceLock<Key>> {
         match labels.decided_by {
             "backend" => self.by_backend.get(labels),
@@ -145,7 +141,6 @@ impl PolicyMetrics {
     }
 }
 
-/// A caller that waits for admission.
 pub(super) struct WaitingCall(Option<Gauge>);
 
 impl Drop for WaitingCall {
@@ -170,15 +165,14 @@ impl DecisionKeys {
             "duplicate" => self.duplicate.get(labels.rule?.position),
             "limited" => self.limited.get(labels.rule?.position),
             "concurrency" => self.concurrency.get(labels.rule?.position),
-            // Limits in shadow are tried out: they need not be fast.
+            // Limits in shadow are being tried out, so they need not be fast.
             _ => None,
         }
     }
 }
 
 impl Labels<'_> {
-    /// Whether they name the rule of that position as the policy itself does. One that an override puts there may have another
-    /// name.
+    /// Whether the policy itself has the labelled rule at its position. An override may put another rule there.
     fn is_of(self, rules: &[Rule]) -> bool {
         let own = |rule: ObservedRule<'_>| rules.get(rule.position).is_some_and(|own| own.name() == rule.name);
         self.rule.is_none_or(own)
@@ -196,14 +190,14 @@ pub(super) fn add_refused_waits(policy: &str, reason: WaitRefusal, number: u64) 
     count(&Key::from_parts(WAITS_REFUSED, vec![label("policy", policy), label("reason", reason.as_str())]), number);
 }
 
-/// Counts what was taken ahead, and what became of it.
+/// Counts hits that were taken ahead, by what happened to them.
 pub(super) fn count_prefetched(policy: &str, used: PrefetchUse, units: u64) {
-    // There from the beginning, so that its rate is known when it first ends.
+    // Begun here, so that its rate is known when hits first end early.
     count(&key_of_policy(AHEAD_EARLY_ENDS, policy), 0);
     count(&key_of_policy(AHEAD_UNITS, policy).with_extra_labels(vec![label("state", used.as_str())]), units);
 }
 
-/// Counts that what was taken ahead has ended before its time.
+/// Counts that hits taken ahead have ended before their time.
 pub(super) fn count_early_end(policy: &str) {
     count(&key_of_policy(AHEAD_EARLY_ENDS, policy), 1);
 }
@@ -214,13 +208,12 @@ pub(super) fn count_warning(policy: &str, rule: ObservedRule<'_>) {
     count(&Key::from_parts(WARNINGS, labels), 1);
 }
 
-/// Begins the metrics of a file that is watched at zero, so that an alert sees its first change.
+/// Begins the metrics of a watched file at zero, so that an alert sees their first change.
 pub(crate) fn begin_metrics_of_files() {
     count_lost_policies(0);
     tell(|| gauge!(UNAPPLIED_FILES.name).increment(0.0));
 }
 
-/// Counts policies that a file no longer has.
 pub(super) fn count_lost_policies(number: usize) {
     count(&Key::from_static_name(LOST_POLICIES), number as u64);
 }
@@ -233,8 +226,8 @@ thread_local! {
     static IS_TOLD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Tells the recorder something, and before the first time what there is; `None` if this thread is within something that it is
-/// told.
+/// Calls the recorder, the first time after it was given the descriptions. `None` if this thread is already within such
+/// a call.
 fn tell<T>(event: impl FnOnce() -> T) -> Option<T> {
     if IS_TOLD.try_with(|is_told| is_told.replace(true)) != Ok(false) {
         return None;
@@ -244,7 +237,7 @@ fn tell<T>(event: impl FnOnce() -> T) -> Option<T> {
     Some(event())
 }
 
-/// Ends what the recorder is told, also where it panics.
+/// Ends a call of the recorder, even if the recorder panics.
 struct TellEnd;
 
 impl Drop for TellEnd {
@@ -266,7 +259,7 @@ impl Total {
         Self { name, number: AtomicUsize::new(0) }
     }
 
-    /// Sets the share of one gauge. Returns whether that changes the number.
+    /// Sets the share of one gauge. Returns whether the number has changed.
     pub(super) fn count(&self, counted: &mut usize, number: usize) -> bool {
         let before = std::mem::replace(counted, number);
         if number != before {
@@ -275,12 +268,11 @@ impl Total {
         number != before
     }
 
-    /// Shows the number as it is now.
     #[allow(clippy::cast_precision_loss, reason = "a gauge is a float, and there are far less than 2^53 of anything")]
     pub(super) fn show(&self) {
         tell(|| {
             let gauge = gauge!(self.name);
-            // Of two threads, the one that shows last shows the latest number.
+            // If two threads show the number, the later one shows the latest number.
             loop {
                 let number = self.number.load(Ordering::SeqCst);
                 gauge.set(number as f64);
@@ -292,8 +284,7 @@ impl Total {
     }
 }
 
-/// Gives the recorder the descriptions, once, with the first metric: the program installs its recorder before it
-/// serves.
+/// Gives the recorder the descriptions once, with the first metric: by then, the program has installed its recorder.
 fn describe() {
     static DESCRIBED: ReportedOnce = ReportedOnce::new();
     if DESCRIBED.is_first() {
@@ -330,7 +321,7 @@ fn describe() {
     }
 }
 
-/// Defines a gauge: a number of things that the metrics of this process include as long as the gauge lives.
+/// Defines a gauge: a number that is part of the metrics of this process as long as the gauge lives.
 macro_rules! gauge_type {
     ($(#[$attribute:meta])* $gauge:ident, $number:ident) => {
         $(#[$attribute])*
@@ -341,13 +332,13 @@ macro_rules! gauge_type {
         }
 
         impl $gauge {
-            /// Sets how many there are. The metrics show it with the [change](Self::change).
+            /// Sets the number. The metrics show it with the [change](Self::change).
             #[inline]
             pub(crate) fn set(&mut self, number: usize) {
                 self.has_changed |= $number.count(&mut self.counted, number);
             }
 
-            /// Returns what has changed since this was asked last.
+            /// Returns what has changed since the last such question.
             #[inline]
             pub(crate) fn change(&mut self) -> GaugeChange {
                 GaugeChange { total: std::mem::take(&mut self.has_changed).then_some(&$number) }
@@ -372,11 +363,12 @@ gauge_type! {
     OverrideGauge, OVERRIDES
 }
 gauge_type! {
-    /// Whether the file that a limiter watches is not in force as it is now.
+    /// Whether the present text of the file that a limiter watches is not in force.
     UnappliedFileGauge, UNAPPLIED_FILES
 }
 
-/// A change that the metrics show once this is dropped: when no lock is held any more, as a recorder may call limited functions.
+/// A change that is shown when this is dropped. No lock may be held then, because a recorder may call limited
+/// functions.
 #[must_use]
 #[derive(Default)]
 pub(crate) struct GaugeChange {
@@ -384,7 +376,7 @@ pub(crate) struct GaugeChange {
 }
 
 impl GaugeChange {
-    /// This one and another one of the same gauges.
+    /// Joins two changes of the same gauge.
     pub(crate) fn and(mut self, mut other: Self) -> Self {
         self.total = self.total.take().or(other.total.take());
         self

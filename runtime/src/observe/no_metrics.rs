@@ -1,4 +1,4 @@
-//! Stands for the metrics where the feature `metrics` is off: nothing is counted.
+//! Replaces the metrics if the feature `metrics` is off. Nothing is counted.
 
 #![allow(clippy::unused_self, reason = "nothing is counted")]
 
@@ -14,7 +14,7 @@ pub(crate) use self::{
     NoMetrics as UnappliedFileGauge,
 };
 
-/// Stands for the metrics of a policy, for a gauge, and for the time of a decision.
+/// Replaces the metrics of a policy, a gauge, and the time of a decision.
 #[derive(Debug, Default)]
 pub(crate) struct NoMetrics {}
 
@@ -66,7 +66,7 @@ impl NoChange {
     }
 }
 
-// What shows a change drops it.
+// Implemented so that callers may drop a change to show it, as with the feature on.
 impl Drop for NoChange {
     #[inline]
     fn drop(&mut self) {}

@@ -1,4 +1,4 @@
-//! Stands for the spans where the feature `tracing-spans` is off.
+//! Replaces the spans if the feature `tracing-spans` is off.
 
 #![allow(clippy::unused_self, reason = "there is no span")]
 

@@ -1,5 +1,5 @@
-//! The span of a decision. No subscriber is told of it within an event, or within what it is told of another one: it may have
-//! caused the decision itself.
+//! The span of a decision. No subscriber is called for it within an event or another span, because the subscriber may
+//! have caused the decision itself.
 
 use tracing::field::{Empty, display};
 use tracing::{Span, debug_span};
@@ -7,10 +7,8 @@ use tracing::{Span, debug_span};
 use super::log::TARGET;
 use super::voice::speak;
 
-/// Whether decisions have spans.
 pub(super) const IS_ON: bool = true;
 
-/// The span of a decision.
 pub(super) struct DecisionSpan(Span);
 
 impl DecisionSpan {
@@ -23,7 +21,6 @@ impl DecisionSpan {
         Self(Span::none())
     }
 
-    /// Runs work inside the span.
     pub(super) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         let entered = speak(|| self.0.enter());
         let output = work();

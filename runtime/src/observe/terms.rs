@@ -1,6 +1,5 @@
-//! What reports name: rules, and reasons.
+//! The terms of reports: rules, reasons and labels.
 
-/// A rule, as reports name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedRule<'a> {
     pub(crate) position: usize,
@@ -8,18 +7,18 @@ pub(crate) struct ObservedRule<'a> {
 }
 
 impl ObservedRule<'_> {
-    /// Returns its name, which stays as it is when rules before it come or go, or else its position.
+    /// Returns the name, which stays when rules before it come or go, or else the position.
     pub(super) fn label(self) -> String {
         self.name.map_or_else(|| self.position.to_string(), str::to_owned)
     }
 }
 
-/// Why a call that may wait is denied at once.
+/// Why a call is denied at once although it may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitRefusal {
     /// The greatest number of calls waits already.
     Full,
-    /// It cannot be admitted before its deadline.
+    /// The call cannot be admitted before its deadline.
     Late,
 }
 
@@ -34,7 +33,7 @@ impl WaitRefusal {
     }
 }
 
-/// What becomes of calls that are taken ahead.
+/// What happens to hits that are taken ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PrefetchUse {
     Taken,
@@ -52,11 +51,10 @@ impl PrefetchUse {
     }
 }
 
-/// The labels of a decision.
 #[derive(Clone, Copy)]
 pub(super) struct Labels<'a> {
     pub(super) outcome: &'static str,
-    /// The rule, if it was a rule's.
+    /// The rule that denied, if a rule did.
     pub(super) rule: Option<ObservedRule<'a>>,
     pub(super) decided_by: &'static str,
 }

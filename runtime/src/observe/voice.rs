@@ -1,8 +1,8 @@
-//! When the log may speak: never while this thread holds a lock or an initialisation of ours, and never within an event of
-//! ours.
+//! When the log may speak: never while this thread holds a lock or an initialisation of this library, and never within
+//! one of its events.
 //!
-//! A subscriber may call a limited function. It would wait for ever for what its own thread holds. And if each denial logs a
-//! line, and each line is denied, there is no end.
+//! A subscriber may call a limited function. This would wait for ever for a lock of its own thread. And if each denial
+//! logs a line, and each line is denied, there is no end.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,13 +15,14 @@ thread_local! {
 type Event = Box<dyn FnOnce()>;
 
 struct Voice {
-    /// The number of locks and initialisations that this thread holds while something is reported.
+    /// The number of locks and initialisations that this thread holds.
     quiet: Cell<usize>,
     is_speaking: Cell<bool>,
     kept: RefCell<VecDeque<Event>>,
 }
 
-/// Keeps the reports of this thread until it is dropped. It begins before a lock is taken, and ends after the lock is free.
+/// Keeps the reports of this thread until it is dropped. It begins before a lock is taken, and ends after the lock is
+/// free.
 pub(crate) struct Quiet(PhantomData<*const ()>);
 
 impl Quiet {
@@ -39,7 +40,7 @@ impl Drop for Quiet {
     }
 }
 
-/// Makes an event of one call, unless a subscriber has made this call for another event.
+/// Sends an event of a call, unless a subscriber has made this call within another event.
 pub(super) fn speak<T>(event: impl FnOnce() -> T) -> Option<T> {
     if with(|voice| voice.is_speaking.replace(true)) == Some(true) {
         return None;
@@ -52,13 +53,12 @@ pub(super) fn speak<T>(event: impl FnOnce() -> T) -> Option<T> {
     Some(said)
 }
 
-/// Makes an event that belongs to no call, as soon as this thread may speak.
+/// Sends an event that belongs to no call, as soon as this thread may speak.
 pub(crate) fn report(event: impl FnOnce() + 'static) {
     with(|voice| voice.kept.borrow_mut().push_back(Box::new(event)));
     say_kept();
 }
 
-/// Whether this thread is within an event.
 pub(super) fn is_speaking() -> bool {
     with(|voice| voice.is_speaking.get()) == Some(true)
 }
@@ -74,7 +74,7 @@ fn speak_one(event: Event) {
     event();
 }
 
-/// Ends an event, also where its subscriber panics.
+/// Ends an event, even if its subscriber panics.
 struct EventEnd;
 
 impl Drop for EventEnd {
@@ -88,7 +88,7 @@ impl Voice {
         Self { quiet: Cell::new(0), is_speaking: Cell::new(false), kept: RefCell::new(VecDeque::new()) }
     }
 
-    /// Takes the next event that was kept, if this thread may speak, and begins it.
+    /// Takes the next event that was kept, and begins it, if this thread may speak.
     fn next(&self) -> Option<Event> {
         if self.quiet.get() > 0 || self.is_speaking.get() {
             return None;
@@ -99,7 +99,7 @@ impl Voice {
     }
 }
 
-/// `None` at the end of a thread, when it has no voice any more.
+/// Visits the voice of this thread; `None` at the end of the thread, when it has none any more.
 fn with<T>(visit: impl FnOnce(&Voice) -> T) -> Option<T> {
     VOICE.try_with(visit).ok()
 }

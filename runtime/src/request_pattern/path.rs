@@ -1,30 +1,27 @@
 //! The path of a request, in each way in which a server may read it.
 //!
-//! Routers differ: some decode a path before they look for a handler, some merge its slashes, and a server behind them may
-//! resolve its dots. So a path has several readings. A limit on a path applies if one of the readings is that path, and an
-//! exemption only if all of them are.
+//! Routers differ: some decode a path before they look for a handler, some merge its slashes, and a server behind them
+//! may resolve its dots. So a path has several readings. A limit on a path applies if one of the readings is this path,
+//! and an exemption only if all of them are.
 
 use std::borrow::Cow;
 
-/// The path of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestPath<'p> {
     seen: Cow<'p, str>,
-    /// Other readings, each once. Empty if nothing but the slash at its end can be read in another way.
+    /// Other readings, each once. Empty if only the slash at the end can be read in another way.
     others: Vec<String>,
     key: Cow<'p, str>,
 }
 
-/// One way to read a path.
 #[derive(Clone, Copy)]
 pub(crate) enum PathReading<'r> {
-    /// The path as the router around the limit compares it: a slash at its end makes a difference.
+    /// The path as the router around the limit compares it. A slash at the end makes a difference.
     Seen(&'r str),
-    /// The path as another router or a server may read it: a slash at its end makes none.
+    /// The path as another router or a server may read it. A slash at the end makes no difference.
     Other(&'r str),
 }
 
-/// The treatment of the segments `.` and `..`.
 #[derive(Clone, Copy, PartialEq)]
 enum Dots {
     Kept,
@@ -32,7 +29,7 @@ enum Dots {
 }
 
 impl<'p> RequestPath<'p> {
-    /// Reads a path that was sent like this, and that the router around the limit sees like that.
+    /// Reads a path as a client has sent it, and as the router around the limit sees it.
     pub(crate) fn read(sent: &'p str, seen: &'p str) -> Self {
         if is_plain(sent) {
             let key = without_end(sent);
@@ -50,12 +47,12 @@ impl<'p> RequestPath<'p> {
         Self { seen: Cow::Owned(as_seen(seen)), others, key: Cow::Owned(without_end(&resolved).to_owned()) }
     }
 
-    /// Returns the path as keys show it: decoded, with its dots resolved, and without slashes that are repeated or at its end.
+    /// Returns the path as keys show it: decoded, with its dots resolved, and without repeated slashes or one at the
+    /// end.
     pub(crate) fn key(&self) -> &str {
         &self.key
     }
 
-    /// Returns all readings of the path.
     pub(crate) fn readings(&self) -> impl Iterator<Item = PathReading<'_>> {
         let plain = self.others.is_empty().then_some(&*self.seen);
         let others = self.others.iter().map(String::as_str).chain(plain);
@@ -63,7 +60,7 @@ impl<'p> RequestPath<'p> {
     }
 }
 
-/// Returns whether nobody reads a path otherwise than it was sent, but for the slash at its end.
+/// Whether all servers read this path as it was sent, apart from a slash at the end.
 fn is_plain(path: &str) -> bool {
     let may_differ = |pair: &[u8]| matches!(pair, b"//" | b"/.");
     path.starts_with('/')
@@ -71,30 +68,30 @@ fn is_plain(path: &str) -> bool {
         && !path.as_bytes().windows(2).any(may_differ)
 }
 
-/// Returns a path as a router compares it that does not decode. Only what every client has to encode is decoded.
+/// Returns a path as a router compares it that does not decode. Only characters that every client has to encode are
+/// decoded.
 pub(super) fn as_seen(path: &str) -> String {
     let is_allowed = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
     let seen = decoded(path, is_allowed);
     if seen.starts_with('/') { seen } else { format!("/{seen}") }
 }
 
-/// Returns a path as the server reads it that decodes and resolves most.
+/// Returns a path as read by a server that decodes and resolves as much as possible.
 pub(super) fn resolved(path: &str) -> String {
     merged(&split(path), Dots::Resolved)
 }
 
-/// Returns a path, decoded, in which all that some server takes for a slash is one.
+/// Decodes a path, and replaces by a slash everything that some server takes for one.
 fn split(path: &str) -> String {
     decoded(path, |_| false).replace('\\', "/")
 }
 
-/// Returns a path without the slash at its end.
 pub(super) fn without_end(path: &str) -> &str {
     path.strip_suffix('/').filter(|start| !start.is_empty()).unwrap_or(path)
 }
 
-/// Decodes a path once. What is not UTF-8, a percent sign, and the bytes to be kept stay encoded, so that distinct paths stay
-/// distinct.
+/// Decodes a path once. Bytes that are not UTF-8, percent signs, and the bytes to keep stay encoded, so that distinct
+/// paths stay distinct.
 fn decoded(path: &str, keeps: impl Fn(u8) -> bool) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -120,7 +117,7 @@ fn decoded(path: &str, keeps: impl Fn(u8) -> bool) -> String {
     })
 }
 
-/// Reads the digits behind a percent sign. Also returns the rest.
+/// Reads the two digits after a percent sign. Also returns the rest.
 fn encoded_byte(text: &[u8]) -> Option<(u8, &[u8])> {
     let [high, low, rest @ ..] = text else { return None };
     let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
@@ -131,7 +128,7 @@ fn encode(byte: u8) -> String {
     format!("%{byte:02X}")
 }
 
-/// Returns a path without repeated slashes, whose first character is one.
+/// Returns a path that begins with a slash and has no repeated slashes.
 fn merged(path: &str, dots: Dots) -> String {
     let mut segments = Vec::new();
     let mut ends_in_slash = false;

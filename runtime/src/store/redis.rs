@@ -71,7 +71,7 @@ impl Redis {
         Ok(Self::new(Destination::parse(url)?, setup))
     }
 
-    /// Like [`open`](Self::open), with settings for encrypted connections.
+    /// Like `open`, with settings for encrypted connections.
     #[cfg(feature = "tls")]
     pub(crate) fn open_with_tls(url: &str, tls: &Tls, setup: Setup) -> Result<Self, Error> {
         Ok(Self::new(Destination::parse(url)?.with_tls(tls)?, setup))

@@ -1,4 +1,4 @@
-//! The share of time of a task: a task that is never made to wait lets others run now and then.
+//! The time budget of a task: a task that never has to wait lets others run now and then.
 
 use std::task::{Context, Poll, Waker};
 

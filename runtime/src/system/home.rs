@@ -1,8 +1,9 @@
-//! The runtimes that drive what a limiter does in the background.
+//! The runtimes that drive the background work of a limiter.
 //!
-//! A task ends with the runtime that drives it, and stands still with it. So a limiter has two runtimes: its home, which is
-//! the first that asks, and that of a thread of its own. Only calls of the home use what the home drives. Plain functions
-//! and calls of all other runtimes, like those of tests, use what the thread drives, which lasts as long as the limiter.
+//! A task ends with its runtime, and stands still with it. So a limiter has two runtimes: its home, which is the first
+//! runtime that asks, and the runtime of a thread of its own. Only calls in the home use what the home drives. Plain
+//! functions, and calls in other runtimes like those of tests, use what the thread drives, which lasts as long as the
+//! limiter.
 
 use std::fmt;
 use std::io;
@@ -19,18 +20,17 @@ use tokio::task::JoinHandle;
 use super::{Handle, OwnRuntime, is_own_thread};
 use crate::error::BackendError;
 
-/// A task in the background. All of them have this one type: for each type, tokio has a hundred functions compiled.
+/// A task in the background. All tasks have this one type, because tokio has a hundred functions compiled for each
+/// type.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The runtimes of a limiter.
 #[derive(Default)]
 pub(crate) struct Runtimes {
     home: OnceCell<Id>,
-    /// Starts when it is needed.
+    /// Started when it is needed.
     thread: OnceCell<OwnRuntime>,
 }
 
-/// Which runtime of a limiter drives something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Home,
@@ -38,7 +38,7 @@ pub(crate) enum Side {
 }
 
 impl Runtimes {
-    /// Returns the runtime that drives what is begun here. The first runtime that asks becomes the home.
+    /// Returns the runtime that drives the work that begins here. The first runtime that asks becomes the home.
     #[inline]
     pub(crate) fn side(&self) -> Side {
         match Handle::try_current() {
@@ -47,7 +47,6 @@ impl Runtimes {
         }
     }
 
-    /// Returns the runtime of the thread.
     ///
     /// # Errors
     ///
@@ -56,11 +55,11 @@ impl Runtimes {
         self.thread.get_or_try_init(OwnRuntime::start)
     }
 
-    /// Finds out whether the thread, if it has been started, is in this process.
+    /// Checks that the thread is in this process, if it has been started.
     ///
     /// # Errors
     ///
-    /// This process was forked off from the one with the thread.
+    /// This process is a fork of the process with the thread.
     pub(crate) fn check_process(&self) -> Result<(), BackendError> {
         if self.thread.get().is_none_or(OwnRuntime::is_here) {
             return Ok(());
@@ -85,7 +84,7 @@ impl Runtimes {
         }
     }
 
-    /// Runs a task that has to outlast all other runtimes. Without a thread it is dropped.
+    /// Runs a task that has to outlast all other runtimes. Without a thread, the task is dropped.
     pub(crate) fn spawn_on_thread(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.spawn_task_on_thread(Box::pin(task));
     }
@@ -103,7 +102,7 @@ impl fmt::Debug for Runtimes {
     }
 }
 
-/// The runtimes that drive a connection and all that belongs to it, and which of them does.
+/// The runtime that drives a connection and everything that belongs to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Driver {
     pub(crate) side: Side,
@@ -119,7 +118,7 @@ impl Driver {
 
 #[cfg(feature = "redis")]
 impl Driver {
-    /// Finds out whether what drives it is in this process: see [`Runtimes::check_process`].
+    /// Checks that the thread that drives is in this process: see [`Runtimes::check_process`].
     pub(crate) fn check_process(&self) -> Result<(), BackendError> {
         match self.side {
             Side::Home => Ok(()),
@@ -127,7 +126,7 @@ impl Driver {
         }
     }
 
-    /// Runs a task there; `None` without a runtime.
+    /// Runs a task on the runtime that drives; `None` without a runtime.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandle<()>> {
         self.spawn_task(Box::pin(task))
     }
@@ -140,7 +139,6 @@ impl Driver {
     }
 }
 
-/// A task of the home.
 struct HomeTask {
     task: Task,
     has_begun: bool,
@@ -171,7 +169,7 @@ impl Drop for HomeTask {
 #[cfg(test)]
 #[cfg(not(tallygate_world))]
 impl Runtimes {
-    /// Returns the runtimes as a process that was forked off has them.
+    /// Makes the thread look as it does in a fork of this process.
     pub(crate) fn fork(&self) {
         let thread = self.thread.get_or_init(|| OwnRuntime::start().unwrap().forked());
         assert!(!thread.is_here());

@@ -1,4 +1,4 @@
-//! The system itself.
+//! The real system.
 
 mod own_runtime;
 
@@ -19,13 +19,13 @@ pub(crate) fn unix() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Runs what may keep a thread waiting, such as reading a file, beside the tasks. `None` if the runtime ends before it.
+/// Runs work that may block a thread, such as reading a file, beside the tasks. `None` if the runtime ends first.
 #[cfg(feature = "config")]
 pub(crate) async fn beside_tasks<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }
 
-/// Declares a static of which each process has its own.
+/// Declares a static. In a simulated world, each process has its own.
 macro_rules! per_process {
     ($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $value:expr;) => {
         $(#[$attribute])*
@@ -34,7 +34,7 @@ macro_rules! per_process {
 }
 pub(crate) use per_process;
 
-/// What only the store in Redis uses.
+/// Items that only the store in Redis uses.
 #[cfg(feature = "redis")]
 mod redis {
     pub(crate) use std::hash::RandomState as StdRandomState;
@@ -56,7 +56,6 @@ mod redis {
         tokio::spawn(task)
     }
 
-    /// Connects to a server as the client says.
     #[inline]
     pub(crate) fn open(
         client: &Client,

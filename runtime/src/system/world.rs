@@ -1,7 +1,7 @@
-//! A simulated world, as the limiters in it see it.
+//! A simulated world, as seen by the limiters in it.
 //!
-//! What holds the world implements [`Process`] for the processes of its fleet, and polls what runs there by [`in_process`].
-//! Outside of all processes, the limiter uses the real system.
+//! The world implements [`Process`] for the processes of its fleet, and polls their code by [`in_process`]. Outside of
+//! all processes, a limiter uses the real system.
 
 mod chance;
 #[cfg(feature = "redis")]
@@ -13,7 +13,7 @@ mod time;
 
 pub use self::process::{Connecting, InProcess, Process, Sleeping, Stream, in_process};
 
-/// What the limiter takes from the process that it runs in.
+/// The items that a limiter takes from its process.
 pub(super) mod inside {
     pub(crate) use super::chance::RandomState;
     #[cfg(feature = "redis")]

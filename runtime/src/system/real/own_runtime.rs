@@ -1,4 +1,4 @@
-//! A thread of the library, which drives a runtime.
+//! A thread of the library that drives a runtime.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -15,22 +15,20 @@ thread_local! {
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this is a thread of the library.
 #[inline]
 pub(crate) fn is_own_thread() -> bool {
     IS_OWN.get()
 }
 
-/// A runtime that a thread of its own drives until this is dropped. Nobody waits for the end of that thread.
+/// A runtime that a thread of its own drives until this value is dropped. Nobody waits for the thread to end.
 pub(crate) struct OwnRuntime {
     runtime: Handle,
-    /// A process that is forked off has a copy of this, and no thread.
+    /// The process of the thread. A fork has a copy of this value, but no thread.
     process: u32,
     _dropped: oneshot::Sender<Infallible>,
 }
 
 impl OwnRuntime {
-    /// Starts the thread.
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
@@ -48,13 +46,13 @@ impl OwnRuntime {
         self.process == process::id()
     }
 
-    /// Returns the copy that a process that was forked off has.
+    /// Returns the copy that a fork of this process has.
     #[cfg(test)]
     pub(crate) fn forked(self) -> Self {
         Self { process: self.process ^ 1, ..self }
     }
 
-    /// Runs a task, which logs as its caller does.
+    /// Runs a task. It logs to the subscriber of its caller.
     pub(crate) fn spawn(&self, task: Task) -> JoinHandle<()> {
         self.runtime.spawn(task.with_current_subscriber())
     }

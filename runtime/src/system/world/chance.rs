@@ -1,4 +1,4 @@
-//! Chance, by the seed of the process.
+//! Random numbers from the seed of the process.
 
 use std::hash::BuildHasher;
 
@@ -6,7 +6,7 @@ use foldhash::quality::FixedState;
 
 use super::process::current;
 
-/// The hasher of tables whose order nobody may foresee.
+/// A hasher for tables whose order must not be predictable.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomState(FixedState);
 
@@ -31,7 +31,7 @@ fn random() -> u64 {
 #[cfg(feature = "redis")]
 pub(crate) use self::redis::*;
 
-/// What only the store in Redis uses.
+/// Items that only the store in Redis uses.
 #[cfg(feature = "redis")]
 mod redis {
     use std::ops::RangeBounds;

@@ -1,4 +1,4 @@
-//! Connections, over the streams of the process.
+//! Connections over the streams of the process.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -11,14 +11,14 @@ use tokio::task::AbortHandle;
 use super::process::{Stream, current};
 use super::tasks::spawn;
 
-/// A connection to a server. It is closed with the last clone.
+/// A connection to a server. It is closed when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct DrivenConnection {
     connection: MultiplexedConnection,
     _driver: Option<Arc<AbortOnDrop>>,
 }
 
-/// The task that reads and writes. The client library ends it only when every question has been answered.
+/// The task that reads and writes. The client library itself ends it only when every question has been answered.
 struct AbortOnDrop(AbortHandle);
 
 impl Drop for AbortOnDrop {
@@ -27,7 +27,6 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Connects to a server as the client says.
 pub(crate) async fn open(client: &Client, config: &AsyncConnectionConfig) -> RedisResult<DrivenConnection> {
     if current().is_none() {
         let connection = client.get_multiplexed_async_connection_with_config(config).await?;
@@ -44,7 +43,7 @@ pub(crate) async fn open(client: &Client, config: &AsyncConnectionConfig) -> Red
     Ok(DrivenConnection { connection, _driver: Some(Arc::new(driver)) })
 }
 
-/// How a stream of the process begins.
+/// Opens streams of the process.
 pub(crate) struct TcpStream;
 
 impl TcpStream {

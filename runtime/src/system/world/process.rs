@@ -15,7 +15,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<dyn Process>>> = const { RefCell::new(None) };
 }
 
-/// The wait for a time.
+/// A wait until a time.
 pub type Sleeping = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// An attempt to connect.
@@ -26,22 +26,22 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// A process of the fleet, as its limiters see it.
+/// A process of the fleet, as seen by its limiters.
 ///
-/// To pause it, [`poll_running`](Self::poll_running) is pending for its tasks. To kill it, its streams are cut first; then all
-/// tasks that it was told of are aborted, as is each that [`spawned`](Self::spawned) tells it of from then on. Tokio drops an
-/// aborted task without polling it again, and the task is in the process while it is dropped.
+/// While it is paused, [`poll_running`](Self::poll_running) is pending for its tasks. To kill it, first cut its
+/// streams, then abort all tasks that [`spawned`](Self::spawned) has announced, and each one that it announces later.
+/// Tokio drops an aborted task without polling it again. The task is still in the process while it is dropped.
 pub trait Process: Send + Sync {
-    /// Its number. No process that begins later in this program has the same, or it would have its statics.
+    /// The number of the process. No later process of this program may have it, or the two would share statics.
     fn id(&self) -> u64;
 
-    /// What its clock shows, which never goes back.
+    /// The time on its clock, which never goes back.
     fn now(&self) -> Instant;
 
-    /// The time since 1970 that it takes for the right one.
+    /// The time since 1970 that the process believes to be right.
     fn unix(&self) -> Duration;
 
-    /// Returns a future that ends when its clock shows that time.
+    /// Returns a future that ends when its clock reaches this time.
     fn sleep_until(&self, until: Instant) -> Sleeping;
 
     /// Returns the next random number.
@@ -50,14 +50,15 @@ pub trait Process: Send + Sync {
     /// Connects to a server.
     fn connect(&self, host: &str, port: u16) -> Connecting;
 
-    /// Is asked before each step of each task. Pending while the process is paused: it wakes the task when it goes on.
+    /// Is asked before each step of each task. While the process is paused, it is pending, and wakes the task
+    /// afterwards.
     fn poll_running(&self, context: &mut Context<'_>) -> Poll<()>;
 
-    /// Takes note of each task that the limiters begin.
+    /// Announces a task that the limiters have begun.
     fn spawned(&self, task: AbortHandle);
 }
 
-/// Runs a future in a process: whatever it does and begins belongs to that process.
+/// Runs a future in a process. Everything that it does and begins belongs to this process.
 pub fn in_process<F: Future>(process: Arc<dyn Process>, future: F) -> InProcess<F> {
     InProcess { process: Some(process), future: Some(Box::pin(future)) }
 }
@@ -66,12 +67,12 @@ pub fn in_process<F: Future>(process: Arc<dyn Process>, future: F) -> InProcess<
 #[must_use = "a future does nothing unless it is polled"]
 pub struct InProcess<F> {
     process: Option<Arc<dyn Process>>,
-    /// Gone only while it is dropped.
+    /// `None` only while it is dropped.
     future: Option<Pin<Box<F>>>,
 }
 
 impl<F: Future> InProcess<F> {
-    /// Runs a future where the caller runs.
+    /// Runs a future in the process of the caller.
     pub(super) fn here(future: F) -> Self {
         Self { process: current(), future: Some(Box::pin(future)) }
     }
@@ -97,12 +98,12 @@ impl<F> Drop for InProcess<F> {
     }
 }
 
-/// Returns the process in which this code runs.
+/// Returns the process in which this code runs; `None` outside of all processes.
 pub(super) fn current() -> Option<Arc<dyn Process>> {
     CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
 }
 
-/// The time that a step of a process takes.
+/// Makes a process the current one until this is dropped.
 struct Entered {
     before: Option<Arc<dyn Process>>,
 }

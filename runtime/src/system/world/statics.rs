@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::process::current;
 
-/// The value of a static in each process. Values are few and small, and none is ever freed.
+/// The value of a static in each process. Values are few and small, and are never freed.
 pub(crate) struct PerProcess<T: 'static> {
     make: fn() -> T,
     values: Mutex<BTreeMap<Option<u64>, &'static T>>,

@@ -9,7 +9,6 @@ use tokio::task::{AbortHandle, JoinError, JoinHandle};
 use super::process::{InProcess, current};
 use crate::system::home::Task;
 
-/// The runtime.
 #[derive(Debug)]
 pub(crate) struct Handle(tokio::runtime::Handle);
 
@@ -37,7 +36,7 @@ impl Handle {
     }
 }
 
-/// A thread with a runtime, which no world has: all of it runs in one thread.
+/// A thread with a runtime. It has no value, because a world runs in one thread.
 pub(crate) enum OwnRuntime {}
 
 impl OwnRuntime {
@@ -66,14 +65,14 @@ where
     Handle(tokio::runtime::Handle::current()).spawn(task)
 }
 
-/// Runs what may keep a thread waiting. In the world, no time passes meanwhile.
+/// Runs work that may block a thread. In the world, no time passes meanwhile.
 #[cfg(feature = "config")]
 #[allow(clippy::unused_async, reason = "outside of the world it waits for another thread")]
 pub(crate) async fn beside_tasks<T>(work: impl FnOnce() -> T) -> Option<T> {
     Some(work())
 }
 
-/// Tasks that end with this.
+/// Tasks that end when the set is dropped.
 #[cfg(feature = "redis")]
 pub(crate) struct JoinSet<T>(tokio::task::JoinSet<T>);
 

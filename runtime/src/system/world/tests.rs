@@ -13,7 +13,7 @@ use crate::system;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A process whose clock is set by hand, and which wakes nobody by itself.
+/// A process whose clock is set by hand, and which wakes its tasks only then.
 struct TestProcess {
     id: u64,
     start: Instant,
@@ -56,7 +56,6 @@ impl TestProcess {
     }
 }
 
-/// The handle that a test holds.
 #[derive(Clone)]
 struct Held(Arc<TestProcess>);
 

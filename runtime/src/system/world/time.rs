@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::process::current;
 
-/// What the clock of a process shows: the system's and tokio's in one.
+/// The time on the clock of a process, which stands for both the system's clock and tokio's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Instant(std::time::Instant);
 
@@ -56,7 +56,7 @@ impl Sub for Instant {
     }
 }
 
-/// Only tests go back.
+/// Only tests subtract.
 #[cfg(test)]
 impl Sub<Duration> for Instant {
     type Output = Self;
@@ -66,7 +66,6 @@ impl Sub<Duration> for Instant {
     }
 }
 
-/// The time since 1970.
 pub(crate) fn unix() -> Duration {
     match current() {
         Some(process) => process.unix(),
@@ -74,7 +73,7 @@ pub(crate) fn unix() -> Duration {
     }
 }
 
-/// What a limiter asks of tokio's clock is what it asks of the system's.
+/// In the world, one clock stands for both.
 #[cfg(feature = "redis")]
 pub(crate) fn clocks_differ() -> bool {
     false
@@ -91,7 +90,6 @@ pub(crate) async fn sleep(duration: Duration) {
     sleep_until(Instant::now() + duration).await;
 }
 
-/// The time is over.
 #[cfg(feature = "redis")]
 pub(crate) struct Elapsed;
 

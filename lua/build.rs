@@ -115,7 +115,7 @@ fn constants() -> [(&'static str, String); 52] {
         ("REFUND_DISTANCE", REFUND_DISTANCE.to_string()),
         ("LONG_SLACK", LONG_SLACK.to_string()),
         ("POLICIES_LOOKED_AT", POLICIES_LOOKED_AT.to_string()),
-        // The first byte of the time is read apart, because it has a mark.
+        // A time, whose first byte is read apart because it has a mark, and a sum.
         ("ENTRY", format!("BI{}I{}", INTEGER_BYTES - 1, ENTRY_BYTES - INTEGER_BYTES)),
         ("INTEGER", integers(INTEGER_BYTES)),
         ("SIGNED", format!("i{INTEGER_BYTES}")),

@@ -14,7 +14,8 @@ for subject = 1, subjects do
       if later > 0 then call('ZREMRANGEBYRANK', name, -math.min(later, ${LEASES_FORGOTTEN}), -1) end
     end
     call('ZADD', name, ends, id)
-    -- Keeps the leases as long as the longest of them lasts. The TTL is twice that, so most calls need not renew it.
+    -- Keeps the leases as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls need
+    -- not renew it.
     if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
   else
     if charges then
@@ -27,8 +28,7 @@ for subject = 1, subjects do
     if largest == 0 then
       call('SET', name, head, 'PX', ttl)
     else
-      -- A call costs more than every window counts only where all rules are duplicates. They count calls, so one unit
-      -- is enough.
+      -- A call costs more than every window counts only if all windows count calls: then one unit is enough.
       local weight = math.min(cost, largest)
       --- @include parts/log.lua
     end

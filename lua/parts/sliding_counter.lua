@@ -1,5 +1,5 @@
--- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers. a * b / c
--- is calculated as a * floor(b / c) + floor(a * (b % c) / c), so that no product exceeds 2^53.
+-- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers. No product
+-- exceeds 2^53, because a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c).
 -- Reads: never, now, cost, report, count, span, stamp, amount, before, fault
 -- Sets: stamp, amount, before, room, remaining, reset, reset_charged, fault
 if amount > ${COUNTER_COUNT} or before > ${COUNTER_COUNT} then amount, before, fault = 0, 0, fault or ${UNREADABLE} end

@@ -52,7 +52,8 @@ if code == ${PLAIN_ADMITTED} then
       ttl = ttl or unpack('>s', policy, behind + ${TERMS_BYTES})
     end
     if last < slot and last <= now - reach then
-      -- A new log replaces no value, or a log in which nothing counts any more. A value that is no log is kept.
+      -- A log begins where there is none, or replaces one in which nothing counts any more. A value that is no log is
+      -- kept.
       local is_log = last > 0 or size <= ${ENTRY_BYTES}
       if size == ${END_BYTES} then
         local bytes = call('STRLEN', name)

@@ -536,8 +536,8 @@ for _ = 1, 2 * #ARGV do
             end
           elseif kind == 'c' then
             -- parts/sliding_counter.lua
-            -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers. a * b / c
-            -- is calculated as a * floor(b / c) + floor(a * (b % c) / c), so that no product exceeds 2^53.
+            -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers. No product
+            -- exceeds 2^53, because a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c).
             -- Reads: never, now, cost, report, count, span, stamp, amount, before, fault
             -- Sets: stamp, amount, before, room, remaining, reset, reset_charged, fault
             if amount > 67108864 or before > 67108864 then amount, before, fault = 0, 0, fault or -3 end
@@ -692,7 +692,8 @@ for _ = 1, 2 * #ARGV do
             if later > 0 then call('ZREMRANGEBYRANK', name, -math.min(later, 128), -1) end
           end
           call('ZADD', name, ends, id)
-          -- Keeps the leases as long as the longest of them lasts. The TTL is twice that, so most calls need not renew it.
+          -- Keeps the leases as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls need
+          -- not renew it.
           if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
         else
           if charges then
@@ -705,8 +706,7 @@ for _ = 1, 2 * #ARGV do
           if largest == 0 then
             call('SET', name, head, 'PX', ttl)
           else
-            -- A call costs more than every window counts only where all rules are duplicates. They count calls, so one unit
-            -- is enough.
+            -- A call costs more than every window counts only if all windows count calls: then one unit is enough.
             local weight = math.min(cost, largest)
             -- parts/log.lua
             -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.

@@ -149,7 +149,8 @@ for group = 1, #ARGV do
           ttl = ttl or unpack('>s', policy, behind + 15)
         end
         if last < slot and last <= now - reach then
-          -- A new log replaces no value, or a log in which nothing counts any more. A value that is no log is kept.
+          -- A log begins where there is none, or replaces one in which nothing counts any more. A value that is no log is
+          -- kept.
           local is_log = last > 0 or size <= 11
           if size == 374 then
             local bytes = call('STRLEN', name)

@@ -221,7 +221,7 @@ impl Memory {
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
     #[inline]
     fn shard_of(&self, hash: u64) -> usize {
-        // Not the bits that the tables of the shards use: the lowest ones and the seven highest.
+        // The tables of the shards use other bits: the lowest ones and the seven highest.
         (hash >> 40) as usize & (self.shards.len() - 1)
     }
 }

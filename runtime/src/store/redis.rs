@@ -50,7 +50,7 @@ use crate::system::{self, Instant};
 pub(crate) struct Redis {
     destination: Box<Destination>,
     deployment: Deployment,
-    /// The same servers, with connections that the thread of the limiter drives.
+    /// The deployment with the connections that the thread of the limiter drives.
     deployment_of_thread: OnceCell<Deployment>,
     setup: Setup,
     has_decided: AtomicBool,

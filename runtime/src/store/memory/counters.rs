@@ -134,14 +134,14 @@ pub(super) fn quota(cell: Cell, rule: &Rule, now_us: u64) -> Quota {
 #[derive(Debug, Default)]
 #[allow(clippy::struct_field_names, reason = "the unit is part of the name")]
 pub(super) struct BanState {
-    /// The times of the latest denials, oldest first: one less than lead to a ban.
+    /// The times of the latest denials, oldest first: at most as many as lead to a ban.
     denials_us: VecDeque<u64>,
     began_us: u64,
     ends_us: u64,
 }
 
 impl BanState {
-    /// Bans for this time; for 0, there is no ban.
+    /// Begins a ban of this duration; 0 means no ban.
     pub(super) fn ban(duration_us: u64, now_us: u64) -> Self {
         match duration_us {
             0 => Self::default(),

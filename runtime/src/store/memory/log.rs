@@ -15,8 +15,8 @@ use crate::policy::RuleGroup;
 /// Calls of one microsecond share an entry. If [`MAX_LOG_ENTRIES`] entries count, calls that are close to each other
 /// share one, too. They count from the newest of them, so no window ever admits more than its count.
 ///
-/// Entries that no longer count stay until there is no room for another one. Later calls ignore them, as time goes on.
-/// Only before the last entry becomes an earlier one, they have to be dropped.
+/// Entries that no longer count stay until there is no room for another one. They are too old for later calls. They have
+/// to be dropped only before the last entry becomes an earlier one.
 ///
 /// Sums of weights are modulo 2^32. A log weighs less than 2^32, and what counts in it at most 2^31.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ impl Log {
         }
     }
 
-    /// Counts a call. A call costs more than every window counts only if all rules are duplicates: then any weight is
+    /// Counts a call. A call costs more than every window counts only if all windows count calls: then any weight is
     /// enough.
     #[inline]
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {

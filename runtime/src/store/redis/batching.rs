@@ -1,8 +1,8 @@
 //! Concurrent callers of one process share round trips.
 //!
-//! A caller that finds no other request before it sends its own alone, at once. All other requests wait in a queue. Up
-//! to two tasks empty it, each in a turn: the task takes from the queue what fits into one call, sends it, answers the
-//! callers, and goes on until the queue is empty. Nothing is sent for a caller that gave up in the queue.
+//! If there is no other request, a caller sends its own alone, at once. All other requests wait in a queue. Up to two
+//! tasks empty it, each in a turn: the task takes from the queue what fits into one call, sends it, answers the callers,
+//! and goes on until the queue is empty. Nothing is sent for a caller that gave up in the queue.
 //!
 //! Most callers in the queue need no timer, because a turn answers them in time. A caller has a timer of its own if its
 //! deadline is earlier than one before it, or if the turns are on the thread of the limiter, which may be held up. No

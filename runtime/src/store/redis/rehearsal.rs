@@ -75,7 +75,7 @@ impl Server {
         }
         let subject = [Subject::everyone().key()];
         let played = SCRIPTS.iter().filter_map(|script| script.call(self, key, &subject));
-        // Of three calls, the first two write in two ways, and the last is denied.
+        // The first two of three calls write in two ways, and the last is denied.
         let calls: Vec<_> = played.flat_map(|call| [(); CALLS].map(|()| call.clone())).collect();
         let cleaning = cleaning(key);
         let by_text = calls.first().map(ScriptCall::by_text);

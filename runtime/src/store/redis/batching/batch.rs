@@ -49,7 +49,7 @@ impl Batch {
         self.sent.iter().map(|(request, _)| request.as_call())
     }
 
-    /// Sends the requests, and answers each caller before its own deadline.
+    /// Sends the requests, and answers each caller at its own deadline at the latest.
     pub(crate) async fn send(mut self, server: &Server) {
         let Some(latest) = self.latest() else { return };
         if self.sent.iter().all(|(request, _)| is_plain(request.as_call())) {

@@ -17,7 +17,7 @@ const MOST_TURNS: usize = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: VecDeque<Waiting>,
-    /// Whether a caller is sending a request by itself.
+    /// Whether a caller is sending a request alone.
     has_lone_caller: bool,
     turns: Vec<Turn>,
     /// How many turns have begun.

@@ -77,7 +77,7 @@ impl Topology {
         self.known_owner(slot).ok_or_else(|| BackendError::away("redis: no node of the cluster serves the slot"))
     }
 
-    /// Waits until a map is known. If a slot of it is served by no node, another map is asked for in the background.
+    /// Waits until a map is known. If no node serves some of its slots, asks for another map in the background.
     pub(crate) async fn learn(self: &Arc<Self>, until: Instant) -> Result<(), BackendError> {
         in_runtime()?;
         let served = self.read().slots.owners().count();

@@ -37,7 +37,7 @@ enum Phase {
     /// The limiter is new, or the runtime of its connection is gone.
     #[default]
     Unknown,
-    /// There is no connection, but the server may not be away. Calls wait for the repair.
+    /// There is no connection, and the server is not known to be away. Calls wait for the repair.
     Connecting,
     Connected(Link),
     /// The server is away. Calls are refused at once while the repair goes on.

@@ -32,7 +32,7 @@ pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
     let groups = request.groups();
     let mut packed = Vec::with_capacity(64 + 32 * request.rules());
     packed.extend([byte(groups.len()), asked(request)]);
-    // No rule counts more than `MAX_EXACT`. The greatest cost that is sent is above that, so it never fits, and it has
+    // A cost above `MAX_EXACT` never fits, because no rule counts that far. It is sent as the least such cost, which has
     // room in the field.
     pack_integer(&mut packed, request.options.cost.min(MAX_EXACT + 1));
     for group in groups {

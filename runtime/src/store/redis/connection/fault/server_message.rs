@@ -52,8 +52,7 @@ pub(super) fn without_quote(text: &str) -> &str {
     text.split_once(QUOTED).map_or(text, |(text, _)| text)
 }
 
-/// Returns the inner text of `Error running script (call to f_…): @user_script:1: @user_script: 1: -OOM command not
-/// allowed`.
+/// Returns the end of `Error running script (call to f_…): @user_script:1: @user_script: 1: -OOM command not allowed`.
 fn wrapped(text: &str) -> Option<&str> {
     let (_, mut inner) = text.strip_prefix(RUNNING)?.split_once("): ")?;
     while let Some(rest) = inner.strip_prefix("@user_script:") {

@@ -1,4 +1,4 @@
-//! Expansions, printed for debugging.
+//! Prints expansions for debugging.
 
 use std::env;
 use std::io::Write as _;
@@ -8,15 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// The environment variable that turns it on.
 const VARIABLE: &str = "TALLYGATE_MACROS_DEBUG";
 
-/// Whether an expansion of this crate already tracks the variable. The compiler runs once for each crate.
+/// Whether an expansion already tracks the variable. The compiler runs once for each crate.
 static TRACKED: AtomicBool = AtomicBool::new(false);
 
-/// Reads the variable in the first expansion of a crate, so that a change of it compiles the crate again.
+/// Reads the variable in the first expansion of a crate, so that a changed value compiles the crate again.
 pub(crate) fn track_variable() -> Option<TokenStream> {
-    // The tests compare expansions, which must be the same each time.
+    // The tests compare expansions, so all of them must be alike.
     let first = !cfg!(test) && !TRACKED.swap(true, Ordering::Relaxed);
     first.then(|| {
         quote!(
@@ -33,12 +32,12 @@ pub(crate) fn print(expansion: &TokenStream) {
     }
 }
 
-/// Formats with `rustfmt`, if it is installed: a dependency for this would slow down every build.
+/// Formats with `rustfmt`, if it is installed: a dependency for that would slow down every build.
 fn formatted(tokens: &str) -> Option<String> {
     let mut rustfmt = Command::new("rustfmt");
     rustfmt.args(["--edition", "2024"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut running = rustfmt.spawn().ok()?;
-    // Dropping it ends the input.
+    // Dropping stdin ends the input.
     running.stdin.take()?.write_all(tokens.as_bytes()).ok()?;
     let output = running.wait_with_output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

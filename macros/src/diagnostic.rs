@@ -1,4 +1,4 @@
-//! Errors in the attribute, with the source text that they are about.
+//! Errors in the attribute, each at its source text.
 
 use std::fmt::Display;
 
@@ -8,7 +8,8 @@ use syn::LitStr;
 
 /// The source text from one token to another.
 ///
-/// Stable Rust cannot join two spans, but an error with a first and a last token underlines all between them.
+/// Stable Rust cannot join two spans, but the compiler underlines everything between the first and the last token of an
+/// error.
 #[derive(Clone, Copy)]
 pub(crate) struct SpanRange {
     pub(crate) first: Span,
@@ -16,7 +17,6 @@ pub(crate) struct SpanRange {
 }
 
 impl SpanRange {
-    /// Returns the range of some tokens.
     pub(crate) fn of_tokens(tokens: &impl ToTokens) -> Self {
         let mut trees = tokens.to_token_stream().into_iter();
         let first = trees.next().map_or_else(Span::call_site, |tree| tree.span());
@@ -24,12 +24,10 @@ impl SpanRange {
         Self { first, last }
     }
 
-    /// Returns the range of the whole attribute.
     pub(crate) fn call_site() -> Self {
         Self::from(Span::call_site())
     }
 
-    /// Returns the range from the start of this to the end of another.
     pub(crate) fn join(self, end: impl Into<Self>) -> Self {
         Self { first: self.first, last: end.into().last }
     }
@@ -47,7 +45,6 @@ impl ToTokens for SpanRange {
     }
 }
 
-/// A value, and where it is written.
 #[derive(Clone)]
 pub(crate) struct Spanned<T> {
     pub(crate) value: T,
@@ -78,22 +75,19 @@ impl Diagnostics {
         self.count += 1;
     }
 
-    /// Returns the number of errors.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Returns all errors and a last one, after which nothing can be checked.
+    /// Returns all errors and a last one, after which no check is possible.
     pub(crate) fn into_error_with(self, last: syn::Error) -> syn::Error {
         combined(self.errors, last)
     }
 
-    /// Returns the value, or reports the error.
     pub(crate) fn ok_or_report<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// Returns all errors, if there are any.
     pub(crate) fn finish(self) -> syn::Result<()> {
         self.errors.map_or(Ok(()), Err)
     }
@@ -109,7 +103,6 @@ fn combined(earlier: Option<syn::Error>, last: syn::Error) -> syn::Error {
     }
 }
 
-/// Returns an error about some source text.
 pub(crate) fn error(span: impl Into<SpanRange>, message: impl Display) -> syn::Error {
     syn::Error::new_spanned(span.into(), message)
 }

@@ -28,7 +28,7 @@ pub(crate) fn expand(model: &Model, function: &Function) -> TokenStream {
     quote::quote!(#limited #companion #openapi)
 }
 
-/// Returns the variants of a function, each with the same attribute and the condition under which it is compiled.
+/// Returns the variants of a function, each with the attribute and with the condition under which it is compiled.
 pub(crate) fn expand_variants(
     attribute: &TokenStream,
     runtime: Option<&Path>,
@@ -40,7 +40,7 @@ pub(crate) fn expand_variants(
     variants.into_iter().collect()
 }
 
-/// Returns the companion of a function whose attribute is mistaken, so that its callers have no errors besides.
+/// Returns a stub of the companion, so that a mistake in the attribute causes no further errors in its callers.
 pub(crate) fn expand_stub(check_fn: &Ident, runtime: Option<&Path>, function: &Function) -> TokenStream {
     companion::stub(check_fn, runtime, function)
 }
@@ -57,15 +57,15 @@ pub(crate) fn expand_stub(check_fn: &Ident, runtime: Option<&Path>, function: &F
 //             };
 //             body
 //         }
-// A call that has options is made up before it is decided:
+// A call that has options is built before it is decided:
 //                 match limiter([&self.limiter]) {
 //                     tallygate_limiter => TALLYGATE_POLICY.call(&*phone).limiter(tallygate_limiter).cost([3]).enter()
 //                 }
-/// Returns the function with the check before its body, or before the async block that its body ends with.
+/// Returns the function with the check before its body, or before the async block at the end of its body.
 ///
-/// All borrows of arguments end before the await, so the future is `Send` if it was so without the attribute. It holds
-/// nothing of the call but what it awaits, and then the permit, until the body is over: by its end, by `return` or `?`, by
-/// a panic, or because the future is dropped. That is when the call is no longer running.
+/// All borrows of arguments end before the await, so the future is `Send` if it is so without the attribute. Of the
+/// call, the future holds only what it awaits, and then the permit. It drops the permit when the body ends, by
+/// `return`, `?` or a panic, too, or when the future itself is dropped. Then the call is no longer running.
 fn limited(model: &Model, function: &Function) -> TokenStream {
     let expansion = Expansion { model, function, expanded: ExpandedFunction::Limited };
     function.with_additions(&Additions {

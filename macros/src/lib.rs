@@ -1,9 +1,9 @@
 //! The `#[rate_limit]` attribute of [Tallygate](https://docs.rs/tallygate), which re-exports it beside the runtime that
 //! its expansions call.
 //!
-//! The stages of the pipeline import each other in one direction: tokens become options (`attr`), these a model
-//! (`model`), which is validated against itself and the function (`validate`, `shape`) and expanded (`expand`). Every
-//! stage reports all the mistakes that it finds.
+//! The stages of the pipeline import each other in one direction: `attr` reads tokens as arguments, `model` gives them
+//! a meaning, `validate` and `shape` check the model against itself and the function, and `expand` writes the function.
+//! Every stage reports all mistakes that it finds.
 
 mod attr;
 mod debug;

@@ -1,4 +1,4 @@
-//! What the attribute means: a policy, its subjects, the options of a call, and the messages of a rejection.
+//! The meaning of the attribute: a policy, its subjects, the options of a call, and the messages of a rejection.
 
 mod ban;
 mod rule;
@@ -20,7 +20,7 @@ use crate::template::{SpannedTemplate, TextPurpose};
 
 pub(crate) struct Model {
     pub(crate) name: Option<Spanned<String>>,
-    /// The rules of the policy: that of `prevent_duplicate` first, and those of `concurrency` last.
+    /// The rule of `prevent_duplicate` comes first, and those of `concurrency` come last.
     pub(crate) rules: Vec<RuleModel>,
     pub(crate) ban: Option<BanModel>,
     pub(crate) on_outage: Option<Spanned<OnOutage>>,
@@ -31,13 +31,12 @@ pub(crate) struct Model {
     pub(crate) prefetch: Option<Spanned<Duration>>,
     /// A policy that is built elsewhere, in place of the name, the rules and the ban.
     pub(crate) policy: Option<Expr>,
-    /// The key of the main subject.
     pub(crate) key: Option<SpannedTemplate>,
-    /// The other subjects of a policy that is built elsewhere.
+    /// The other subjects of `policy`.
     pub(crate) subjects: Vec<SubjectModel>,
     /// Whether there is a `key`, even one that could not be read.
     pub(crate) has_key: bool,
-    /// The text of a rejection by a rule that has none of its own.
+    /// The message of a rejection by a rule without a message of its own.
     pub(crate) message: Option<SpannedTemplate>,
     pub(crate) cost: Option<Amount>,
     pub(crate) allow_zero_cost: Option<SpanRange>,
@@ -45,18 +44,18 @@ pub(crate) struct Model {
     pub(crate) refund_if: Option<Expr>,
     /// The key of the one subject on which a call is refunded.
     pub(crate) refund_key: Option<SpannedTemplate>,
-    /// The use of the call, in place of its cost.
+    /// The function that returns what the call has used, and so what it counts as.
     pub(crate) settle: Option<Expr>,
     pub(crate) skip_if: Option<Expr>,
     pub(crate) shadow: Option<SpanRange>,
     pub(crate) reject: Option<Expr>,
     pub(crate) limiter: Option<Expr>,
-    /// The name of the function that returns the check of a call.
+    /// The name of the companion, the function that returns the check of a call.
     pub(crate) check_fn: Option<Ident>,
-    /// The name of the type that has the responses to rejected calls.
+    /// The name of the type with the responses to rejected calls.
     pub(crate) openapi: Option<Ident>,
     pub(crate) runtime: Option<Path>,
-    /// Whether every argument could be read that may have been a rule.
+    /// Whether every argument that may be a rule could be read.
     pub(crate) complete: bool,
 }
 
@@ -70,7 +69,6 @@ pub(crate) enum MessageScope {
     Ban,
 }
 
-/// A subject beside the main one.
 #[derive(Clone, Copy)]
 pub(crate) struct OtherSubject<'a> {
     pub(crate) label: &'a str,
@@ -130,14 +128,14 @@ impl Model {
         }
     }
 
-    /// Returns all keys: those of the policy, of rules and of other subjects.
+    /// Returns the keys of the policy, of rules and of other subjects.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &SpannedTemplate> {
         let of_rules = self.rules.iter().filter_map(|rule| rule.key.as_ref());
         let of_subjects = self.subjects.iter().filter_map(|subject| subject.key.as_ref());
         self.key.iter().chain(of_rules).chain(of_subjects)
     }
 
-    /// Returns all names, of the policy and of rules, and their places.
+    /// Returns the names of the policy and of its rules, with their spans.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, SpanRange)> {
         let of_policy = self.name.iter().map(|name| (name.value.as_str(), name.span));
         let of_rules =
@@ -145,7 +143,7 @@ impl Model {
         of_policy.chain(of_rules)
     }
 
-    /// Puts the arguments of the function in the place of `{*}` in all keys, and where one of them is repeated.
+    /// Replaces `{*}` in all keys, and in `refund_key`, by the arguments of the function.
     pub(crate) fn replace_all_placeholder(&mut self, names: &[String]) {
         let of_rules = self.rules.iter_mut().filter_map(|rule| rule.key.as_mut());
         let of_subjects = self.subjects.iter_mut().filter_map(|subject| subject.key.as_mut());
@@ -153,7 +151,7 @@ impl Model {
         keys.filter(|key| key.shows_all_arguments()).for_each(|key| key.replace_all_placeholder(names));
     }
 
-    /// Returns all messages: those of rules, that of the ban and that of the policy.
+    /// Returns the messages of rules, of the ban and of the policy.
     pub(crate) fn messages(&self) -> impl Iterator<Item = (MessageScope, &SpannedTemplate)> {
         let rules = self.rules.iter().enumerate();
         let of_rules =
@@ -163,38 +161,37 @@ impl Model {
         of_rules.chain(of_ban).chain(of_policy)
     }
 
-    /// Returns the label of the subject that a rule counts, or `None` for the main subject, even where its key is repeated.
+    /// Returns the label of the subject that a rule counts; `None` for the main subject, also if the rule repeats its
+    /// key.
     ///
-    /// Duplicates that are released have one of their own, whatever their key: so nothing else is released with them.
+    /// Released duplicates always have a label of their own, so that nothing else is released with them.
     pub(crate) fn label<'a>(&'a self, rule: &'a RuleModel) -> Option<&'a str> {
         let released = rule.release_if.as_ref().map(|_| RELEASED_LABEL);
         released.or_else(|| self.own_key(rule).map(|key| key.text.as_str()))
     }
 
-    /// Returns the key of a rule, if it is not that of the main subject.
+    /// Returns the key of a rule, if it differs from the key of the main subject.
     pub(crate) fn own_key<'a>(&'a self, rule: &'a RuleModel) -> Option<&'a SpannedTemplate> {
         let main = self.key.as_ref().map(|key| key.text.as_str());
         rule.key.as_ref().filter(|own| Some(own.text.as_str()) != main)
     }
 
-    /// Returns when the duplicates of a call are released.
     pub(crate) fn release(&self) -> Option<Release<'_>> {
         let rule = self.rules.iter().find(|rule| rule.release_if.is_some())?;
         let key = rule.key.as_ref().or(self.key.as_ref());
         Some(Release { label: self.label(rule)?, key, condition: rule.release_if.as_ref()? })
     }
 
-    /// Returns whether the result of the function decides what the call counts as.
+    /// Returns whether the function's result decides what the call counts as.
     pub(crate) fn is_refundable(&self) -> bool {
         self.refund_if.is_some() || self.settle.is_some() || self.release().is_some()
     }
 
-    /// Returns where the attribute says that a call is running until the body of its response is over, if it does.
+    /// Returns the span of `until = "body"`, with which a call runs until the body of its response is over.
     pub(crate) fn until_body(&self) -> Option<SpanRange> {
         self.rules.iter().find_map(|rule| rule.until_body)
     }
 
-    /// Returns the subjects beside the main one, each once.
     pub(crate) fn other_subjects(&self) -> Vec<OtherSubject<'_>> {
         let named = self.subjects.iter();
         let named =
@@ -208,7 +205,8 @@ impl Model {
         subjects
     }
 
-    /// Returns the subjects that a refund is for, each once. What `concurrency` counts ends with the call.
+    /// Returns the subjects that a refund can be for, each once: those of all rules but `concurrency`, which counts
+    /// nothing that lasts longer than the call.
     pub(crate) fn counting_subjects(&self) -> Vec<CountingSubject<'_>> {
         if self.policy.is_some() {
             let main = CountingSubject { label: None, key: self.key.as_ref() };
@@ -226,14 +224,14 @@ impl Model {
         subjects
     }
 
-    /// Returns the one subject on which a call is refunded; `None` if it is on all.
+    /// Returns the only subject on which a call is refunded; `None` if it is refunded on all subjects.
     pub(crate) fn refunded_subject(&self) -> Option<CountingSubject<'_>> {
         let key = self.refund_key.as_ref()?;
         self.counting_subjects().into_iter().find(|subject| subject.has_key(&key.text))
     }
 }
 
-/// Reports arguments of rules and of bans that are written outside of them. Returns whether there are none.
+/// Reports arguments of rules and of bans that are outside of them. Returns whether there are none.
 fn refuse_misplaced(arguments: &mut Arguments<'_>) -> bool {
     const RULE: &[&str] = &["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
     let misplaced: [(&[&str], &str); 7] = [

@@ -18,7 +18,7 @@ pub(crate) fn limit(attribute: TokenStream, item: &TokenStream) -> TokenStream {
     })
 }
 
-/// Returns a stub of the companion, if the name of one and the function can be read.
+/// Returns a stub of the companion, if its name and the function can be read.
 fn stub(attribute: TokenStream, item: &TokenStream) -> Option<TokenStream> {
     let model = Model::read(attribute, &mut Diagnostics::default());
     let function = Function::parse(item).ok()?;

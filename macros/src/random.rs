@@ -17,7 +17,7 @@ const CASES: u32 = 2_000;
 const LONG_CASES: u32 = 20_000;
 const SEED: u64 = 20_260;
 
-/// Words beside the names of arguments. Some mean something in some place, and some mean nothing.
+/// Words other than the names of arguments. Some have a meaning in some place, and some have none.
 const WORDS: &[&str] = &[
     "conut",
     "self",
@@ -77,7 +77,6 @@ const LITERALS: &[&str] = &[
     "b\"x\"",
 ];
 
-/// Arguments without mistakes.
 pub(crate) const ARGUMENTS: &[&str] = &[
     "rule(count = 10, per = \"60s\")",
     "rule(count = 20, per = \"120s\", name = \"twice\")",
@@ -166,7 +165,6 @@ const TEMPLATE: &[&str] = &[
 
 const DURATION: &[&str] = &["0", "1", "60", "9", "18446744073709551615", "ms", "s", "m", "h", "d", " ", ".", "-", "é"];
 
-/// A change to a text at some position.
 #[derive(Clone, Debug)]
 enum Edit {
     Truncate,
@@ -193,7 +191,7 @@ fn every_duration_has_a_length_or_an_error() {
     check(joined(DURATION, ""), trial::duration);
 }
 
-/// Tries many inputs, and reduces one that fails to the shortest that still fails.
+/// Tries many inputs, and reduces a failing one to the shortest that still fails.
 fn check(inputs: impl Strategy<Value = String>, trial: fn(&str)) {
     let long = env::var_os("TALLYGATE_TEST_LONG").is_some_and(|long| long == "1");
     let mut config = Config { failure_persistence: None, ..Config::with_cases(if long { LONG_CASES } else { CASES }) };
@@ -203,7 +201,7 @@ fn check(inputs: impl Strategy<Value = String>, trial: fn(&str)) {
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(&inputs, |input| {
         trial(&input);
-        // Each text that was read is kept for its spans, and slows down the next.
+        // `proc_macro2` keeps each text for its spans, which slows down all that follow.
         proc_macro2::extra::invalidate_current_thread_spans();
         Ok(())
     });

@@ -1,4 +1,4 @@
-//! The shape of the annotated function: what stands before its body, and the body as it is written.
+//! The shape of the annotated function: the part before its body, and the body as tokens.
 
 mod async_block;
 mod bindings;

@@ -9,33 +9,25 @@ use tallygate_rules::{Piece, TemplateUse, is_printed, nearest, scan};
 pub(crate) use self::placeholder::TemplateValue;
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 
-/// A template.
 pub(crate) struct SpannedTemplate {
-    /// The whole template, as it is written.
     pub(crate) text: String,
     pub(crate) parts: Vec<TextPart>,
     pub(crate) span: SpanRange,
     purpose: TextPurpose,
 }
 
-/// What a template is for.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum TextPurpose {
-    /// The subject of rules.
     Key,
-    /// The message of a rejection by a rule.
     Message,
-    /// The message of a rejection by a ban.
     BanMessage,
 }
 
-/// A part of a template.
 pub(crate) enum TextPart {
-    /// Fixed text, without escapes.
+    /// Fixed text. Its doubled braces are single ones.
     Text(String),
     /// A value of the call: an argument, or a value of its context.
     Value(TemplateValue),
-    /// A value of the rejection.
     Rejection(RejectionField),
 }
 
@@ -71,12 +63,11 @@ impl SpannedTemplate {
         }
     }
 
-    /// Returns whether the template may contain `{@name}`.
     pub(crate) fn has_rejection_field(&self, name: &str) -> bool {
         self.purpose.rejection_fields().any(|(known, _)| known == name)
     }
 
-    /// Puts placeholders for all of these arguments in the place of `{*}`, and `:` between them.
+    /// Replaces `{*}` by a placeholder for each argument, with `:` between them.
     pub(crate) fn replace_all_placeholder(&mut self, names: &[String]) {
         let mut parts = Vec::new();
         for part in self.parts.drain(..) {
@@ -94,7 +85,7 @@ impl SpannedTemplate {
         self.parts = parts;
     }
 
-    /// Returns whether it shows all arguments by `{*}`.
+    /// Returns whether the template contains `{*}`.
     pub(crate) fn shows_all_arguments(&self) -> bool {
         self.placeholders().any(TemplateValue::is_all)
     }
@@ -107,7 +98,6 @@ impl SpannedTemplate {
     }
 }
 
-/// Reads a template from its text.
 fn read(template: &str, purpose: TextPurpose) -> Result<Vec<TextPart>, Vec<String>> {
     let mut parts = Vec::new();
     let mut mistakes = Vec::new();
@@ -149,7 +139,7 @@ fn alternatives(inner: &str, purpose: TextPurpose) -> Result<TemplateValue, Stri
         ));
     }
     let value = TemplateValue::parse_context(inner)?;
-    // A value of a rejection is none of the context.
+    // A field of the rejection is no value of the context.
     value.alternatives.iter().try_for_each(|value| rejection_field(&value.root, purpose).map(drop))?;
     Ok(value)
 }
@@ -166,7 +156,7 @@ impl TextPurpose {
     }
 }
 
-/// Returns the field of a rejection that has this name; nothing if it is a value of the context.
+/// Returns the field of a rejection with this name, or `None` for a value of the context.
 fn rejection_field(text: &str, purpose: TextPurpose) -> Result<Option<RejectionField>, String> {
     let name = text.split(':').next().unwrap_or_default().trim();
     if let Some((_, field)) = purpose.rejection_fields().find(|(known, _)| *known == name) {
@@ -193,13 +183,13 @@ fn unsuitable_rejection_field(name: &str, purpose: TextPurpose) -> String {
     format!("`{{@{name}}}` describes a rule; the `message` of a ban can show `{{@retry_after}}`, and arguments")
 }
 
-/// Returns the field that was probably meant. A short name is rather one of the context: `role` is no `rule`.
+/// Returns the field that was probably meant. A short name is more likely a value of the context: `role` does not mean
+/// `rule`.
 fn misspelt_rejection_field(name: &str, purpose: TextPurpose) -> Option<&'static str> {
     const SHORT: usize = 4;
     nearest(name, purpose.rejection_fields().map(|(known, _)| known)).filter(|_| name.len() > SHORT)
 }
 
-/// Escapes fixed text for a subject.
 pub(crate) fn escape(text: &str) -> String {
     let escape = |byte| if is_printed(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(escape).collect()

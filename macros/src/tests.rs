@@ -1,4 +1,4 @@
-//! What expansions look like, and what the pipeline survives.
+//! How expansions look, and which inputs the pipeline survives.
 
 pub(crate) mod arguments;
 mod binding;
@@ -11,7 +11,6 @@ use quote::quote;
 
 use crate::pipeline::limit;
 
-/// Prints an expansion as it would be written by hand.
 fn expansion(attribute: TokenStream, item: &TokenStream) -> String {
     let file = syn::parse2(limit(attribute, item)).expect("an expansion is a file of items");
     prettyplease::unparse(&file)

@@ -1,4 +1,4 @@
-//! Properties of every input: of the random ones in the tests of this crate, and of those of the fuzzer in `fuzz/`.
+//! Properties that hold for every input: random inputs in the tests of this crate, and inputs of the fuzzer in `fuzz/`.
 
 #![allow(unreachable_pub, reason = "the fuzz targets call it")]
 
@@ -10,13 +10,13 @@ use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::pipeline::limit;
 use crate::template::{SpannedTemplate, TextPurpose};
 
-/// The deepest nesting that is tried: the parsers of the compiler and of `syn` are recursive.
+/// The deepest nesting of inputs, because the parsers of the compiler and of `syn` are recursive.
 const DEPTH: usize = 40;
 
-/// The function for an attribute without one.
+/// The function for an input that is an attribute alone.
 const FUNCTION: &str = "async fn send_code(phone: &str, user: User) -> Result<(), Rejection> { send(phone).await }";
 
-/// Tries an attribute, which is the first line, and its function, which is the rest.
+/// Tries the attribute in the first line on the function in the rest.
 ///
 /// # Panics
 ///
@@ -41,7 +41,7 @@ pub fn attribute(text: &str) {
 ///
 /// # Panics
 ///
-/// Panics if the parts of the template are not those of its text.
+/// Panics if the parts of the template do not make its text.
 pub fn template(text: &str) {
     for purpose in [TextPurpose::Key, TextPurpose::Message, TextPurpose::BanMessage] {
         let mut diagnostics = Diagnostics::default();
@@ -62,7 +62,7 @@ pub fn template(text: &str) {
 ///
 /// # Panics
 ///
-/// Panics if it is not read as it is written, or not written as it was read.
+/// Panics if the duration is read with another length, or changes when it is written and read again.
 pub fn duration(text: &str) {
     let Ok(read) = parse_duration(text) else { return };
     let written = format_duration(read);
@@ -82,7 +82,7 @@ pub fn duration(text: &str) {
 }
 
 fn tokens(text: &str) -> Option<TokenStream> {
-    // Each of these adds a level of recursion.
+    // Each of these signs can add a level of recursion.
     let depth = text.bytes().fold((0_usize, 0), |(open, deepest), byte| match byte {
         b'(' | b'[' | b'{' | b'<' | b'|' | b'&' | b'*' | b'-' | b'!' => (open + 1, deepest.max(open + 1)),
         b')' | b']' | b'}' | b',' | b';' => (open.saturating_sub(1), deepest),

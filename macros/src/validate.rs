@@ -12,7 +12,6 @@ use crate::diagnostic::Diagnostics;
 use crate::model::Model;
 use crate::shape::Function;
 
-/// Reports every mistake in the attribute itself.
 pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     if model.policy.is_some() {
         policy::check_beside_policy(model, diagnostics);
@@ -48,14 +47,13 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     text::check_windows_shown(model, diagnostics);
 }
 
-/// Reports keys of all arguments of a function that has none, or none with a name in some place.
+/// Reports `{*}` in keys of a function without arguments, or with an argument that has no name.
 pub(crate) fn check_all_arguments(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     for key in model.keys() {
         function::check_all_arguments(key, function, diagnostics);
     }
 }
 
-/// Reports every mistake in the function, and in the arguments that refer to it.
 pub(crate) fn check_function(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     function::check_shape(function, diagnostics);
     function::check_second_attribute(model, function, diagnostics);

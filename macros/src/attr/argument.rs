@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostics, SpanRange, Spanned, error};
 /// One argument. Its name and value are not interpreted yet.
 pub(crate) struct Argument {
     pub(super) name: Ident,
-    /// The text of the name: reading it from the identifier asks the compiler each time.
+    /// The text of `name`, kept because reading it from the identifier asks the compiler each time.
     text: String,
     value: ArgumentValue,
 }
@@ -22,14 +22,14 @@ enum ArgumentValue {
     Flag,
     Single(Expr),
     List(Span, ParsedList),
-    /// Values without names, of the arguments in `POSITIONAL`.
+    /// The values of an argument in `POSITIONAL`.
     Positional(Span, Vec<Expr>),
 }
 
 /// The arguments whose values have no names: `subject("network", "{ip:subnet}")`.
 const POSITIONAL: [&str; 1] = ["subject"];
 
-/// The arguments that stand before parentheses.
+/// The arguments that are written with parentheses, each with an example.
 const LISTS: [(&str, &str); 5] = [
     ("rule", r#"rule(count = 10, per = "60s")"#),
     ("concurrency", r#"concurrency(limit = 10, lease = "30s")"#),
@@ -38,7 +38,6 @@ const LISTS: [(&str, &str); 5] = [
     ("subject", r#"subject("network", "{ip:subnet}")"#),
 ];
 
-/// A list of arguments, in the order in which they are written.
 #[derive(Default)]
 pub(super) struct ParsedList {
     pub(super) arguments: Vec<Argument>,
@@ -59,12 +58,12 @@ impl ParsedList {
         list
     }
 
-    /// Returns a list of which nothing can be read.
+    /// Stands for a list that cannot be read.
     pub(super) fn unreadable() -> Self {
         Self { broken: true, ..Self::default() }
     }
 
-    /// Reads the list of that name to the end, and skips what has a syntax error.
+    /// Reads a list to its end, and skips arguments with a syntax error.
     fn read(input: ParseStream<'_>, name: &str, diagnostics: &mut Diagnostics) -> Self {
         let mut list = Self::default();
         while !input.is_empty() {
@@ -79,7 +78,7 @@ impl ParsedList {
     }
 }
 
-/// Returns an example of an argument in the list of that name.
+/// Returns an example of an argument that belongs in `list`; the list without a name is the attribute itself.
 fn example_in(list: &str) -> &'static str {
     match list {
         "" => r#"rule(count = 10, per = "60s")"#,
@@ -91,7 +90,6 @@ fn example_in(list: &str) -> &'static str {
     }
 }
 
-/// Returns an example of the list of that name; `None` if it is no list.
 fn example_of(list: &str) -> Option<&'static str> {
     LISTS.iter().find(|(name, _)| *name == list).map(|(_, example)| *example)
 }
@@ -103,12 +101,12 @@ fn read_separator(input: ParseStream<'_>) -> syn::Result<()> {
     input.parse::<Token![,]>().map(drop).map_err(|_| input.error("expected `,` between two arguments"))
 }
 
-/// Skips to the next argument. Between two of them, some write `;`.
+/// Skips to the next argument. Some users separate arguments by `;`.
 fn skip_to_separator(input: ParseStream<'_>) {
     let mut is_skipped = false;
     while !input.is_empty() && !is_skipped {
         is_skipped = input.peek(Token![,]) || input.peek(Token![;]);
-        // A token is left, so this removes it and cannot fail.
+        // The input is not empty, so this cannot fail.
         let _ = input.parse::<TokenTree>();
     }
 }
@@ -136,7 +134,8 @@ impl Argument {
             let parens = syn::parenthesized!(content in input);
             if POSITIONAL.iter().any(|positional| name == positional) {
                 let values: TokenStream = content.parse()?;
-                // Without values, the list says how it is written.
+                // Values that do not parse count as missing, and the error about missing values shows how they are
+                // written.
                 let values = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(values).unwrap_or_default();
                 ArgumentValue::Positional(parens.span.close(), values.into_iter().map(ungrouped).collect())
             } else {
@@ -239,7 +238,7 @@ impl Argument {
         }
     }
 
-    /// Returns the values of `name(value, value)`; none for any other form.
+    /// Returns the values of `name(value, value)`. Any other form has none.
     pub(crate) fn positional(self) -> Vec<Expr> {
         match self.value {
             ArgumentValue::Positional(_, values) => values,
@@ -264,7 +263,7 @@ fn read_value(name: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
     if input.is_empty() || input.peek(Token![,]) {
         return Err(error(name.span(), format_args!("`{name}` needs a value after its `=`")));
     }
-    // Most values are one literal, which is read much faster than an expression.
+    // Most values are one literal, and reading a literal is much faster than reading an expression.
     if input.peek(Lit) && (input.peek2(Token![,]) || input.peek2(End)) {
         return input.parse().map(|lit| Expr::Lit(ExprLit { attrs: Vec::new(), lit }));
     }

@@ -1,4 +1,4 @@
-//! A list of arguments, which are taken out of it by their names.
+//! A list of arguments, from which each argument is taken by its name.
 
 use proc_macro2::TokenStream;
 use tallygate_rules::{Field, missing_argument, nearest, synonym, unknown_argument};
@@ -7,34 +7,33 @@ use crate::attr::argument::{Argument, ParsedList};
 use crate::attr::value_suggestion;
 use crate::diagnostic::{Diagnostics, SpanRange, error};
 
-/// Each argument is removed when it is taken by its name, so the rest is unknown.
+/// The arguments that are not taken yet. Those that are left at the end are unknown.
 pub(crate) struct Arguments<'d> {
     pub(crate) span: SpanRange,
     parsed: ParsedList,
-    /// The names that were asked for.
+    /// The names of all arguments that were asked for.
     known: Vec<&'static str>,
     /// The spans of the values that were taken.
     values: Vec<(&'static str, SpanRange)>,
-    /// Names that are arguments of another list, with the name of that list in a text.
+    /// Names of arguments of other lists, each with a text that says where they belong.
     misplaced: Vec<(&'static [&'static str], &'static str)>,
     missing: Vec<syn::Error>,
-    /// The number of mistakes that are not in values of this list.
+    /// The number of mistakes that were reported before this list was opened.
     earlier_mistakes: usize,
     pub(crate) diagnostics: &'d mut Diagnostics,
 }
 
-/// A list whose arguments are taken: where it is written, and its values.
+/// A list whose arguments were all taken: its span, and the spans of its values.
 pub(crate) struct WrittenList {
     pub(crate) span: SpanRange,
     values: Vec<(&'static str, SpanRange)>,
-    /// Whether each argument is known, and none has a syntax error.
+    /// Whether each argument is known and has no syntax error.
     pub(crate) all_known: bool,
-    /// Whether no argument is missing, and the value of each that belongs here could be read.
+    /// Whether no argument is missing, and the value of each known argument could be read.
     pub(crate) complete: bool,
 }
 
 impl WrittenList {
-    /// Returns the span of the argument that sets a field, or of the whole list.
     pub(crate) fn span_of(&self, field: Field) -> SpanRange {
         let value = self.values.iter().find(|(name, _)| field.arguments().contains(name));
         value.map_or(self.span, |(_, span)| *span)
@@ -77,7 +76,7 @@ impl<'d> Arguments<'d> {
         }
     }
 
-    /// Takes the argument of that name, and reports repetitions.
+    /// Takes the first argument of that name, and reports repetitions.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<Argument> {
         let mut taken = self.take_all(name).into_iter();
         let first = taken.next();
@@ -89,18 +88,16 @@ impl<'d> Arguments<'d> {
         first
     }
 
-    /// Takes all arguments of that name.
     pub(crate) fn take_all(&mut self, name: &'static str) -> Vec<Argument> {
         self.known.push(name);
         self.parsed.arguments.extract_if(.., |argument| argument.has_name(name)).collect()
     }
 
-    /// Returns whether an argument of that name is left.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.parsed.arguments.iter().any(|argument| argument.has_name(name))
     }
 
-    /// Reports arguments that belong to another list. Returns whether there are none.
+    /// Reports arguments that belong in another list. Returns whether there are none.
     pub(crate) fn refuse(&mut self, names: &'static [&'static str], belongs: &'static str) -> bool {
         self.misplaced.push((names, belongs));
         let is_misplaced = |argument: &mut Argument| names.iter().any(|name| argument.has_name(name));
@@ -112,14 +109,14 @@ impl<'d> Arguments<'d> {
         refused.is_empty()
     }
 
-    /// Requires an argument that was not taken yet.
+    /// Reports the argument as missing if it is not in the list. Call it before the argument is taken.
     pub(crate) fn require(&mut self, name: &str, example: &str) {
         if !self.has(name) {
             self.missing.push(error(self.span, missing_argument(name, example)));
         }
     }
 
-    /// Returns the span of the value of an argument that was taken, or of the whole list.
+    /// Returns the span of the value of a taken argument, or of the whole list.
     pub(super) fn span_of(&self, argument: &str) -> SpanRange {
         self.values.iter().find(|(name, _)| *name == argument).map_or(self.span, |(_, span)| *span)
     }
@@ -132,7 +129,7 @@ impl<'d> Arguments<'d> {
             self.diagnostics.report(unknown.name.span(), message);
         }
         let all_known = !self.parsed.broken && self.parsed.arguments.is_empty();
-        // An argument that seems to be missing may be the one that is unknown.
+        // If an argument is unknown, it may be the missing one, misspelt.
         if all_known {
             for missing in self.missing {
                 self.diagnostics.push(missing);

@@ -1,14 +1,13 @@
-//! The template that was probably meant by an expression in its place.
+//! Suggests a template for an expression that is written in its place.
 
 use syn::parse::Parser as _;
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, ExprMethodCall, Lit, Macro, Token};
 use tallygate_rules::{Piece, scan};
 
-/// Methods that leave the text of a value as it is: a placeholder does without them.
+/// Methods that do not change the text of a value, so a placeholder needs none of them.
 const CONVERSIONS: [&str; 6] = ["to_string", "to_owned", "clone", "as_str", "as_ref", "into"];
 
-/// Returns the template that shows the same as the expression.
 pub(crate) fn template(expression: &Expr) -> Option<String> {
     match expression {
         Expr::Macro(call) if call.mac.path.is_ident("format") => formatted(&call.mac),
@@ -16,17 +15,16 @@ pub(crate) fn template(expression: &Expr) -> Option<String> {
     }
 }
 
-/// Returns the placeholder that shows a value.
 fn placeholder(value: &Expr) -> Option<String> {
     Some(format!("{{{}}}", path(value)?))
 }
 
-/// Returns what stands between the braces for a value: an argument with fields and methods.
+/// Returns the path that a placeholder shows: an argument with fields and methods.
 fn path(value: &Expr) -> Option<String> {
     match value {
         Expr::Path(name) => {
             let name = name.path.get_ident()?.to_string();
-            // Constants and functions of types are no arguments.
+            // A name in upper case is a constant or a type, and no argument.
             name.starts_with(|first: char| !first.is_uppercase()).then_some(name)
         }
         Expr::Field(field) => {
@@ -50,7 +48,7 @@ fn method(call: &ExprMethodCall) -> Option<String> {
     Some(if is_conversion { receiver } else { format!("{receiver}.{method}()") })
 }
 
-/// Returns the template of a `format!` whose values are arguments, shown without any options.
+/// Returns the template of a `format!` whose values are arguments and whose placeholders have no options.
 fn formatted(call: &Macro) -> Option<String> {
     let arguments = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(call.tokens.clone()).ok()?;
     let mut arguments = arguments.into_iter();

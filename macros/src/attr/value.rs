@@ -32,13 +32,12 @@ impl Amount {
     }
 }
 
-/// Returns the number. One that is too large for the type is also too large for a rule, whose check reports it better.
+/// Returns the number, or the greatest one if it does not fit: the check of rules reports that better.
 pub(crate) fn number(literal: &LitInt) -> u64 {
     literal.base10_parse().unwrap_or(u64::MAX)
 }
 
 impl Arguments<'_> {
-    /// Takes `name`, and returns its span.
     pub(crate) fn flag(&mut self, name: &'static str) -> Option<SpanRange> {
         self.read(name, Argument::flag)
     }
@@ -90,7 +89,6 @@ impl Arguments<'_> {
         self.read(name, |argument| argument.integer(example)).map(|literal| number(&literal))
     }
 
-    /// Takes a whole number, or an expression.
     pub(crate) fn amount(&mut self, name: &'static str, [literal, expression]: [&str; 2]) -> Option<Amount> {
         let amount = self.expression(name, literal)?;
         match &amount {
@@ -125,18 +123,17 @@ impl Arguments<'_> {
         })
     }
 
-    /// Takes any expression.
     pub(crate) fn expression(&mut self, name: &'static str, example: &str) -> Option<Expr> {
         self.read(name, |argument| argument.expression(example))
     }
 
-    /// Takes an expression of a type that has no literals.
+    /// Takes an expression that is no literal, because its type has none.
     pub(crate) fn value(&mut self, name: &'static str, [example, type_name]: [&str; 2]) -> Option<Expr> {
         let is_value = |value: &Expr| !matches!(value, Expr::Lit(_));
         self.form(name, example, format_args!("a `{type_name}`"), |value| is_value(value).then(|| value.clone()))
     }
 
-    /// Takes a path, a closure, or another expression that may be a function.
+    /// Takes a path, a closure, or another expression that can be a function.
     pub(crate) fn function(&mut self, name: &'static str, example: &str) -> Option<Expr> {
         self.form(name, example, "a function or a closure", |value| match value {
             Expr::Lit(_) | Expr::MethodCall(_) | Expr::Macro(_) | Expr::Binary(_) | Expr::Unary(_) => None,
@@ -144,7 +141,7 @@ impl Arguments<'_> {
         })
     }
 
-    /// Takes `name = identifier`, the name of such an item.
+    /// Takes `name = identifier`, where the identifier names an item.
     pub(crate) fn identifier(&mut self, name: &'static str, [item, example]: [&str; 2]) -> Option<Ident> {
         self.form(name, example, format_args!("the name of {item}"), |value| path(value)?.get_ident().cloned())
     }
@@ -154,7 +151,7 @@ impl Arguments<'_> {
         self.form(name, example, "a path", |value| path(value).cloned())
     }
 
-    /// Takes an expression of some form, and reports any other.
+    /// Takes an expression that `read` accepts, and reports any other as not being `form`.
     fn form<T>(
         &mut self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! What was probably meant by a value that is written as other libraries have it.
+//! Suggests how to write a value that is written as other libraries have it.
 
 use syn::{Expr, ExprLit, Lit, Member};
 use tallygate_rules::{argument_meant, attribute_form, duration_meant, parse_duration, rule_meant, snake_case};
@@ -6,7 +6,7 @@ use tallygate_rules::{argument_meant, attribute_form, duration_meant, parse_dura
 /// The arguments whose texts are durations.
 const DURATIONS: [&str; 8] = ["per", "reset_after", "lease", "within", "duration", "deadline", "wait", "prefetch"];
 
-/// The arguments whose texts are one of a few words.
+/// The arguments whose texts are words of a fixed list.
 const WORDS: [&str; 2] = ["algorithm", "on_outage"];
 
 /// Returns the rules that a text, or a list of texts, stands for: `rule(count = 10, per = "1m")` for `"10/m"`.
@@ -22,8 +22,8 @@ pub(super) fn rules(value: &Expr) -> Option<String> {
     }
 }
 
-/// Returns the rule that a name with a window in it stands for, or what stands in its parentheses where those are known:
-/// `rule(count = 10, per = "1s")` for `per_second = 10`.
+/// Returns the rule that an argument like `per_second = 10` stands for: `rule(count = 10, per = "1s")`, or only the
+/// arguments of the rule if it stands in a `rule(…)`.
 pub(super) fn rate(name: &str, count: &Expr, known: &[&str]) -> Option<String> {
     let Expr::Lit(ExprLit { lit: Lit::Int(count), .. }) = count else { return None };
     let rule = attribute_form(&rule_meant(&format!("{} {}", count.base10_digits(), name.replace('_', " ")))?);
@@ -33,7 +33,7 @@ pub(super) fn rate(name: &str, count: &Expr, known: &[&str]) -> Option<String> {
     without_parentheses(&rule).filter(|_| known.contains(&"count"))
 }
 
-/// Returns the argument with a text in place of this value: `per = "60s"` for `60`.
+/// Returns the argument with its value as a text: `per = "60s"` for `60`.
 pub(super) fn text(name: &str, value: &Expr) -> Option<String> {
     let text = match value {
         _ if DURATIONS.contains(&name) => return argument_meant(name, &duration(value)?),
@@ -44,7 +44,7 @@ pub(super) fn text(name: &str, value: &Expr) -> Option<String> {
     Some(format!("{name} = {text:?}"))
 }
 
-/// Returns the argument with a number in place of this value: `count = 10` for `"10"`, and with a window for `"10/m"`.
+/// Returns the argument with its value as a number: `count = 10` for `"10"`, and `count = 10, per = "1m"` for `"10/m"`.
 pub(super) fn number(name: &str, value: &Lit) -> Option<String> {
     match value {
         Lit::Str(text) if text.value().parse::<u64>().is_ok() => Some(format!("{name} = {}", text.value())),
@@ -57,7 +57,7 @@ pub(super) fn number(name: &str, value: &Lit) -> Option<String> {
     }
 }
 
-/// Returns the argument of a list that a value without a name probably is; `list` is empty for the attribute itself.
+/// Returns the argument that a value without a name probably is. `list` is empty for the attribute itself.
 pub(super) fn unnamed_value(list: &str, value: &Lit) -> Option<String> {
     let text = match value {
         Lit::Int(number) => {
@@ -86,7 +86,6 @@ pub(super) fn unnamed_value(list: &str, value: &Lit) -> Option<String> {
     }
 }
 
-/// Returns what stands between the parentheses of `rule(…)`.
 fn without_parentheses(rule: &str) -> Option<String> {
     Some(rule.strip_prefix("rule(")?.strip_suffix(')')?.to_owned())
 }
@@ -116,7 +115,7 @@ fn duration(value: &Expr) -> Option<String> {
     }
 }
 
-/// Reads names with dots between them, as in `sms.send`.
+/// Reads a path of fields, like `sms.send`.
 fn dotted_name(value: &Expr) -> Option<String> {
     match value {
         Expr::Path(path) => path.path.get_ident().map(ToString::to_string),

@@ -1,4 +1,4 @@
-//! A call: its policy and its subject, and the options that it has.
+//! The expression of a call: its policy, its subjects and its options.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -12,7 +12,6 @@ use crate::model::RuleModel;
 use crate::template::SpannedTemplate;
 
 impl Expansion<'_> {
-    /// Decides the call.
     pub(super) fn entering(self) -> TokenStream {
         let enter = if self.function.is_blocking() { quote_hygienic!(blocking_enter) } else { quote_hygienic!(enter) };
         if self.model.policy.is_none() && self.options().is_empty() {
@@ -23,7 +22,6 @@ impl Expansion<'_> {
         quote_hygienic!(#call.#enter())
     }
 
-    /// Makes up the call.
     pub(super) fn call(self) -> TokenStream {
         let key = self.model.key.as_ref();
         let values = self.values_now(key);
@@ -37,12 +35,12 @@ impl Expansion<'_> {
         quote_hygienic!(#private::call([#policy], #texts, #values) #options)
     }
 
-    /// Returns the values of a key, as far as it is rendered now.
+    /// Returns the values of a key, or nothing if keys are rendered later.
     fn values_now(self, key: Option<&SpannedTemplate>) -> TokenStream {
         if self.has_late_keys() { quote_hygienic!(()) } else { self.values(key) }
     }
 
-    /// Evaluates the limiter that the user named, for some code, after which no temporary of its expression is left.
+    /// Evaluates the user's limiter before the code. In a `match`, its temporaries live until the code has run.
     pub(super) fn with_limiter(self, code: TokenStream) -> TokenStream {
         let Some(limiter) = &self.model.limiter else { return code };
         let private = self.private();
@@ -54,7 +52,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the options of the call, as the calls of methods.
+    /// Returns the options of the call, as method calls.
     fn options(self) -> TokenStream {
         let limiter = self.model.limiter.as_ref().map(|_| quote_hygienic!(.limiter(tallygate_limiter)));
         let counts = self.counts();
@@ -64,7 +62,7 @@ impl Expansion<'_> {
         quote_hygienic!(#limiter #counts #cost #(#subjects)* #handling)
     }
 
-    /// Evaluates the counts of all rules, if one of them varies.
+    /// Evaluates the counts of all rules, if a count varies.
     fn counts(self) -> Option<TokenStream> {
         let rules = &self.model.rules;
         let count = |model: &RuleModel| match &model.count {
@@ -75,7 +73,7 @@ impl Expansion<'_> {
         rules.iter().any(|rule| rule.count.is_some()).then(|| quote_hygienic!(.counts([#(#counts),*])))
     }
 
-    /// A client may choose a cost that depends on the arguments, and must not get free calls by that.
+    /// The cost may depend on arguments that a client chooses, so it is at least 1: no client gets free calls.
     fn cost(self, cost: &Amount) -> TokenStream {
         match cost {
             Amount::Literal(cost) => quote_hygienic!(.cost([#cost])),
@@ -99,7 +97,7 @@ impl Expansion<'_> {
         self.model.other_subjects().into_iter().map(|other| subject(other.label, other.key)).collect()
     }
 
-    /// Returns how a denied or finished call is handled. The caller of a companion handles it by hand.
+    /// Returns the options for a denied or finished call. The caller of a companion handles these by hand.
     fn handling(self) -> TokenStream {
         let model = self.model;
         let wait = model.wait.as_ref().map(|wait| duration(wait.value)).map(|wait| quote_hygienic!(.wait(#wait)));

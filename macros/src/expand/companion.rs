@@ -1,4 +1,5 @@
-//! The companion of a function, named by `check_fn`: it returns the check of a call that has the same arguments.
+//! The companion of a function, named by `check_fn`: it takes the function's arguments, and returns the check of the
+//! call.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
@@ -28,13 +29,12 @@ pub(super) fn companion(name: &Ident, model: &Model, function: &Function) -> Tok
     with_body(name, model.runtime.as_ref(), function, &body)
 }
 
-/// Returns a companion that is never called: it is for a function whose attribute is mistaken, so that the callers of the
-/// companion have no errors besides.
+/// Returns a companion that never runs, so that a mistake in the attribute causes no further errors in its callers.
 pub(super) fn stub(name: &Ident, runtime: Option<&Path>, function: &Function) -> TokenStream {
     with_body(name, runtime, function, &quote_hygienic!(::core::unreachable!()))
 }
 
-/// Returns a function with the head of the companion. An error about the whole function is reported at its name.
+/// An error about the whole companion is reported at its name.
 fn with_body(name: &Ident, runtime: Option<&Path>, function: &Function, body: &TokenStream) -> TokenStream {
     let place = hygienic(name.span());
     let documentation = documentation(function);
@@ -72,11 +72,11 @@ fn documentation(function: &Function) -> String {
     )
 }
 
-/// Returns an attribute of the function that its companion needs as well: levels of lints, and `doc(hidden)`.
+/// Returns an attribute that the companion takes over from its function: levels of lints, and `doc(hidden)`.
 fn kept(attribute: &Attribute) -> Option<TokenStream> {
     let path = attribute.path();
     if path.is_ident("expect") {
-        // The companion need not have what is expected of the function.
+        // The lint that the function expects may not occur in the companion.
         let lints = &attribute.meta.require_list().ok()?.tokens;
         return Some(quote!(#[allow(#lints)]));
     }
@@ -85,7 +85,7 @@ fn kept(attribute: &Attribute) -> Option<TokenStream> {
     (is_level || is_hidden).then(|| quote!(#attribute))
 }
 
-/// Uses every lifetime, as one may connect an argument with the output of the function, which the companion does not have.
+/// Uses every lifetime: one may only connect an argument with the function's output, which the companion does not have.
 fn use_lifetimes(signature: &Signature) -> Option<TokenStream> {
     let references = signature.generics.lifetimes().map(|parameter| {
         let lifetime = &parameter.lifetime;
@@ -95,7 +95,7 @@ fn use_lifetimes(signature: &Signature) -> Option<TokenStream> {
     (!references.is_empty()).then(|| quote_hygienic!(let _ = ::core::marker::PhantomData::<(#(#references,)*)>;))
 }
 
-/// Uses every argument, as the limits may depend on some of them only.
+/// Uses every argument, because the limits may depend on some of them only.
 fn use_arguments(bindings: &[Binding]) -> Option<TokenStream> {
     let uses = bindings.iter().filter(|binding| !binding.name.to_string().starts_with('_')).map(|binding| {
         let Binding { name, is_mutable } = binding;

@@ -1,4 +1,4 @@
-//! What all parts of an expansion share: the model, the function, the paths of the runtime, and places.
+//! What all parts of an expansion share: the model, the function, the paths of the runtime, and spans.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -21,12 +21,10 @@ pub(super) struct Expansion<'m> {
     pub(super) expanded: ExpandedFunction,
 }
 
-/// The function that is being expanded.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum ExpandedFunction {
-    /// The annotated function.
     Limited,
-    /// The companion, which returns the check of a call.
+    /// It returns the check of a call.
     Companion,
 }
 
@@ -40,7 +38,7 @@ impl Expansion<'_> {
         quote_hygienic!(#runtime::__private)
     }
 
-    /// Returns the path of the runtime with a place of the user's, at which its errors are then reported.
+    /// Returns the path of the runtime with a span of the user's code, where the compiler reports its errors.
     pub(super) fn runtime_at(self, span: Span) -> TokenStream {
         let at_place = |mut tree: TokenTree| {
             tree.set_span(span.resolved_at(tree.span()));
@@ -55,19 +53,18 @@ impl Expansion<'_> {
     }
 }
 
-/// Returns the absolute path of the runtime, or the one that the user gives.
 pub(super) fn runtime_path(given: Option<&Path>) -> TokenStream {
     given.map_or_else(|| quote_hygienic!(::tallygate), ToTokens::to_token_stream)
 }
 
-/// Borrows an expression of the user's where it is written.
+/// Borrows an expression of the user, and reports errors about its type where the expression is written.
 pub(super) fn borrowed(expression: &impl ToTokens, span: SpanRange) -> TokenStream {
     let reference = quote_spanned!(hygienic(span.first)=> &);
     let parenthesized = quote_spanned!(hygienic(span.last)=> (#expression));
     quote_hygienic!(#reference #parenthesized)
 }
 
-/// Returns a place of the user's for tokens whose names cannot collide with the user's.
+/// Returns the place of a user's span for tokens whose names cannot collide with the user's.
 pub(super) fn hygienic(span: Span) -> Span {
     span.resolved_at(Span::mixed_site())
 }

@@ -1,6 +1,6 @@
-//! The expression that awaits the decision and returns the rejection of a denied call, and what follows a body whose result is
-//! used: the refund of a call, a response that is no type of the user's, and one whose body holds the permit, so that its call
-//! is running until that body is over.
+//! The expression that awaits the decision and returns the rejection of a denied call, and the epilogue behind a body.
+//! The epilogue refunds the call, gives a response of any type the function's return type, and lets the body of a
+//! response hold the permit, so that the call is running until that body is over.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote_spanned;
@@ -12,7 +12,7 @@ use crate::model::Release;
 use crate::shape::Epilogue;
 
 impl Expansion<'_> {
-    /// Gets the answer, and returns if it is a rejection. The permit is the value.
+    /// Gets the answer, and returns if it is a rejection. The value of the expression is the permit.
     pub(super) fn decision(self) -> TokenStream {
         let answer = self.answer();
         let message = self.message();
@@ -28,16 +28,14 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the name of the permit. A permit that is only kept has a name with `_`, so that no lint calls it unused.
+    /// Returns the name of the permit. It begins with `_` if the permit is only kept, so that no lint calls it unused.
     pub(super) fn permit(self) -> TokenStream {
         let is_used = self.model.is_refundable() || self.runs_until_body();
         if is_used { quote_hygienic!(tallygate_permit) } else { quote_hygienic!(_tallygate_permit) }
     }
 
-    /// Returns the value that the function returns for a rejection.
-    ///
-    /// All its tokens have the span of the result's type, so a type that cannot be made of a rejection is underlined as
-    /// a whole.
+    /// Its tokens have the span of the result's type, so the compiler underlines that type as a whole if it cannot be
+    /// made of a rejection.
     fn returned_rejection(self) -> TokenStream {
         if let Some(reject) = &self.model.reject {
             return self.without_permit(self.rejected_by(reject));
@@ -51,7 +49,6 @@ impl Expansion<'_> {
         quote_spanned!(hygienic(span.last)=> #runtime::FromRejection::from_rejection(tallygate_rejection))
     }
 
-    /// Calls the user's function, at its place.
     fn rejected_by(self, reject: &Expr) -> TokenStream {
         let span = SpanRange::of_tokens(reject);
         let reject = self.function.in_scope(reject);
@@ -73,11 +70,11 @@ impl Expansion<'_> {
     //             finish(tallygate_permit, tallygate_due).await;
     //             tallygate_result
     //         }
-    // A function that is not async calls `run_body(move || { … body })` in place of the future, and `blocking_finish`.
-    // A call that is running until the body of its response is over ends with this, instead of with the result, and keeps what
-    // `finish_holding` leaves of its permit:
+    // A function that is not async calls `run_body(move || { … body })` instead of the future, and `blocking_finish`. A
+    // call that is running until the body of its response is over calls `finish_holding`, which returns what is left of
+    // the permit, and ends with this instead of the result:
     //             hold(tallygate_result, tallygate_permit)
-    // A function that returns `impl IntoResponse` ends with this, and returns its rejections as a value of the same type:
+    // A function that returns `impl IntoResponse` ends with this, and its rejections have this type, too:
     //             Answered::Result(tallygate_result)
     pub(super) fn epilogue(self) -> Option<Epilogue> {
         let is_refundable = self.model.is_refundable();
@@ -101,12 +98,12 @@ impl Expansion<'_> {
         })
     }
 
-    /// Returns whether the function has to return a type of the runtime, as it may return any response.
+    /// Returns whether the function may return any response. Then it returns a type of the runtime.
     pub(super) fn returns_any_response(self) -> bool {
         self.model.reject.is_none() && self.function.returns_response()
     }
 
-    /// Coercions and `?` need the type of the result. This statement never returns.
+    /// Gives the result its type, which coercions and `?` need. The statement never returns.
     fn result_type(self) -> TokenStream {
         let result_type = self.function.result_type();
         quote_hygienic! {
@@ -116,7 +113,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Refunds the call, on all subjects or on one, or else its duplicates alone, or else settles it.
+    /// Refunds the call on all subjects or on one, or only its duplicates, or settles it.
     fn finish(self) -> TokenStream {
         let private = self.private();
         let subject = self.model.refunded_subject();
@@ -142,26 +139,25 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns whether a call is running until the body of its response is over.
     pub(super) fn runs_until_body(self) -> bool {
         self.model.until_body().is_some()
     }
 
-    /// Returns the response whose body holds the permit, if the call has one.
+    /// Returns the response, with a body that holds the permit if there is one.
     pub(super) fn with_permit(self) -> TokenStream {
         let permit = quote_hygienic!(tallygate_permit);
         self.held_beside(&quote_hygienic!(tallygate_result), &permit).unwrap_or_else(|| self.held_within())
     }
 
-    /// Returns the response to a call without a permit, as a value of the same type.
+    /// Returns a response that holds no permit, with the type of one that holds a permit.
     pub(super) fn without_permit(self, response: TokenStream) -> TokenStream {
         let none = quote_hygienic!(::core::option::Option::None);
         let held = self.runs_until_body().then(|| self.held_beside(&response, &none)).flatten();
         held.unwrap_or(response)
     }
 
-    /// The response is passed as an expression that begins and ends where the result's type does, so the compiler underlines
-    /// this type as a whole if it cannot hold a permit.
+    /// The response is an expression that begins and ends where the result's type does, so the compiler underlines this
+    /// type as a whole if it cannot hold a permit.
     fn held_within(self) -> TokenStream {
         let span = self.function.result_span();
         let private = self.private();
@@ -170,7 +166,7 @@ impl Expansion<'_> {
         quote_hygienic!(#private::hold(#identity #response, tallygate_permit))
     }
 
-    /// Of a response of any type, the permit is held beside it. `None` if its type has a name.
+    /// Holds the permit beside a response of any type. `None` if the response's type has a name.
     fn held_beside(self, response: &TokenStream, permit: &TokenStream) -> Option<TokenStream> {
         let private = self.private();
         if self.function.returns_response() {
@@ -187,7 +183,7 @@ impl Expansion<'_> {
         quote_hygienic!(#private::run_body)
     }
 
-    /// Returns what a function of the result decides to finish, as the element of an array.
+    /// Returns the correction that a function of the result decides, as the element of an array.
     fn correction(self, name: &str, label: Option<TokenStream>, function: &Expr) -> TokenStream {
         let span = SpanRange::of_tokens(function);
         let function = self.function.in_scope(function);
@@ -198,7 +194,7 @@ impl Expansion<'_> {
     }
 }
 
-/// Returns the label of a subject, which the main one lacks.
+/// The main subject has no label.
 fn optional(label: Option<&str>) -> TokenStream {
     let some = label.map(|label| quote_hygienic!(::core::option::Option::Some(#label)));
     some.unwrap_or_else(|| quote_hygienic!(::core::option::Option::None))

@@ -12,20 +12,19 @@ use crate::template::SpannedTemplate;
 
 const HEADING: &str = "# Rate limits";
 
-/// Who reads it.
 #[derive(Clone, Copy, PartialEq)]
 enum Reader {
-    /// A reader of the code, who knows its keys and expressions.
+    /// Knows the keys and the expressions of the code.
     Developer,
-    /// A reader of the interface of a service, who does not know the code.
+    /// Does not know the code of the service.
     Client,
 }
 
 /// Returns the section as an attribute that follows the documentation of the function.
 ///
 /// A function without documentation also gets a summary, because a heading alone documents nothing. Both appear only in
-/// generated documentation: in a build, they would hide the missing documentation from the lint `missing_docs`. The section
-/// of a handler whose documentation `#[utoipa::path]` publishes appears only there, too: clients do not know the code.
+/// generated documentation: in a build, they would hide missing documentation from the lint `missing_docs`. So does the
+/// section of a handler whose documentation `#[utoipa::path]` publishes, because clients do not know the code.
 pub(super) fn attributes(model: &Model, function: &Function) -> TokenStream {
     let written: Vec<_> = function.documentation().collect();
     let has_heading = written.iter().flat_map(|text| text.lines()).any(|line| line.trim() == HEADING);
@@ -39,13 +38,12 @@ pub(super) fn attributes(model: &Model, function: &Function) -> TokenStream {
     }
 }
 
-/// The rules of one key.
 struct Group<'m> {
     key: Option<&'m SpannedTemplate>,
     rules: Vec<&'m RuleModel>,
 }
 
-/// Returns the rules by their keys. Where two tallies have the same key, the reader sees one.
+/// Groups the rules by their keys. Two tallies with one key are one group for the reader.
 fn groups(model: &Model) -> Vec<Group<'_>> {
     let main = model.key.as_ref();
     let mut groups = vec![Group { key: main, rules: Vec::new() }];
@@ -64,7 +62,6 @@ fn text(key: Option<&SpannedTemplate>) -> Option<&str> {
     key.map(|key| key.text.as_str())
 }
 
-/// Returns the limits in one sentence.
 fn summary(model: &Model) -> String {
     let limited = if model.shadow.is_some() { "Limited in shadow" } else { "Limited" };
     if let Some(policy) = &model.policy {
@@ -93,7 +90,6 @@ pub(super) fn rejection_text(model: &Model) -> String {
     paragraphs.join("\n\n")
 }
 
-/// Returns the rules of each subject.
 fn rules(model: &Model, reader: Reader) -> Vec<String> {
     let mut groups = groups(model);
     if reader == Reader::Client {
@@ -133,13 +129,12 @@ impl Group<'_> {
 }
 
 impl Reader {
-    /// Returns the calls that are counted together.
     fn scope(self, key: Option<&SpannedTemplate>) -> String {
         let counted = key.and_then(|key| self.counted(key));
         counted.map_or("for all calls together".to_owned(), |counted| format!("for each {counted}"))
     }
 
-    /// Returns what a key counts by itself; `None` where it counts all calls together.
+    /// Returns what a key separates; `None` if it counts all calls together.
     fn counted(self, key: &SpannedTemplate) -> Option<String> {
         match self {
             Self::Developer => key.placeholders().next().map(|_| code(&key.text)),
@@ -148,7 +143,7 @@ impl Reader {
     }
 }
 
-/// Returns what happens to a call that the rules do not admit.
+/// Says what happens to a call that the rules do not admit.
 fn excess_text(model: &Model) -> String {
     let rejected = "the function does not run, and nothing is counted";
     match &model.wait {
@@ -205,7 +200,6 @@ fn options(model: &Model) -> impl Iterator<Item = String> {
         .flatten()
 }
 
-/// Returns a rule in words.
 fn item(model: &RuleModel, position: usize, rules: &[Rule], reader: Reader) -> String {
     let rule = &model.rule;
     let limited = match (reader, rule.role(), rule.per()) {
@@ -227,7 +221,7 @@ fn item(model: &RuleModel, position: usize, rules: &[Rule], reader: Reader) -> S
     [Some(limited), count, implied, name].into_iter().flatten().collect()
 }
 
-/// Returns a limit without the rule's name, as a span of code as far as that is clear.
+/// Returns a limit without the rule's name, as a span of code if that is clear.
 fn limit(rule: &Rule) -> String {
     if rule.role() == Role::Concurrency {
         let calls = if rule.count() == 1 && !rule.is_varying() { "call" } else { "calls" };

@@ -1,7 +1,7 @@
-//! Keys that are rendered when the future of a function is polled, as they show values of its context.
+//! Keys that are rendered when the future of a function is polled, because they show values of its context.
 //!
-//! Only a function that returns a future of its own needs that: an `async fn` does not run before it is polled. The values
-//! of its arguments are rendered when it is called, so that the future captures no argument.
+//! Only a function that is not `async` and returns a future needs them: an `async fn` does not run before it is polled.
+//! The values of its arguments are rendered when it is called, so that the future captures no argument.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::format_ident;
@@ -17,7 +17,6 @@ impl<'m> Expansion<'m> {
         is_split && self.model.keys().flat_map(SpannedTemplate::placeholders).any(TemplateValue::is_in_context)
     }
 
-    /// Returns the values of arguments in late keys.
     pub(super) fn late_key_values(self) -> impl Iterator<Item = EarlyValue<'m>> {
         let keys = self.has_late_keys().then(|| self.late_keys()).into_iter().flatten();
         keys.enumerate().flat_map(|(number, (_, key))| {
@@ -32,7 +31,7 @@ impl<'m> Expansion<'m> {
         })
     }
 
-    /// Decides a call that was deferred, once its keys are rendered.
+    /// Renders the keys and decides the deferred call.
     pub(super) fn late_admission(self) -> TokenStream {
         let private = self.private();
         let subject = |(number, key): (usize, Option<&SpannedTemplate>)| {
@@ -50,7 +49,7 @@ impl<'m> Expansion<'m> {
         quote_hygienic!(tallygate_call.enter_with(move |#limiter| (#main, [#(#others),*])))
     }
 
-    /// Returns the main key, if there is one, and then those of the other subjects, with their labels.
+    /// Returns the main key, if there is one, and the keys of the other subjects, all with their labels.
     fn late_keys(self) -> impl Iterator<Item = (&'m str, Option<&'m SpannedTemplate>)> {
         let others = self.model.other_subjects().into_iter().map(|other| (other.label, other.key));
         std::iter::once(("", self.model.key.as_ref())).chain(others)
@@ -70,7 +69,6 @@ impl<'m> Expansion<'m> {
     }
 }
 
-/// The name of the rendered value of an argument.
 fn name(key: usize, placeholder: usize) -> Ident {
     format_ident!("tallygate_value_{placeholder}_of_key_{key}", span = Span::mixed_site())
 }

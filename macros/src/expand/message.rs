@@ -9,9 +9,9 @@ use crate::model::MessageScope;
 use crate::template::{RejectionField, SpannedTemplate, TemplateValue, TextPart};
 
 impl<'m> Expansion<'m> {
-    /// Puts the message of the rule that denied the call into the rejection, or the message of the policy.
+    /// Puts the message of the denying rule into the rejection, or else the message of the policy.
     ///
-    /// Only a denial has one. A call that could not be decided is rejected in the runtime's words.
+    /// Only a denial has a message. The runtime has the words for a call that could not be decided.
     pub(super) fn message(self) -> TokenStream {
         let private = self.private();
         let arms: Vec<_> = self.model.messages().map(|(denier, message)| self.arm(denier, message)).collect();
@@ -26,7 +26,6 @@ impl<'m> Expansion<'m> {
         }
     }
 
-    /// Renders the values that cannot be rendered after the decision.
     pub(super) fn early_value_statements(self) -> TokenStream {
         let value = |value: EarlyValue<'m>| {
             let pushed = self.push(&quote_hygienic!(&mut tallygate_value), value.placeholder, value.span);
@@ -42,7 +41,7 @@ impl<'m> Expansion<'m> {
         self.early_values().map(value).collect()
     }
 
-    /// Declares empty values in their place, for a call that is skipped.
+    /// Declares these values as empty, for a call that is skipped.
     pub(super) fn no_early_values(self) -> TokenStream {
         let names = self.early_value_names();
         quote_hygienic!(#(let #names = ::std::string::String::new();)*)
@@ -97,7 +96,7 @@ impl<'m> Expansion<'m> {
         }
     }
 
-    /// Appends the value of a placeholder, at the place of its template: an error about its type is reported there.
+    /// Appends the value of a placeholder. An error about its type is reported at the template.
     fn push(self, target: &TokenStream, placeholder: &TemplateValue, span: SpanRange) -> TokenStream {
         if placeholder.is_in_context() {
             return self.push_in_context(target, placeholder, span);
@@ -121,8 +120,8 @@ impl<'m> Expansion<'m> {
 
     /// Returns whether the value is rendered before the decision.
     ///
-    /// A future of the user's own must not capture an argument for it, and no limiter that the user named, which a digest
-    /// needs, is held over the await.
+    /// A future that the user wrote must not capture an argument for a message. A digest needs the limiter, and a
+    /// limiter that the user named is not held over the await.
     fn is_early(self, placeholder: &TemplateValue) -> bool {
         let needs_limiter = self.model.limiter.is_some() && placeholder.is_hashed();
         needs_limiter || self.function.ends_with_async_block() && !placeholder.is_in_context()

@@ -1,4 +1,4 @@
-//! The responses to rejected calls of a handler, for documents of OpenAPI.
+//! The responses of a handler to rejected calls, for OpenAPI documents.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote_spanned;
@@ -28,7 +28,8 @@ impl<'m> Expansion<'m> {
             _ if self.model.shadow.is_some() || self.has_only_rules_in_shadow() => {
                 quote_hygienic!(#private::Responses::new())
             }
-            // The policy itself knows its rules; of an expression over the arguments, nothing is known here.
+            // A policy that is an item is read when the document is made. An expression over the arguments has no value
+            // then.
             Some(policy) if self.is_item(policy) => quote_hygienic!(#private::limit_responses(&#policy)),
             policy => {
                 let limits = document::rejection_text(self.model);
@@ -59,7 +60,6 @@ impl<'m> Expansion<'m> {
         !self.model.rules.is_empty() && self.enforced_rules().next().is_none()
     }
 
-    /// The statuses of denials by the rules and the ban of the attribute.
     fn statuses_of_denials(self) -> Vec<u16> {
         let (duplicates, limits): (Vec<_>, Vec<_>) =
             self.enforced_rules().partition(|model| model.rule.role() == Role::Duplicate);
@@ -67,7 +67,7 @@ impl<'m> Expansion<'m> {
         limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).collect()
     }
 
-    /// Whether an expression is the path of an item, which can be read without a call.
+    /// Whether an expression is the path of an item, which exists without a call.
     fn is_item(self, expression: &Expr) -> bool {
         let Expr::Path(ExprPath { qself: None, path, .. }) = expression else { return false };
         path.get_ident().is_none_or(|name| self.function.binding(&name.unraw().to_string()).is_none())

@@ -1,6 +1,6 @@
-//! The items of an expansion: the policy, which is built at the first call, and what it is named after.
+//! The items of an expansion: the policy, which the first call builds, and the item that its name comes from.
 //!
-//! The expressions of the user see them, so they have names that no user code uses.
+//! The user's expressions see these items, so they have names that no user code uses.
 
 use std::time::Duration;
 
@@ -26,13 +26,14 @@ impl Expansion<'_> {
         let released = self.released_key();
         let ban = self.ban();
         let settings = self.settings();
-        // A policy without a name is named after the path of an item in the function: only that has the type of a method.
+        // Without `name`, the policy is named after the path of this item: in a method, only an item in its body has
+        // the type in its path.
         let here = self.model.name.is_none().then(|| {
             quote_hygienic!(
                 enum TallygateHere {}
             )
         });
-        // The policy of a companion is that of its function.
+        // A companion has the policy of its function, which announces it.
         let announced = (self.expanded == ExpandedFunction::Limited)
             .then(|| quote_hygienic!(#private::announce!(TALLYGATE_POLICY);));
         quote_hygienic! {
@@ -45,11 +46,11 @@ impl Expansion<'_> {
 
     fn policy_cell(self) -> TokenStream {
         let rules: Vec<Rule> = self.model.rules.iter().map(|model| model.rule.clone()).collect();
-        // The compiler works on a single token of them; the first call reads it.
+        // A text is a single token for the compiler. The first call parses it.
         let rules = format_rules(&rules);
         let key = self.model.key.as_ref();
         let texts = texts(key);
-        // A file may repeat the template, and tools show it. Without a key, all calls are counted together.
+        // Files may repeat the template, and tools show it. Without a key, all calls are counted together.
         let template = key.map_or("", |key| &key.text);
         if let Some(Spanned { value, .. }) = &self.model.name {
             return quote_hygienic!(named(#value, #rules, #texts, #template));
@@ -63,7 +64,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Sets the labels of the rules on other subjects, by the positions of these rules.
+    /// Sets the labels of the rules on other subjects, with the positions of these rules.
     fn labels(self) -> Option<TokenStream> {
         let rules = self.model.rules.iter().enumerate();
         let labels = rules.filter_map(|(position, rule)| self.model.label(rule).map(|label| (position, label)));
@@ -71,15 +72,14 @@ impl Expansion<'_> {
         (!labels.is_empty()).then(|| quote_hygienic!(.on(&[#(#labels),*])))
     }
 
-    /// Sets the template of the key of duplicates that are released, whose label is another text.
+    /// Sets the key of released duplicates, whose label is not their key.
     fn released_key(self) -> Option<TokenStream> {
         let key = self.model.release()?.key;
         let text = key.map_or("", |key| key.text.as_str());
         Some(quote_hygienic!(.released_key(#text)))
     }
 
-    /// Sets what becomes of calls that the backend does not decide in time, from where a subject is near a limit, and how long
-    /// calls are taken ahead.
+    /// Sets `on_outage`, `deadline`, `warn_at` and `prefetch`.
     fn settings(self) -> TokenStream {
         let private = self.private();
         let on_outage = self.model.on_outage.as_ref().map(|on_outage| match on_outage.value {

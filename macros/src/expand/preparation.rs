@@ -1,4 +1,4 @@
-//! What comes before the await: the user's expressions are evaluated, and the call is decided or kept for its future.
+//! The code before the await: it evaluates the user's expressions, and decides the call or keeps it for its future.
 
 use proc_macro2::TokenStream;
 use quote::quote_spanned;
@@ -7,7 +7,7 @@ use crate::diagnostic::SpanRange;
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 
 impl Expansion<'_> {
-    /// Returns the statements that stand where all arguments are in scope, before those that await the answer.
+    /// Returns the statements before those that await the answer. All arguments are in their scope.
     pub(super) fn preparation(self) -> TokenStream {
         if self.function.ends_with_async_block() {
             let call = self.with_value_names(quote_hygienic!(tallygate_call));
@@ -22,7 +22,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the answer to the call, which most functions await.
+    /// Returns the answer to the call. Most functions await it.
     pub(super) fn answer(self) -> TokenStream {
         let answer = if self.has_late_keys() {
             self.late_admission()
@@ -36,7 +36,7 @@ impl Expansion<'_> {
         if self.function.is_blocking() { answer } else { quote_hygienic!(#answer.await) }
     }
 
-    /// Decides the call, at least as far as this process can.
+    /// Decides the call, or begins to if this process cannot decide it alone.
     fn admission(self) -> TokenStream {
         let private = self.private();
         let skipped = if self.function.is_blocking() {
@@ -47,7 +47,7 @@ impl Expansion<'_> {
         self.prepared(&self.entering(), &skipped)
     }
 
-    /// Defers the call to a future of the user's own, which captures no argument for it.
+    /// Defers the call to a future that the user wrote, which captures no argument for the call.
     fn deferred_call(self) -> TokenStream {
         let private = self.private();
         let call = self.call();
@@ -56,9 +56,9 @@ impl Expansion<'_> {
         self.prepared(&quote_hygienic!(#call.#deferred), &quote_hygienic!(#private::DeferredCall::skipped()))
     }
 
-    /// Returns a block with what is made of the call, and the values that are rendered before it.
+    /// Returns a block of the call, or of `skipped`, and of the values that are rendered before the call.
     ///
-    /// The block drops all temporaries at its end: it has the edition of this crate, whatever that of the user.
+    /// The block has the edition of this crate, so it drops all temporaries at its end in any edition of the user.
     fn prepared(self, call: &TokenStream, skipped: &TokenStream) -> TokenStream {
         let items = self.items();
         let values = self.early_value_statements();
@@ -74,7 +74,7 @@ impl Expansion<'_> {
         quote_hygienic!({ #items if #is_skipped { #no_values #skipped } else { #called } })
     }
 
-    /// Returns an expression or a pattern and behind it, if there are any, the values that are needed later.
+    /// Returns an expression or a pattern, followed by the values that are needed later, if there are any.
     fn with_value_names(self, first: TokenStream) -> TokenStream {
         if !self.has_early_values() {
             return first;

@@ -1,4 +1,4 @@
-//! Subjects: the text of a key, and the values of its placeholders, of arguments and of the context.
+//! Subjects: the text of a key, and the values of its placeholders from arguments and from the context.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
@@ -22,14 +22,14 @@ pub(super) fn texts(key: Option<&SpannedTemplate>) -> TokenStream {
     quote_hygienic!(&[#(#texts),*])
 }
 
-/// Returns values as pairs of the first and the others.
+/// Nests the values in pairs: `(first, (second, third))`.
 pub(super) fn paired(values: impl Iterator<Item = TokenStream>) -> TokenStream {
     let paired = |others, value| quote_hygienic!((#value, #others));
     values.collect::<Vec<_>>().into_iter().rev().reduce(paired).unwrap_or_else(|| quote_hygienic!(()))
 }
 
 impl Expansion<'_> {
-    /// Returns the values of a key: nothing, one of them, or pairs of the first and the others.
+    /// Returns the values of a key: nothing, one value, or nested pairs.
     pub(super) fn values(self, key: Option<&SpannedTemplate>) -> TokenStream {
         let value = |(placeholder, span): (&TemplateValue, _)| {
             if placeholder.is_in_context() {
@@ -43,7 +43,7 @@ impl Expansion<'_> {
         paired(placeholders.map(value))
     }
 
-    /// Borrows a value, filtered. An error about its type is reported at its template.
+    /// Borrows a value and filters it. An error about its type is reported at its template.
     pub(super) fn value(self, placeholder: &TemplateValue, span: SpanRange) -> TokenStream {
         let root = self.function.binding(&placeholder.root);
         let value = root.map(|root| placeholder.expression(&root, span)).into_token_stream();
@@ -75,7 +75,6 @@ impl Expansion<'_> {
         quote_spanned!(hygienic(span.last)=> #private::#call)
     }
 
-    /// Returns the limiter of the call: the named one, or the installed one.
     pub(super) fn limiter(self) -> TokenStream {
         if self.model.limiter.is_some() {
             return quote_hygienic!(tallygate_limiter);
@@ -84,7 +83,7 @@ impl Expansion<'_> {
         quote_hygienic!(#private::installed())
     }
 
-    /// Returns a value of the context, which is read when the key is rendered.
+    /// Returns a value of the context, which is read while the key is rendered.
     pub(super) fn in_context(self, placeholder: &TemplateValue, span: SpanRange, limiter: &TokenStream) -> TokenStream {
         let private = self.private_at(hygienic(span.first));
         let name = &placeholder.root;
@@ -100,7 +99,6 @@ impl Expansion<'_> {
         }
     }
 
-    /// Appends a value of the context to a message.
     pub(super) fn push_in_context(
         self,
         target: &TokenStream,
@@ -115,7 +113,6 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the closure that filters the value, if there are filters.
     fn context_filter(
         self,
         placeholder: &TemplateValue,

@@ -9,7 +9,6 @@ use crate::template::{SpannedTemplate, TextPurpose};
 /// `ban(...)`.
 pub(crate) struct BanModel {
     pub(crate) ban: Ban,
-    /// The text of a rejection by the ban.
     pub(crate) message: Option<SpannedTemplate>,
     pub(crate) written: WrittenList,
 }
@@ -28,8 +27,8 @@ impl BanModel {
         list.refuse(&["until"], UNTIL_BELONGS);
         list.refuse(&["key"], "of a ban is that of the function; write it outside of the ban");
         let denials = list.integer("denials", denials).unwrap_or(1);
-        // The longest duration, which is sound beside any rule, takes the place of an unreadable one, so that only the
-        // latter is reported.
+        // If a duration cannot be read, the longest one stands for it. It is valid beside any rule, so only the
+        // unreadable duration is reported.
         let mut read = |name, example| list.duration(name, example).map_or(MAX_PER, |duration| duration.value);
         let ban = Ban::new(denials, read("within", within), read("duration", duration));
         let message = list.message(TextPurpose::BanMessage);

@@ -1,4 +1,4 @@
-//! The model of a rule: of `rule(...)`, `prevent_duplicate` and `concurrency(...)`.
+//! The model of a rule: `rule(...)`, `prevent_duplicate` or `concurrency(...)`.
 
 use syn::{Expr, ExprLit, Lit};
 use tallygate_rules::{DUPLICATE_PER, MAX_LEASE, Rule, nearest, read_limit};
@@ -33,7 +33,6 @@ const PER: &str = r#"per = "60s""#;
 const LIMIT: &str = "limit = 10";
 const LEASE: &str = r#"lease = "30s""#;
 
-/// Where `until` is meant to stand.
 pub(super) const UNTIL_BELONGS: &str = r#"belongs in `concurrency(limit = 10, lease = "30s", until = "body")`"#;
 
 /// Other words for the body of a response.
@@ -42,17 +41,16 @@ const BODY_SYNONYMS: [&str; 5] = ["stream", "response", "response_body", "sent",
 /// A rule, and where its arguments are written.
 pub(crate) struct RuleModel {
     pub(crate) rule: Rule,
-    /// The count, if each call evaluates it.
+    /// The expression of the count, if each call evaluates it.
     pub(crate) count: Option<Expr>,
-    /// The key of the subject that the rule counts, if it is not the subject of the policy.
+    /// The key of the rule's own subject, if it has one.
     pub(crate) key: Option<SpannedTemplate>,
-    /// The text of a rejection by the rule.
     pub(crate) message: Option<SpannedTemplate>,
-    /// The condition on which the hits of a call are removed from this rule alone.
+    /// The condition on the result by which the call's hit is removed from this rule alone.
     pub(crate) release_if: Option<Expr>,
-    /// The words that say that a call is running until the body of its response is over.
+    /// The span of `until = "body"`: the call is running until the body of its response is over.
     pub(crate) until_body: Option<SpanRange>,
-    /// If an argument could not be read, the rule has a valid value in its place.
+    /// A valid value stands for each argument that could not be read.
     pub(crate) written: WrittenList,
 }
 
@@ -75,7 +73,6 @@ impl RuleModel {
         Self::finish(list, rule, count, r#"name = "daily""#)
     }
 
-    /// Takes `prevent_duplicate`, alone or with arguments.
     pub(super) fn take_duplicate(arguments: &mut Arguments<'_>) -> Option<Self> {
         let argument = arguments.take("prevent_duplicate")?;
         let example = duplicate_example(argument.single_value());
@@ -108,7 +105,7 @@ impl RuleModel {
         Self { until_body, ..Self::finish(list, Rule::concurrency(0, lease), limit, r#"name = "exports""#) }
     }
 
-    /// Reads what a rule has beside its algorithm, and adds it.
+    /// Reads the arguments that any rule can have, and adds them to the rule.
     fn finish(mut list: Arguments<'_>, rule: Rule, count: Option<Amount>, name: &str) -> Self {
         let key = list.template("key", r#"key = "{ip}""#, TextPurpose::Key);
         let rule = match list.text("name", name) {
@@ -119,14 +116,14 @@ impl RuleModel {
         let (rule, count) = match count {
             Some(Amount::Literal(count)) => (rule.with_count(number(&count)), None),
             Some(Amount::Expression(count)) => (rule.varying(), Some(count)),
-            // The count could not be read. A count that varies is compared with no other.
+            // The count could not be read, so it is treated as varying: a varying count is compared with no other.
             None => (rule.varying(), None),
         };
         Self { rule, count, key, message, release_if: None, until_body: None, written: list.finish() }
     }
 }
 
-/// Refuses all but the one end of a call that can be chosen.
+/// Refuses all values but `body`.
 fn check_until(end: &str) -> Result<(), String> {
     match end {
         "body" => Ok(()),
@@ -139,7 +136,7 @@ fn check_until(end: &str) -> Result<(), String> {
     }
 }
 
-/// Returns `prevent_duplicate` with the argument that its value probably is.
+/// Returns `prevent_duplicate` with the argument that the value was probably meant for.
 fn duplicate_example(value: Option<&Expr>) -> String {
     match value {
         Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) => {

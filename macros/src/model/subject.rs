@@ -33,7 +33,7 @@ impl SubjectModel {
     }
 }
 
-/// A subject under which something is counted that can be given back.
+/// A subject that counts something that can be refunded.
 #[derive(Clone, Copy)]
 pub(crate) struct CountingSubject<'a> {
     /// `None` for the main subject.
@@ -43,7 +43,6 @@ pub(crate) struct CountingSubject<'a> {
 }
 
 impl CountingSubject<'_> {
-    /// Returns whether its key is written so.
     pub(crate) fn has_key(&self, text: &str) -> bool {
         self.key.is_some_and(|key| key.text == text)
     }

@@ -1,21 +1,20 @@
 //! The async block in which a function without `async` awaits the decision.
 //!
-//! It is found by its tokens: its contents need not parse.
+//! The block is found by its tokens, so its contents need not parse.
 
 use proc_macro2::{Delimiter, Group, TokenTree};
 
 use crate::shape::tokens::{is_group, is_punct, is_word, trees_of};
 
-/// Methods of futures that leave the output as it is.
+/// Methods of futures that do not change the output.
 const ADAPTERS: [&str; 4] = ["boxed", "boxed_local", "instrument", "in_current_span"];
 
-/// Where an async block is among the tokens of a body.
+/// The place of an async block in the tokens of a body.
 pub(super) struct AsyncBlock {
-    /// The position of the group that holds the block, then the position in that group, and so on to the braces.
+    /// The positions of the groups around the block, outermost first, and of its braces.
     pub(super) path: Vec<usize>,
     /// The position at which the expression around the block starts.
     pub(super) start: usize,
-    /// Whether it is `async move`.
     pub(super) moves: bool,
 }
 
@@ -34,7 +33,7 @@ impl AsyncBlock {
         (ends_statement(before) && (!ended || returned.is_some())).then_some(found)
     }
 
-    /// Finds `let body = async { … };` as the first statement of a body that blocks on it.
+    /// Finds `let body = async { … };` as the first statement of a body that blocks on `body`.
     pub(super) fn blocked_on(body: &[TokenTree]) -> Option<Self> {
         let [binding, name @ TokenTree::Ident(_), equals, rest @ ..] = body else { return None };
         let end = rest.iter().position(|tree| is_punct(tree, ';'))?;
@@ -44,7 +43,6 @@ impl AsyncBlock {
         is_run.then(|| Self { path: vec![found.path[0] + 3], start: 0, ..found })
     }
 
-    /// Finds the expression that tokens end with.
     fn ending(trees: &[TokenTree]) -> Option<Self> {
         let (TokenTree::Group(group), before) = without_adapter(trees).split_last()? else { return None };
         let at = before.len();
@@ -55,7 +53,7 @@ impl AsyncBlock {
                 let inner = Self::argument(group)?;
                 Some(Self { path: [vec![at], inner.path].concat(), start, ..inner })
             }
-            // A macro wraps what it takes as `$body:block` or as `$future:expr` in such a group.
+            // A macro puts a `$body:block` or a `$future:expr` into such a group.
             Delimiter::None if matches!(trees_of(&group.stream())[..], [ref block] if is_group(block, Delimiter::Brace)) => {
                 Self::opened_by(before, vec![at, 0])
             }
@@ -67,14 +65,13 @@ impl AsyncBlock {
         }
     }
 
-    /// The block at that path, if `async` or `async move` stands before it.
+    /// Returns the block at that path, if `async` or `async move` stands before it.
     fn opened_by(before: &[TokenTree], path: Vec<usize>) -> Option<Self> {
         let moved = strip_word(before, "move");
         let start = strip_word(moved.unwrap_or(before), "async")?.len();
         Some(Self { path, start, moves: moved.is_some() })
     }
 
-    /// Finds the only argument of a call.
     fn argument(arguments: &Group) -> Option<Self> {
         let mut argument = trees_of(&arguments.stream());
         argument.pop_if(|last| is_punct(last, ','));
@@ -82,12 +79,12 @@ impl AsyncBlock {
     }
 }
 
-/// Returns whether a statement can start behind these tokens.
+/// Returns whether a statement can start after these tokens.
 fn ends_statement(trees: &[TokenTree]) -> bool {
     match trees {
         [] => true,
         [.., bang, attribute] if is_punct(bang, '!') && is_group(attribute, Delimiter::Bracket) => true,
-        // So ends also an item or a statement that a macro has taken as one fragment.
+        // A macro puts an item or a statement that it takes as one fragment into such a group.
         [.., last] if is_group(last, Delimiter::None) => ends_statement(&contents(last)),
         [.., last] => is_punct(last, ';') || is_group(last, Delimiter::Brace),
     }
@@ -123,7 +120,7 @@ fn without_adapter(trees: &[TokenTree]) -> &[TokenTree] {
     }
 }
 
-/// Returns whether the tokens contain `block_on(name)`, at any depth.
+/// Returns whether the tokens contain `block_on(name)` at any depth.
 fn blocks_on(trees: &[TokenTree], name: &str) -> bool {
     let called = trees.windows(2).any(|pair| is_word(&pair[0], "block_on") && holds_only(&pair[1], name));
     called || trees.iter().any(|tree| blocks_on(&contents(tree), name))

@@ -9,11 +9,10 @@ use syn::{FnArg, Pat, PatIdent, PatRest, PatWild, Type};
 #[derive(Clone)]
 pub(crate) struct Binding {
     pub(crate) name: Ident,
-    /// Whether it is `mut name`.
     pub(crate) is_mutable: bool,
 }
 
-/// Returns the names that the arguments bind, and those that patterns in the body bind to the arguments again.
+/// Returns the names that the arguments bind, and the names of patterns in the body that bind the arguments again.
 pub(super) fn bound_names<'a>(
     arguments: impl IntoIterator<Item = &'a FnArg>,
     rebound: impl IntoIterator<Item = &'a Pat>,
@@ -32,8 +31,8 @@ pub(super) fn bound_names<'a>(
     bindings.0
 }
 
-/// Returns whether an argument of that name is a `&str`. A type of the user's that is named `str` can be borrowed in
-/// the same way.
+/// Returns whether an argument of that name is a `&str`. A user's own type with the name `str` can be borrowed in the
+/// same way.
 pub(super) fn is_text<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: &str) -> bool {
     arguments.into_iter().any(|argument| match argument {
         FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
@@ -47,7 +46,7 @@ pub(super) fn is_text<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: 
     })
 }
 
-/// Returns whether a part of an argument has no name, and belongs to no part that has one.
+/// Returns whether a part of an argument has no name, and is in no part that has one.
 pub(super) fn has_unnamed_part<'a>(
     arguments: impl IntoIterator<Item = &'a FnArg>,
     rebound: impl IntoIterator<Item = &'a Pat>,
@@ -69,7 +68,7 @@ impl<'a> Visit<'a> for Nameless {
         self.0 = true;
     }
 
-    // The name binds all of it, whatever the pattern behind its `@` leaves out.
+    // A name before `@` binds the whole value, so the pattern after `@` leaves nothing unnamed.
     fn visit_pat_ident(&mut self, _: &'a PatIdent) {}
 
     fn visit_type(&mut self, _: &'a Type) {}

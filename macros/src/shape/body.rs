@@ -1,4 +1,4 @@
-//! The body of a function, and the block in it that waits for the decision.
+//! The body of a function, and its block that waits for the decision.
 
 use proc_macro2::{Group, Ident, TokenStream};
 use quote::quote;
@@ -20,13 +20,13 @@ pub(super) struct Body {
 enum BodyKind {
     /// The body of an `async fn`.
     Async,
-    /// A future, made of an async block at the end of the body: `async move { … }`, `Box::pin(async move { … })`.
+    /// An async block at the end of the body, which the function returns as its future: `async move { … }`,
+    /// `Box::pin(async move { … })`.
     Future(AsyncBlock),
-    /// An async block as `#[async_trait]` has written it: it starts by binding the arguments again.
+    /// An async block from `#[async_trait]`, which begins by binding the arguments again.
     AsyncTrait(AsyncBlock, Vec<Local>),
-    /// An async block that is run to its end, as `#[tokio::test]` has written it: `let body = async { … };`.
+    /// An async block that `#[tokio::test]` runs to its end: `let body = async { … };`.
     BlockedOn(AsyncBlock),
-    /// A body that cannot await anything.
     Plain,
 }
 
@@ -46,7 +46,6 @@ impl Body {
         Self { block, kind }
     }
 
-    /// Returns the body as it is written.
     pub(super) fn block(&self) -> &Group {
         &self.block
     }
@@ -81,7 +80,7 @@ impl Body {
         })
     }
 
-    /// Returns the first `return` before the async block: it returns a future that is not checked.
+    /// Returns the first `return` before the async block, which returns a future without the check.
     pub(super) fn early_return(&self) -> Option<SpanRange> {
         let BodyKind::Future(future) = &self.kind else { return None };
         let statements = self.block.stream().into_iter().take(future.start).collect();
@@ -89,13 +88,11 @@ impl Body {
         first_return(&statements)
     }
 
-    /// Returns the body with the check in it.
-    ///
-    /// A future of the user's own captures no argument for the check: the preparation stands where the function is called,
-    /// so the future captures the same as without the attribute, and stays `Send`.
+    /// A future that the user wrote captures no argument for the check: the preparation runs when the function is
+    /// called. So the future captures the same as without the attribute, and stays `Send`.
     pub(super) fn with_additions(&self, additions: &Additions) -> Group {
         let Additions { preparation, decision, permit, epilogue, .. } = additions;
-        // A block, so that the rest of the body sees nothing that the preparation declares.
+        // A block hides what the preparation declares from the rest of the body.
         let decided = if preparation.is_empty() { decision } else { &quote!({ #preparation #decision }) };
         let kept = |decided: &TokenStream| quote!(let #permit = #decided;);
         let whole = Insertion { statements: kept(decided), epilogue: epilogue.as_ref(), wrapper: self.wrapper() };
@@ -113,7 +110,7 @@ impl Body {
         }
     }
 
-    /// Returns how a block within the body captures what the body captures: it owns the arguments or borrows them.
+    /// A block within the body has to capture like the body: it owns the arguments or borrows them.
     fn wrapper(&self) -> Wrapper {
         match &self.kind {
             BodyKind::Plain => Wrapper::Closure,
@@ -123,7 +120,6 @@ impl Body {
     }
 }
 
-/// Returns the place of the first `return`.
 fn first_return(statements: &[Stmt]) -> Option<SpanRange> {
     let mut returns = Returns(None);
     for statement in statements {

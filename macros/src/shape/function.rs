@@ -13,11 +13,10 @@ use crate::shape::insertion::Additions;
 use crate::shape::return_type;
 use crate::shape::tokens::{is_group, is_punct, trees_of, ungrouped, with_contents};
 
-/// The body stays tokens: it need not parse, and its errors keep their places.
+/// The body stays tokens, so it need not parse, and its errors keep their places.
 pub(crate) struct Function {
-    /// The attributes, as they are written.
     outer: TokenStream,
-    /// From the visibility to the return type or the `where` clause.
+    /// All tokens from the visibility to the return type or the `where` clause.
     head: TokenStream,
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) visibility: Visibility,
@@ -44,27 +43,28 @@ impl Function {
         Ok(Self { outer, head, attributes, visibility, signature, body })
     }
 
-    /// Returns whether the function can await nothing, so that it blocks its thread until the call is decided.
+    /// Returns whether the function cannot await, so that it blocks its thread until the call is decided.
     pub(crate) fn is_blocking(&self) -> bool {
         self.body.is_plain()
     }
 
-    /// Returns whether the check awaits the decision in a future of the user's own, which must not capture more for it.
+    /// Returns whether the check awaits the decision in a future that the user wrote, which must not capture more for
+    /// it.
     pub(crate) fn ends_with_async_block(&self) -> bool {
         self.body.ends_with_async_block()
     }
 
-    /// Returns whether the function returns what looks like a future, without being async.
+    /// Returns whether the function is not async and its return type looks like a future.
     pub(crate) fn returns_future(&self) -> bool {
         self.signature.asyncness.is_none() && return_type::is_future(&self.signature.output)
     }
 
-    /// Returns the first `return` that leaves the function without its future, and so without being limited.
+    /// Returns the first `return` before the function's future: it leaves the function without being limited.
     pub(crate) fn early_return(&self) -> Option<SpanRange> {
         self.body.early_return()
     }
 
-    /// Returns the arguments of each attribute of that name behind this one.
+    /// Returns the arguments of each later attribute of that name.
     pub(crate) fn attributes_named(&self, name: &str) -> impl Iterator<Item = TokenStream> {
         let is_named =
             move |attribute: &&Attribute| attribute.path().segments.last().is_some_and(|segment| segment.ident == name);
@@ -74,31 +74,29 @@ impl Function {
         })
     }
 
-    /// Returns the texts of the function's documentation.
     pub(crate) fn documentation(&self) -> impl Iterator<Item = String> {
         self.attributes.iter().filter_map(documented)
     }
 
     /// Returns the identifier of the argument with this name, also of `self`.
     ///
-    /// It is another name where an attribute has rewritten the function and bound the argument again.
+    /// It differs from the name if another attribute has rewritten the function and bound the argument again.
     pub(crate) fn binding(&self, name: &str) -> Option<Ident> {
         let renamed = self.body.renamed_self().filter(|_| name == "self").cloned();
         renamed.or_else(|| self.bindings().into_iter().map(|binding| binding.name).find(|ident| ident.unraw() == name))
     }
 
-    /// Returns whether the argument with this name is a `&str`, as far as its type shows.
+    /// Returns whether the type of the argument is written as `&str`.
     pub(crate) fn is_text(&self, name: &str) -> bool {
         bindings::is_text(&self.signature.inputs, name)
     }
 
-    /// Returns everything that the arguments bind.
     pub(crate) fn bindings(&self) -> Vec<Binding> {
         let rebound = self.body.rebindings().iter().map(|rebinding| &rebinding.pat);
         bindings::bound_names(&self.signature.inputs, rebound)
     }
 
-    /// Returns what the arguments bind in the end: what another attribute binds again is bound there.
+    /// Returns the bindings that the body sees: where another attribute binds arguments again, only these new bindings.
     pub(crate) fn innermost_bindings(&self) -> Vec<Binding> {
         let rebindings = self.body.rebindings();
         if rebindings.is_empty() {
@@ -107,12 +105,11 @@ impl Function {
         bindings::bound_names([], rebindings.iter().map(|rebinding| &rebinding.pat))
     }
 
-    /// Returns the statements in which another attribute binds the arguments again.
     pub(crate) fn rebindings(&self) -> &[Local] {
         self.body.rebindings()
     }
 
-    /// Returns the names that the arguments bind in the end, each once and without `self`.
+    /// Returns the names of `innermost_bindings`, each once and without `self`.
     pub(crate) fn argument_names(&self) -> Vec<String> {
         let receiver = self.body.renamed_self();
         let mut names: Vec<String> = Vec::new();
@@ -126,7 +123,7 @@ impl Function {
         names
     }
 
-    /// Returns whether a part of an argument is bound to no name: `_`, or what `..` stands for.
+    /// Returns whether a part of an argument has no name: `_`, or the parts that `..` stands for.
     pub(crate) fn has_unnamed_part(&self) -> bool {
         bindings::has_unnamed_part(
             &self.signature.inputs,
@@ -134,7 +131,7 @@ impl Function {
         )
     }
 
-    /// Returns an expression of the user's, as it has to be written where the arguments are bound again.
+    /// Returns an expression of the user as it has to be written where the arguments are bound again.
     pub(crate) fn in_scope(&self, expression: &impl ToTokens) -> TokenStream {
         let expression = expression.to_token_stream();
         match self.body.renamed_self() {
@@ -143,30 +140,30 @@ impl Function {
         }
     }
 
-    /// Returns the place of the result's type, or of the function's name if it has none.
+    /// Returns the span of the result's type, or of the function's name if it has no type.
     pub(crate) fn result_span(&self) -> SpanRange {
         let Signature { output, ident, .. } = &self.signature;
         let result = if self.body.is_future() { return_type::output(output) } else { return_type::whole(output) };
         result.map_or_else(|| SpanRange::from(ident.span()), SpanRange::of_tokens)
     }
 
-    /// Returns the type of the body's result, as it can be written in the body.
+    /// Returns the type of the body's result, as it is written in the body.
     pub(crate) fn result_type(&self) -> TokenStream {
         return_type::result(&self.signature.output, self.body.is_future())
     }
 
-    /// Returns whether the result says no more of itself than that it is a response: `impl IntoResponse`.
+    /// Returns whether the result is `impl IntoResponse` or another trait of responses.
     pub(crate) fn returns_response(&self) -> bool {
         return_type::is_response(&self.signature.output, self.body.is_future())
     }
 
-    /// Returns whether the result is a `Result` of such a response.
+    /// Returns whether the result is a `Result` of such a trait.
     pub(crate) fn returns_response_in_result(&self) -> bool {
         return_type::is_response_in_result(&self.signature.output, self.body.is_future())
     }
 
-    /// Returns the function with its first argument under a `#[cfg]`, and the function without it, each behind the condition
-    /// under which it is compiled. The compiler removes such arguments only after it has expanded the attribute.
+    /// Returns two variants of the function, with and without its first argument under a `#[cfg]`, each behind its
+    /// condition. The compiler removes such arguments only after it has expanded the attribute.
     pub(crate) fn variants(&self) -> Option<[(TokenStream, TokenStream); 2]> {
         let arguments = &self.signature.inputs;
         let (position, condition) =
@@ -186,7 +183,6 @@ impl Function {
         Some([(condition.clone(), with), (quote!(not(#condition)), without)])
     }
 
-    /// Returns the function with the additions of an expansion.
     pub(crate) fn with_additions(&self, additions: &Additions) -> TokenStream {
         let Self { outer, head, .. } = self;
         let body = self.body.with_additions(additions);
@@ -195,7 +191,7 @@ impl Function {
     }
 }
 
-/// Returns the braces of a body, also of one that is the `$body:block` of a macro.
+/// Returns the braces of a body, also of a macro's `$body:block`.
 fn body_of(last: &TokenTree) -> Option<Group> {
     match trees_of(&ungrouped(last.clone().into())).pop() {
         Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => Some(body),
@@ -203,7 +199,7 @@ fn body_of(last: &TokenTree) -> Option<Group> {
     }
 }
 
-/// Removes the invisible groups around types: those that a macro takes as `$type:ty`.
+/// Removes the invisible groups around types, which a macro's `$type:ty` leaves.
 struct Ungrouped;
 
 impl VisitMut for Ungrouped {
@@ -215,7 +211,6 @@ impl VisitMut for Ungrouped {
     }
 }
 
-/// Returns the condition of the first `#[cfg]` of an argument.
 fn condition_of(argument: &FnArg) -> Option<TokenStream> {
     attributes_of(argument).iter().find_map(condition).map(|list| list.tokens.clone())
 }
@@ -241,7 +236,6 @@ fn condition(attribute: &Attribute) -> Option<&MetaList> {
     attribute.meta.require_list().ok().filter(|list| list.path.is_ident("cfg"))
 }
 
-/// Counts the tokens of the attributes that an item starts with.
 fn count_attributes(item: &[TokenTree]) -> usize {
     let is_attribute = |pair: &&[TokenTree]| match pair {
         [hash, brackets] => is_punct(hash, '#') && is_group(brackets, Delimiter::Bracket),
@@ -254,7 +248,7 @@ fn documented(attribute: &Attribute) -> Option<String> {
     match &attribute.meta {
         Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
-            // The text of a macro that writes documentation, like `include_str!`, is not known yet.
+            // The text of a macro like `include_str!` is not known yet.
             _ => Some(String::new()),
         },
         _ => None,

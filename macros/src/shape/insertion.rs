@@ -1,4 +1,4 @@
-//! What an expansion adds to a function, and how the check is put into a block.
+//! The additions of an expansion to a function, and how the check is put into a block.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
@@ -9,30 +9,30 @@ use crate::shape::opening::count_declarations;
 use crate::shape::tokens::{is_group, is_punct, trees_of, with_contents};
 
 pub(crate) struct Additions {
-    /// Attributes, behind those of the function.
+    /// Attributes that follow those of the function.
     pub(crate) attributes: TokenStream,
-    /// Statements that evaluate the user's expressions. They stand where all arguments are in scope.
+    /// Statements that evaluate the user's expressions. All arguments are in their scope.
     pub(crate) preparation: TokenStream,
-    /// The expression that awaits the decision. It stands right before what it decides about.
+    /// The expression that awaits the decision. It stands right before the code that it decides about.
     pub(crate) decision: TokenStream,
-    /// The name of its value, which is kept until the body is over.
+    /// The name of the decision's value, which is kept until the body is over.
     pub(crate) permit: TokenStream,
     pub(crate) epilogue: Option<Epilogue>,
 }
 
-/// The code that follows a body; the body's `return`s and `?`s lead to it.
+/// The code that follows a body. Each `return` and `?` of the body leads to it.
 pub(crate) struct Epilogue {
     /// The name of the body's result.
     pub(crate) result: TokenStream,
-    /// A statement in front of the body that gives the type of its result.
+    /// A statement before the body that gives its result a type.
     pub(crate) result_type: TokenStream,
-    /// The function that runs a closure.
+    /// The function that runs the body of a plain function as a closure.
     pub(crate) run_body: TokenStream,
     /// Statements that use the permit and the result, and the value that the function returns.
     pub(crate) after: TokenStream,
 }
 
-/// Words after which a block or a semicolon follows.
+/// Words that start something with a block or a semicolon, which is more than a call.
 const BLOCK_WORDS: [&str; 8] = ["let", "if", "match", "while", "for", "fn", "impl", "struct"];
 
 pub(super) struct Insertion<'a> {
@@ -41,7 +41,7 @@ pub(super) struct Insertion<'a> {
     pub(super) wrapper: Wrapper,
 }
 
-/// The form of the body, where an epilogue follows it.
+/// The form of a body that an epilogue follows.
 pub(super) enum Wrapper {
     Async,
     AsyncMove,
@@ -49,10 +49,10 @@ pub(super) enum Wrapper {
 }
 
 impl Insertion<'_> {
-    /// Puts the check before the statements of a block, behind its declarations.
+    /// Puts the check between the declarations of a block and its statements.
     ///
-    /// An unfinished block is wrapped unchanged in another block: the compiler has already reported what is missing in
-    /// it, and would report it again if a span changed.
+    /// An unfinished block is put unchanged into another block: the compiler has already reported the mistake, and
+    /// would report it again if a span changed.
     pub(super) fn before_statements(&self, block: &Group) -> Group {
         if is_finished(block) {
             self.behind_first(count_declarations, block)
@@ -61,7 +61,7 @@ impl Insertion<'_> {
         }
     }
 
-    /// Puts the check behind the first tokens of a block, as many as are counted, and the epilogue behind the rest.
+    /// Puts the check behind as many tokens as `count` returns, and the epilogue behind the rest.
     pub(super) fn behind_first(&self, count: fn(TokenStream) -> usize, block: &Group) -> Group {
         let Self { statements, epilogue, wrapper } = self;
         edit_behind_first(count, block, |rest| match epilogue {
@@ -79,7 +79,7 @@ impl Insertion<'_> {
     }
 }
 
-/// Edits the tokens of a block behind its first ones, as many as are counted.
+/// Edits the tokens of a block behind as many as `count` returns.
 pub(super) fn edit_behind_first(
     count: fn(TokenStream) -> usize,
     block: &Group,
@@ -94,9 +94,9 @@ pub(super) fn edit_behind_first(
     with_contents(block, quote!(#(#trees)* #rest))
 }
 
-/// Returns whether the last statement of a block parses. The compiler reports what is missing there at the closing brace.
+/// Returns whether the last statement of a block parses. If not, the compiler reports the mistake at the closing brace.
 ///
-/// What is missing earlier is reported at a token of the user's, so it is not looked for here.
+/// Earlier mistakes are reported at tokens of the user, so they are not searched for.
 fn is_finished(block: &Group) -> bool {
     let trees = trees_of(&block.stream());
     let last = trees.iter().rposition(|tree| is_punct(tree, ';')).map_or(0, |semicolon| semicolon + 1);
@@ -108,9 +108,9 @@ fn is_finished(block: &Group) -> bool {
     is_call(last) || read.parse2(last.iter().cloned().collect()).is_ok()
 }
 
-/// Returns whether an expression is the call of a function or of a method, as most last ones are: `Ok(receipt)`.
+/// Returns whether an expression is a call of a function or a method, like most last expressions: `Ok(receipt)`.
 ///
-/// This is quicker to find out than what else a statement may be.
+/// This check is quicker than parsing the statement.
 fn is_call(trees: &[TokenTree]) -> bool {
     let within = |tree: &TokenTree| match tree {
         TokenTree::Ident(name) => !BLOCK_WORDS.contains(&name.to_string().as_str()),

@@ -1,11 +1,11 @@
-//! What a body starts with: declarations, or the statements in which `#[async_trait]` binds the arguments again.
+//! The start of a body: declarations, or the statements in which `#[async_trait]` binds the arguments again.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::parse::discouraged::Speculative as _;
 use syn::parse::{Parse, ParseBuffer, ParseStream, Parser as _};
 use syn::{Attribute, Block, Item, Local, Pat, Signature, Stmt};
 
-/// What an item starts with, beside an attribute.
+/// The words that an item can start with.
 const ITEM_WORDS: [&str; 16] = [
     "use",
     "const",
@@ -27,9 +27,10 @@ const ITEM_WORDS: [&str; 16] = [
 
 /// Counts the tokens of the inner attributes and items at the start of a body.
 ///
-/// They do nothing when the body runs. After a statement, inner attributes are errors and items break a lint.
+/// They do nothing when the body runs, so the check can follow them. It cannot come first: after a statement, inner
+/// attributes are errors and items break a lint.
 pub(super) fn count_declarations(body: TokenStream) -> usize {
-    // Most bodies have none, and this is quicker to find out than what they start with.
+    // Most bodies have no declarations, and this check is quicker than parsing the start.
     let may_declare = body.clone().into_iter().next().is_some_and(|first| match first {
         TokenTree::Ident(word) => ITEM_WORDS.contains(&word.to_string().as_str()),
         TokenTree::Punct(_) | TokenTree::Group(_) => true,
@@ -42,19 +43,18 @@ pub(super) fn count_declarations(body: TokenStream) -> usize {
         body,
         |input| Attribute::parse_inner(input).map(drop),
         |item: &Item| match item {
-            // A macro call may do something.
+            // A macro call may run code.
             Item::Macro(call) => call.ident.is_some(),
             _ => true,
         },
     )
 }
 
-/// Counts the tokens of the statements in which `#[async_trait]` binds the arguments again.
 pub(super) fn count_rebindings(body: TokenStream) -> usize {
     count_first(body, |_| Ok(()), |statement: &Stmt| !is_result(statement))
 }
 
-/// Returns the statements in which `#[async_trait]` binds the arguments again, if it has written this body.
+/// Returns these statements, if `#[async_trait]` has written this body.
 pub(super) fn rebindings(signature: &Signature, body: &TokenStream) -> Option<Vec<Local>> {
     signature.generics.lifetimes().find(|parameter| parameter.lifetime.ident == "async_trait")?;
     let statements = Block::parse_within.parse2(body.clone()).ok()?;
@@ -63,13 +63,13 @@ pub(super) fn rebindings(signature: &Signature, body: &TokenStream) -> Option<Ve
     Some(statements.into_iter().take(result).filter_map(rebinding).collect())
 }
 
-/// Returns whether this is the statement of `#[async_trait]` that holds the user's body: `let __ret: Ret = { … };`.
+/// Returns whether the statement is `let __ret: Ret = { … };`, in which `#[async_trait]` puts the user's body.
 fn is_result(statement: &Stmt) -> bool {
     let Stmt::Local(Local { pat: Pat::Type(typed), .. }) = statement else { return false };
     matches!(&*typed.pat, Pat::Ident(binding) if binding.ident == "__ret")
 }
 
-/// Counts the tokens of a start, and of the syntax nodes behind it that `belongs` accepts.
+/// Counts the tokens that `start` reads, and those of the following syntax nodes that `belongs` accepts.
 fn count_first<T: Parse>(
     body: TokenStream,
     start: fn(ParseStream<'_>) -> syn::Result<()>,
@@ -86,7 +86,7 @@ fn count_first<T: Parse>(
     read.parse2(body).map_or(0, |rest| all.saturating_sub(rest.into_iter().count()))
 }
 
-/// Returns what is behind the first syntax node, if `belongs` accepts that.
+/// Returns the input after its first syntax node, if `belongs` accepts that node.
 fn skip_one<T: Parse>(input: ParseStream<'_>, belongs: fn(&T) -> bool) -> Option<ParseBuffer<'_>> {
     let ahead = input.fork();
     ahead.parse::<T>().is_ok_and(|read| belongs(&read)).then_some(ahead)

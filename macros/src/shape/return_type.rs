@@ -1,4 +1,4 @@
-//! What a function returns.
+//! The return type of a function.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -9,10 +9,9 @@ use syn::{
     AssocType, GenericArgument, PathArguments, PathSegment, ReturnType, Type, TypeParamBound, parse_quote_spanned,
 };
 
-/// The names of the traits of responses: in axum, and in actix-web.
+/// The traits of responses in axum and in actix-web.
 const RESPONSES: [&str; 2] = ["IntoResponse", "Responder"];
 
-/// Returns the whole return type.
 pub(super) fn whole(returned: &ReturnType) -> Option<&Type> {
     match returned {
         ReturnType::Type(_, returned) => Some(returned),
@@ -20,13 +19,13 @@ pub(super) fn whole(returned: &ReturnType) -> Option<&Type> {
     }
 }
 
-/// Returns the output of the returned future, as far as the return type shows it.
+/// Returns the output of the returned future, or the whole type if it does not show the output.
 pub(super) fn output(returned: &ReturnType) -> Option<&Type> {
     let whole = whole(returned)?;
     Some(output_of(whole).or_else(|| aliased(whole)).unwrap_or(whole))
 }
 
-/// Returns the type of the body's result, as it can be written in the body.
+/// Returns the type of the body's result, as it is written in the body.
 pub(super) fn result(returned: &ReturnType, is_future: bool) -> TokenStream {
     let Some(whole) = whole(returned) else { return quote!(()) };
     if !is_future {
@@ -35,19 +34,19 @@ pub(super) fn result(returned: &ReturnType, is_future: bool) -> TokenStream {
     output_of(whole).map_or_else(|| quote!(<#whole as ::core::future::Future>::Output), nameable)
 }
 
-/// Returns the type that a future of this type names as its output.
+/// Returns the `T` of `Output = T` in a future's type.
 fn output_of(future: &Type) -> Option<&Type> {
     let mut output = OutputType(None);
     output.visit_type(future);
     output.0
 }
 
-/// Returns whether the body's result is `impl IntoResponse` or `impl Responder`, the traits of responses in web frameworks.
+/// Returns whether the body's result is `impl IntoResponse` or `impl Responder`.
 pub(super) fn is_response(returned: &ReturnType, is_future: bool) -> bool {
     named_result(returned, is_future).is_some_and(is_any_response)
 }
 
-/// Returns whether it is a `Result` of one of these.
+/// Returns whether the body's result is a `Result` of `impl IntoResponse` or `impl Responder`.
 pub(super) fn is_response_in_result(returned: &ReturnType, is_future: bool) -> bool {
     let Some(Type::Path(result)) = named_result(returned, is_future) else { return false };
     let Some(result) = result.path.segments.last().filter(|segment| segment.ident == "Result") else { return false };
@@ -55,7 +54,7 @@ pub(super) fn is_response_in_result(returned: &ReturnType, is_future: bool) -> b
     matches!(arguments.args.first(), Some(GenericArgument::Type(first)) if is_any_response(first))
 }
 
-/// Returns the type of the body's result, as far as the return type shows it.
+/// Returns the type of the body's result, if the return type shows it.
 fn named_result(returned: &ReturnType, is_future: bool) -> Option<&Type> {
     let whole = whole(returned)?;
     if is_future { output_of(whole) } else { Some(whole) }
@@ -72,7 +71,7 @@ fn is_any_response(result: &Type) -> bool {
     })
 }
 
-/// Leaves it to the compiler to infer each `impl Trait`.
+/// Replaces each `impl Trait` by `_`, which the compiler infers.
 fn nameable(result: &Type) -> TokenStream {
     let mut result = result.clone();
     Inferred.visit_type_mut(&mut result);
@@ -90,14 +89,14 @@ impl VisitMut for Inferred {
     }
 }
 
-/// Returns whether it reads like a future: `impl Future<…>`, `Pin<Box<dyn Future<…>>>`, `BoxFuture<…>`.
+/// Returns whether the type looks like a future: `impl Future<…>`, `Pin<Box<dyn Future<…>>>`, `BoxFuture<…>`.
 pub(super) fn is_future(returned: &ReturnType) -> bool {
     let mut futures = Futures(false);
     futures.visit_return_type(returned);
     futures.0
 }
 
-/// `Output = T`.
+/// Finds the `T` of `Output = T`.
 struct OutputType<'a>(Option<&'a Type>);
 
 impl<'a> Visit<'a> for OutputType<'a> {
@@ -127,6 +126,6 @@ impl<'a> Visit<'a> for Futures {
         visit_path_segment(self, segment);
     }
 
-    // The output of a future is not that future.
+    // Does not search the output of a future, which may be another future.
     fn visit_assoc_type(&mut self, _: &'a AssocType) {}
 }

@@ -1,4 +1,4 @@
-//! Token trees: what they are, and groups with other contents.
+//! Token trees: their kinds, and groups with other contents.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
@@ -18,7 +18,7 @@ pub(super) fn is_word(tree: &TokenTree, word: &str) -> bool {
     matches!(tree, TokenTree::Ident(ident) if ident == word)
 }
 
-/// Returns tokens without the invisible groups around all of them, which stand around what a macro takes: `$body:block`.
+/// Removes the invisible groups around all of the tokens, which a macro's `$body:block` leaves.
 pub(super) fn ungrouped(tokens: TokenStream) -> TokenStream {
     match &trees_of(&tokens)[..] {
         [TokenTree::Group(group)] if group.delimiter() == Delimiter::None => ungrouped(group.stream()),
@@ -26,14 +26,13 @@ pub(super) fn ungrouped(tokens: TokenStream) -> TokenStream {
     }
 }
 
-/// Returns the same group with other contents.
 pub(super) fn with_contents(group: &Group, contents: TokenStream) -> Group {
     let mut edited = Group::new(group.delimiter(), contents);
     edited.set_span(group.span());
     edited
 }
 
-/// Returns the outer group with an edited group at the end of a path of positions, one position for each depth.
+/// Edits the group at the end of a path of positions, one for each depth.
 pub(super) fn edit_at(outer: &Group, path: &[usize], edit: impl FnOnce(&Group) -> Group) -> Group {
     let Some((&position, path)) = path.split_first() else { return edit(outer) };
     let mut trees = trees_of(&outer.stream());
@@ -43,7 +42,6 @@ pub(super) fn edit_at(outer: &Group, path: &[usize], edit: impl FnOnce(&Group) -
     with_contents(outer, trees.into_iter().collect())
 }
 
-/// Returns the contents of the group at the end of a path of positions.
 pub(super) fn contents_at(trees: &[TokenTree], path: &[usize]) -> TokenStream {
     let Some((&position, path)) = path.split_first() else { return trees.iter().cloned().collect() };
     match trees.get(position) {

@@ -9,31 +9,28 @@ use tallygate_rules::{Filter, FilteredValue};
 
 use crate::diagnostic::SpanRange;
 
-/// An argument, its fields and its methods: `{phone}`, `{user.id}`, `{addr.ip()}`; or a value of the context: `{@ip}`;
+/// An argument with its fields and methods (`{phone}`, `{user.id}`, `{addr.ip()}`) or a value of the context (`{@ip}`),
 /// filtered: `{email:trim:lower}`.
 pub(crate) struct TemplateValue {
     /// The text between the braces.
     pub(crate) text: String,
-    /// The name of the argument, or that of the value in the context.
+    /// The name of the argument, or of the value in the context.
     pub(crate) root: String,
     pub(crate) source: Source,
     pub(crate) members: Vec<PlaceholderPart>,
-    /// In the order in which they are applied.
     pub(crate) filters: Vec<Filter>,
-    /// Values of the context, of which the first one that is there counts: `{@user|@ip}`.
+    /// Values of the context, of which the first one that exists is used: `{@user|@ip}`.
     pub(crate) alternatives: Vec<Self>,
 }
 
-/// The source of a value.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Source {
     Argument,
-    /// All arguments: `{*}`, in whose place there is one placeholder for each once the function is known.
+    /// All arguments: `{*}`. A placeholder for each argument replaces it when the function is known.
     Arguments,
     Context,
 }
 
-/// Stands for all arguments.
 const ALL: &str = "*";
 
 pub(crate) enum PlaceholderPart {
@@ -69,7 +66,7 @@ impl TemplateValue {
         Self { text: text.to_owned(), root, source, members: Vec::new(), filters, alternatives: Vec::new() }
     }
 
-    /// Reads a value of the context: `@ip`, `@user:lower`.
+    /// Reads a value of the context, like `@user:lower`.
     pub(crate) fn parse_context(text: &str) -> Result<Self, String> {
         let value = FilteredValue::parse(text)?;
         if value.has_alternatives() {
@@ -87,35 +84,33 @@ impl TemplateValue {
         Ok(Self::new(text, root, Source::Context, value.filters))
     }
 
-    /// Returns whether it is an argument as it is.
+    /// Returns whether it is an argument without members and filters.
     pub(crate) fn is_argument(&self) -> bool {
         self.source == Source::Argument && self.members.is_empty() && self.filters.is_empty()
     }
 
-    /// Returns whether it stands for all arguments.
     pub(crate) fn is_all(&self) -> bool {
         self.source == Source::Arguments
     }
 
-    /// Returns the argument of that name with the same filters.
+    /// Returns a placeholder for the argument of that name, with the filters of this one.
     pub(crate) fn for_argument(&self, name: &str) -> Self {
         let text = self.text.trim_start().replacen(ALL, name, 1);
         Self::new(&text, name.to_owned(), Source::Argument, self.filters.clone())
     }
 
-    /// Returns whether it is a value of the context.
     pub(crate) fn is_in_context(&self) -> bool {
         self.source == Source::Context
     }
 
-    /// Returns whether it may show a digest, for which the limiter has to be known.
+    /// Returns whether it may show a digest, which needs the secret of the limiter.
     pub(crate) fn is_hashed(&self) -> bool {
         self.filters.contains(&Filter::Hash) || self.alternatives.iter().any(Self::is_hashed)
     }
 
-    /// Returns the expression, given the identifier of the argument.
     pub(crate) fn expression(&self, root: &Ident, span: SpanRange) -> TokenStream {
-        // Resolved like the argument, because a macro may take function and template from two places.
+        // The name is resolved like the argument, because a macro may take the function and the template from two
+        // places.
         let mut root = root.clone();
         root.set_span(span.first.resolved_at(root.span()));
         let members = self.members.iter().map(|member| member.access(span.first));
@@ -145,14 +140,14 @@ impl PlaceholderPart {
     }
 }
 
-/// Returns the text if it is a name, without the `r#` of a raw identifier.
+/// Returns the text without the `r#` of a raw identifier, if it is a name.
 fn name(text: &str) -> Option<String> {
     let wordy = text.trim_start_matches("r#").chars().all(|c| c == '_' || c.is_alphanumeric());
     let name = wordy.then(|| Ident::parse_any.parse_str(text).ok()).flatten()?.unraw().to_string();
     (name != "_").then_some(name)
 }
 
-/// Makes an identifier of a name, raw if it is a keyword.
+/// The identifier is raw if the name is a keyword.
 fn identifier(name: &str, span: Span) -> Ident {
     match syn::parse_str::<Ident>(name) {
         Ok(_) => Ident::new(name, span),

@@ -1,7 +1,7 @@
 use super::placeholder::Source;
 use super::*;
 
-/// Shows the parts of a template, placeholders in brackets.
+/// Returns the parts of a template as texts, with placeholders in brackets.
 fn parts_for(purpose: TextPurpose, template: &str) -> Result<Vec<String>, Vec<String>> {
     let show = |part| match part {
         TextPart::Text(text) => text,

@@ -1,4 +1,4 @@
-//! The places that know the arguments of the attribute: a new argument is missing from those that this test names.
+//! Checks that each place that has to know the arguments of the attribute knows all of them.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -8,7 +8,8 @@ use tallygate_rules::synonym;
 
 use crate::pipeline::try_limit;
 
-/// Each list of arguments: a call of it with an argument that nobody knows, and the heading of its table in `rate_limit.md`.
+/// Each list of arguments: its name, a call of it with an unknown argument, and the heading of its table in
+/// `rate_limit.md`.
 const LISTS: [(&str, &str, &str); 5] = [
     ("", "nobody", "# Arguments"),
     ("rule", "rule(nobody)", "# Rules"),
@@ -20,10 +21,10 @@ const LISTS: [(&str, &str, &str); 5] = [
 /// Arguments for which no other library has a word.
 const WITHOUT_SYNONYMS: [&str; 5] = ["prefetch", "subject", "openapi", "crate", "until"];
 
-/// Arguments that nobody expects in a rule.
+/// Arguments that nobody writes in a rule by mistake.
 const NEVER_IN_A_RULE: [&str; 4] = ["rule", "policy", "subject", "crate"];
 
-/// Returns all arguments that are read, each once. The parser itself lists them where it knows none that is similar.
+/// Returns all arguments, each once. The parser lists them in its error about an unknown argument.
 pub(crate) fn all() -> Vec<String> {
     let mut all: Vec<_> = LISTS.iter().flat_map(|(_, call, _)| known(call)).collect();
     all.sort_unstable();
@@ -50,7 +51,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Returns all attributes in the sources of a folder and below it.
+/// Returns all attributes in the sources of a folder and its subfolders.
 fn attributes(folder: &Path) -> String {
     let entries = fs::read_dir(folder).expect("the folder can be read");
     let paths = entries.map(|entry| entry.expect("an entry can be read").path());
@@ -65,7 +66,7 @@ fn attributes(folder: &Path) -> String {
     paths.map(of_file).collect()
 }
 
-/// Whether a text uses an argument: `name = …`, `name(…)`, or `name` alone between commas and parentheses.
+/// Returns whether a text uses an argument: `name = …`, `name(…)`, or `name` alone between commas and parentheses.
 fn uses(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let before = text[..at].chars().next_back();
@@ -75,7 +76,6 @@ fn uses(text: &str, name: &str) -> bool {
     })
 }
 
-/// Returns the section of a page below a heading.
 fn section<'p>(page: &'p str, heading: &str) -> &'p str {
     let start = page.find(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("`{heading}` is missing"));
     let section = &page[start + 1 + heading.len()..];

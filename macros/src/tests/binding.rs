@@ -1,4 +1,4 @@
-//! Rules that can never bind, and those that only seem so.
+//! Rules that can never bind, and rules that only seem so.
 
 use quote::quote;
 

@@ -1,7 +1,7 @@
 //! The diagnostics of the attribute, rendered as the compiler renders them.
 //!
-//! The cases are the files of `tests/ui`, and the text expected for each lies beside it. Some of the cases are also
-//! compiled, in `tests/ui/ui.rs`, against the same text: so what is rendered here is what the compiler shows.
+//! The cases are the files of `tests/ui`, each beside its expected text. `tests/ui/ui.rs` compiles some of them against
+//! this text, which shows that the compiler reports what is rendered here.
 
 mod annotated;
 
@@ -43,7 +43,7 @@ fn a_case_has_at_most_twenty_lines() {
     }
 }
 
-/// Writes what was found, if `TRYBUILD=overwrite` asks for it as in `ui.rs`, and else describes the difference.
+/// Describes the difference. If `TRYBUILD=overwrite` is set, as for `ui.rs`, it writes the found text instead.
 fn differ(case: &Case, found: &str, differences: &mut String) {
     if env::var_os("TRYBUILD").is_some_and(|wanted| wanted == "overwrite") {
         fs::write(case.expectation(), found).expect("the expected text can be written");
@@ -61,7 +61,7 @@ struct Case {
     text: String,
 }
 
-/// Returns the cases of a folder in the order of their names, without those for a feature that is off.
+/// Returns the cases of a folder by name, without those for a feature that is off.
 fn cases(folder: &str) -> Vec<Case> {
     let entries = fs::read_dir(Path::new(FOLDER).join(folder)).expect("the folder of cases can be read");
     let files = entries.map(|entry| entry.expect("an entry can be read").path());
@@ -78,7 +78,7 @@ fn read(file: PathBuf) -> Case {
 }
 
 impl Case {
-    /// Returns the path as the compiler shows it, from the folder of the cases on.
+    /// Returns the path as the compiler shows it: relative to the folder of the cases.
     fn path(&self) -> String {
         let path = self.file.strip_prefix(FOLDER).expect("a case is in the folder of cases");
         path.display().to_string()
@@ -88,22 +88,20 @@ impl Case {
         &self.text
     }
 
-    /// Returns the file of the expected text.
     fn expectation(&self) -> PathBuf {
         self.file.with_extension("stderr")
     }
 
-    /// Returns the expected text, which is empty for a new case.
+    /// Returns the expected text. A new case has none yet.
     fn expected(&self) -> String {
         fs::read_to_string(self.expectation()).unwrap_or_default()
     }
 }
 
-/// What the compiler adds to an error at the whole attribute.
+/// The note of the compiler below an error at the whole attribute.
 const ORIGIN: &str = "this error originates in the attribute macro `rate_limit` (in Nightly builds, run with \
                       -Z macro-backtrace for more info)";
 
-/// Returns all that the attribute reports in a file.
 fn diagnostics(case: &Case) -> String {
     let file: TokenStream = case.text().parse().expect("a case consists of tokens");
     let reports: Vec<_> = annotated::items(file).into_iter().flat_map(|item| reports(case, item)).collect();
@@ -120,7 +118,7 @@ fn report(case: &Case, error: &syn::Error, attribute: Range<usize>) -> String {
     let message = error.to_string();
     let path = case.path();
     let place = error.span().byte_range();
-    // The span of the attribute has no bytes of its own.
+    // An error at the whole attribute has an empty span.
     let whole = place.is_empty();
     let annotation = AnnotationKind::Primary.span(if whole { attribute } else { place });
     let snippet = Snippet::source(case.text()).path(&path).annotation(annotation);

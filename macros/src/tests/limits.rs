@@ -1,4 +1,4 @@
-//! Limits that are no `rule(...)`: of concurrent calls and of duplicates; and the responses of handlers.
+//! Limits without `rule(...)`, on concurrent calls and on duplicates, and the responses of handlers.
 
 use quote::quote;
 

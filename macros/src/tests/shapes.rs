@@ -1,4 +1,4 @@
-//! What becomes of the shapes of functions.
+//! The expansions of functions of every shape.
 
 use quote::{ToTokens as _, quote};
 

@@ -45,7 +45,7 @@ pub(super) fn check_wait(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports a settlement that nothing was reserved for, or that another argument stands in the way of.
+/// Reports a `settle` that no rule counts, or beside an argument that excludes it.
 pub(super) fn check_settle(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(settle) = &model.settle else { return };
     let span = SpanRange::of_tokens(settle);
@@ -63,7 +63,6 @@ pub(super) fn check_settle(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports a limiter that each call creates.
 pub(super) fn check_limiter(model: &Model, diagnostics: &mut Diagnostics) {
     if let Some(limiter) = model.limiter.as_ref().filter(|limiter| creates_limiter(limiter)) {
         let message = "each call creates a limiter of its own here, which has counted nothing; create one and keep it, \
@@ -75,7 +74,7 @@ pub(super) fn check_limiter(model: &Model, diagnostics: &mut Diagnostics) {
 /// Functions of `Limiter` that create one.
 const CONSTRUCTORS: [&str; 4] = ["in_memory", "connect", "connect_lazy", "builder"];
 
-/// Returns whether every evaluation of the expression creates a limiter.
+/// Returns whether each evaluation of the expression creates a limiter.
 fn creates_limiter(expression: &Expr) -> bool {
     let mut constructors = Constructors { found: false };
     constructors.visit_expr(expression);

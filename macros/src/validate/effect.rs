@@ -1,4 +1,4 @@
-//! Checks of arguments that change nothing, or that leave nothing of the limit.
+//! Checks of arguments without an effect, or that leave nothing of the limit.
 
 use syn::{Expr, ExprBlock, ExprClosure, ExprLit, ExprParen, Lit, Stmt};
 use tallygate_rules::Role;
@@ -7,10 +7,10 @@ use crate::attr::{Amount, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::{Model, RuleModel};
 
-/// The types whose `MAX` is no limit.
+/// The types whose `MAX` limits nothing.
 const NUMBERS: [&str; 6] = ["u8", "u16", "u32", "u64", "u128", "usize"];
 
-/// Reports `skip_if` that holds for every call, or for none.
+/// Reports a `skip_if` that is always true or always false.
 pub(super) fn check_skip(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(skip_if) = &model.skip_if else { return };
     let message = match constant(skip_if) {
@@ -37,7 +37,7 @@ pub(super) fn check_results_used(model: &Model, diagnostics: &mut Diagnostics) {
         };
         Some((refund_if, message))
     });
-    // A release that always happens can be meant: then only concurrent submissions are duplicates.
+    // A release after every call is allowed: then only concurrent submissions are duplicates.
     let release = model.release().and_then(|release| match returned(release.condition)? {
         Lit::Bool(never) if !never.value => Some((release.condition, "no duplicate is released; remove `release_if`")),
         _ => None,
@@ -63,7 +63,6 @@ pub(super) fn check_results_used(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports a cost where no rule counts it.
 pub(super) fn check_cost_counted(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(cost) = model.cost.as_ref().filter(|_| model.policy.is_none() && !model.rules.is_empty()) else { return };
     if model.complete && model.rules.iter().all(|rule| rule.rule.role() != Role::Limit) {
@@ -73,7 +72,6 @@ pub(super) fn check_cost_counted(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports counts that no caller ever reaches.
 pub(super) fn check_counts_limit(model: &Model, diagnostics: &mut Diagnostics) {
     let of_rule = |rule: &RuleModel| rule.count.clone().filter(is_greatest).map(|count| (rule.rule.role(), count));
     for (role, count) in model.rules.iter().filter_map(of_rule) {
@@ -84,7 +82,7 @@ pub(super) fn check_counts_limit(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Returns whether it is `u64::MAX`, or that of another type, as in `u32::MAX as u64` and `u32::MAX.into()`.
+/// Returns whether the count is `u64::MAX` or that of another type, like `u32::MAX as u64` and `u32::MAX.into()`.
 fn is_greatest(count: &Expr) -> bool {
     let path = match count {
         Expr::Path(path) => path,
@@ -98,7 +96,7 @@ fn is_greatest(count: &Expr) -> bool {
     is_max && names.next().is_some_and(|of| NUMBERS.iter().any(|number| of == number))
 }
 
-/// Returns the literal that a closure returns whatever it is given.
+/// Returns the literal that a closure returns for any input.
 fn returned(function: &Expr) -> Option<&Lit> {
     match function {
         Expr::Closure(ExprClosure { body, .. }) => constant(body),
@@ -107,7 +105,7 @@ fn returned(function: &Expr) -> Option<&Lit> {
     }
 }
 
-/// Returns the literal that an expression is, in parentheses or in a block.
+/// Returns the literal of an expression, also in parentheses or in a block.
 fn constant(expression: &Expr) -> Option<&Lit> {
     match expression {
         Expr::Lit(ExprLit { lit, .. }) => Some(lit),

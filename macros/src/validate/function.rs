@@ -1,4 +1,4 @@
-//! Checks of the function: of what it is, of what its attributes generate beside it, and of the arguments that templates name.
+//! Checks of the function, of what its attributes generate beside it, and of the arguments that templates name.
 
 use quote::ToTokens as _;
 use syn::Expr;
@@ -10,7 +10,7 @@ use crate::model::Model;
 use crate::shape::Function;
 use crate::template::{SpannedTemplate, TemplateValue};
 
-/// Reports a function that would run without its limit, or at a time when nothing can be decided.
+/// Reports a function that would run without its limit, or when nothing can be decided.
 pub(super) fn check_shape(function: &Function, diagnostics: &mut Diagnostics) {
     let name = &function.signature.ident;
     if let Some(span) = function.early_return() {
@@ -53,7 +53,7 @@ fn check_text(
     }
 }
 
-/// `{*}` needs arguments, and all of them have names.
+/// Reports `{*}` of a function without arguments, or with an argument that has no name.
 pub(super) fn check_all_arguments(key: &SpannedTemplate, function: &Function, diagnostics: &mut Diagnostics) {
     if !key.shows_all_arguments() {
         return;
@@ -98,10 +98,10 @@ fn unnamed(placeholder: &TemplateValue, template: &SpannedTemplate, function: &F
     format!("placeholder `{{{text}}}` names no argument; {remedy}")
 }
 
-/// Reports the attributes behind this one that would count every call a second time in the same tallies.
+/// Reports later attributes that would count every call a second time in the same tallies.
 pub(super) fn check_second_attribute(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     for second in function.attributes_named("rate_limit") {
-        // Its own expansion reports its mistakes.
+        // The expansion of the second attribute reports its mistakes.
         let second = Model::read(second, &mut Diagnostics::default());
         if let (Some(policy), Some(other)) = (&model.policy, &second.policy) {
             check_second_policy(model, policy, &second, other, diagnostics);
@@ -126,7 +126,7 @@ fn check_second_name(name: &Spanned<String>, second: &Model, diagnostics: &mut D
     }
 }
 
-/// Two subjects of one policy differ by their keys.
+/// Two attributes may name one policy if their keys make two subjects.
 fn check_second_policy(model: &Model, policy: &Expr, second: &Model, other: &Expr, diagnostics: &mut Diagnostics) {
     let is_same_policy = policy.to_token_stream().to_string() == other.to_token_stream().to_string();
     let key = model.key.as_ref().map(|key| key.text.clone());
@@ -137,7 +137,6 @@ fn check_second_policy(model: &Model, policy: &Expr, second: &Model, other: &Exp
     }
 }
 
-/// Reports a companion that has the name of the function.
 pub(super) fn check_companion(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     let name = &function.signature.ident;
     if let Some(check_fn) = model.check_fn.as_ref().filter(|check_fn| *check_fn == name) {
@@ -147,7 +146,7 @@ pub(super) fn check_companion(model: &Model, function: &Function, diagnostics: &
     }
 }
 
-/// Reports `openapi` where no type can be generated, or where the runtime lacks what it needs.
+/// Reports `openapi` if no type can be generated, or if the runtime lacks a feature for it.
 pub(super) fn check_openapi(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
     let Some(name) = &model.openapi else { return };
     if function.signature.receiver().is_some() {

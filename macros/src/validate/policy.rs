@@ -9,7 +9,7 @@ use crate::attr::{Amount, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::{Model, RuleModel};
 
-/// Reports every mistake in the rules. A rule of which a part could not be read is checked alone.
+/// Reports every mistake in the rules. A rule with an unreadable argument is only checked alone.
 pub(super) fn check_rules(model: &Model, diagnostics: &mut Diagnostics) {
     let (complete, incomplete): (Vec<_>, Vec<_>) = model.rules.iter().partition(|rule| rule.written.complete);
     if !complete.is_empty() || (incomplete.is_empty() && model.complete) {
@@ -27,20 +27,18 @@ fn check_together(model: &Model, models: &[&RuleModel], diagnostics: &mut Diagno
     }
 }
 
-/// Returns the subject that a rule counts.
 fn subject<'a>(model: &'a Model, rule: &'a RuleModel) -> CountedSubject<'a> {
     let label = model.label(rule);
-    // What is given back alone bounds no rule of another subject.
+    // A subject that can be refunded alone does not bound the rules of other subjects.
     let is_refunded = model.refunded_subject().is_some_and(|refunded| refunded.label == label);
     if rule.release_if.is_some() || is_refunded {
         return CountedSubject::labelled(label);
     }
-    // Without a key, all calls are counted together.
     let key = model.own_key(rule).or(model.key.as_ref());
     CountedSubject::with_key(label, key.map_or("", |key| &key.text))
 }
 
-/// Returns the costs of the calls. Without a `cost`, every call costs 1.
+/// Without a `cost`, every call costs 1.
 fn costs(model: &Model) -> Costs {
     match &model.cost {
         _ if model.refund_if.is_some() || model.settle.is_some() => Costs::Recounted,
@@ -57,7 +55,7 @@ fn span_of(mistake: &RuleError, models: &[&RuleModel]) -> SpanRange {
     rule.written.span_of(mistake.field())
 }
 
-/// Reports parts of a policy beside a policy that is built elsewhere.
+/// Reports arguments of a policy beside `policy`, which is built elsewhere.
 pub(super) fn check_beside_policy(model: &Model, diagnostics: &mut Diagnostics) {
     let named = model.name.iter().map(|name| ("name", name.span));
     let rules = model.rules.iter().map(|rule| match rule.rule.role() {
@@ -77,7 +75,6 @@ pub(super) fn check_beside_policy(model: &Model, diagnostics: &mut Diagnostics) 
     }
 }
 
-/// Reports a deadline that is zero or too long.
 pub(super) fn check_deadline(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(deadline) = &model.deadline else { return };
     if let Err(mistake) = validate_deadline(deadline.value) {
@@ -85,10 +82,9 @@ pub(super) fn check_deadline(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports why calls cannot be taken ahead.
 pub(super) fn check_prefetch(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(ahead) = &model.prefetch else { return };
-    // Rules of which a part could not be read may be other ones.
+    // A rule with an unreadable argument may mean something else.
     let known = model.rules.iter().filter(|rule| rule.written.complete);
     let rules: Vec<_> = known.map(|rule| (subject(model, rule), rule.rule.clone())).collect();
     let cost = match &model.cost {
@@ -100,10 +96,10 @@ pub(super) fn check_prefetch(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports a share of a limit that is none, or that no rule warns of.
+/// Reports a share that is not between 0 and 1, or that no rule can warn of.
 pub(super) fn check_warn_at(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(share) = &model.warn_at else { return };
-    // What a rule admits is not known if a part of it could not be read.
+    // Without all of its arguments, it is not known what a rule admits.
     let known = model.rules.iter().all(|rule| rule.written.complete);
     let rules = model.rules.iter().filter(|_| known).map(|rule| &rule.rule);
     if let Err(mistake) = validate_warn_at(share.value, rules) {
@@ -111,7 +107,6 @@ pub(super) fn check_warn_at(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports a key of the function that no rule uses.
 pub(super) fn check_key_used(model: &Model, diagnostics: &mut Diagnostics) {
     let own = !model.rules.is_empty() && model.rules.iter().all(|rule| model.own_key(rule).is_some());
     if let Some(key) = model.key.as_ref().filter(|_| own && model.ban.is_none()) {
@@ -120,7 +115,7 @@ pub(super) fn check_key_used(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports `prevent_duplicate` that compares the calls of all callers, where other rules separate them.
+/// Reports `prevent_duplicate` that compares the calls of all callers, although other rules separate them.
 pub(super) fn check_duplicate_keyed(model: &Model, diagnostics: &mut Diagnostics) {
     let duplicate = model.rules.iter().find(|rule| rule.rule.role() == Role::Duplicate && rule.key.is_none());
     if let (Some(duplicate), Some(key), false) = (duplicate, rule_key(model), model.has_key) {
@@ -132,7 +127,7 @@ pub(super) fn check_duplicate_keyed(model: &Model, diagnostics: &mut Diagnostics
     }
 }
 
-/// Reports a key that is the label of the duplicates that are released.
+/// Reports a key that equals the label of released duplicates.
 pub(super) fn check_released(model: &Model, diagnostics: &mut Diagnostics) {
     if model.release().is_none() {
         return;
@@ -145,7 +140,8 @@ pub(super) fn check_released(model: &Model, diagnostics: &mut Diagnostics) {
     check_release_helps(model, diagnostics);
 }
 
-/// Reports a release after which another rule still denies the repeated call for as long as its duplicates were denied.
+/// Reports `release_if` without an effect: another rule denies the repeated call for at least as long as its duplicates
+/// would be.
 fn check_release_helps(model: &Model, diagnostics: &mut Diagnostics) {
     let released = model.rules.iter().find_map(|rule| Some((rule, rule.release_if.as_ref()?)));
     let Some((duplicates, release_if)) = released.filter(|_| model.refund_if.is_none()) else { return };
@@ -167,7 +163,7 @@ fn check_release_helps(model: &Model, diagnostics: &mut Diagnostics) {
 /// Reports every mistake in the ban, and a ban of all callers where the rules separate them.
 pub(super) fn check_ban(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(ban) = &model.ban else { return };
-    // The rate of a rule is not known if a part of it could not be read.
+    // Without all of its arguments, the rate of a rule is not known.
     let known = model.rules.iter().all(|rule| rule.written.complete);
     let rules = model.rules.iter().filter(|_| known).map(|rule| &rule.rule);
     for mistake in validate_ban(&ban.ban, rules).err().into_iter().flatten() {
@@ -182,7 +178,6 @@ pub(super) fn check_ban(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Returns the first key of a rule that separates callers.
 fn rule_key(model: &Model) -> Option<&str> {
     let keys = model.rules.iter().filter_map(|rule| rule.key.as_ref());
     keys.into_iter().find(|key| key.placeholders().next().is_some()).map(|key| key.text.as_str())

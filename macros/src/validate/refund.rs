@@ -1,4 +1,4 @@
-//! Checks of what a refund gives back, and on which subject.
+//! Checks of `refund_if` and of its `refund_key`.
 
 use tallygate_rules::{Role, nearest};
 
@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::{CountingSubject, Model};
 use crate::template::SpannedTemplate;
 
-/// Reports a refund where nothing is counted that could be given back.
+/// Reports `refund_if` beside `concurrency` alone, whose count ends with each call.
 pub(super) fn check_counted(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(refund_if) = &model.refund_if else { return };
     let only_concurrency = model.rules.iter().all(|rule| rule.rule.role() == Role::Concurrency);
@@ -17,7 +17,7 @@ pub(super) fn check_counted(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports a refund on one subject that the call does not have, or has alone, or that another argument stands in the way of.
+/// Reports a `refund_key` that the call does not have, that is its only subject, or that another argument excludes.
 pub(super) fn check_subject(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(key) = &model.refund_key else { return };
     if model.release().is_some() {
@@ -33,7 +33,6 @@ pub(super) fn check_subject(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Returns whether all keys could be read.
 fn are_known(model: &Model) -> bool {
     let has_main = model.has_key == model.key.is_some();
     let has_others = model.subjects.iter().all(|subject| subject.key.is_some());
@@ -44,7 +43,7 @@ fn mistaken_key(key: &SpannedTemplate, model: &Model) -> Option<String> {
     let subjects = model.counting_subjects();
     let named = subjects.iter().filter(|subject| subject.has_key(&key.text)).count();
     match (subjects.len(), named) {
-        // A policy that counts nothing is another mistake.
+        // Another check reports a policy that counts nothing.
         (0, _) => None,
         (1, _) => Some("`refund_key` chooses one of several subjects, and this call has one; remove it".to_owned()),
         (_, 0) => Some(unknown_key(&key.text, model, &subjects)),

@@ -16,7 +16,6 @@ pub(super) fn check_names(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports every blank key.
 pub(super) fn check_keys(model: &Model, diagnostics: &mut Diagnostics) {
     if let Some(key) = model.key.as_ref().filter(|key| is_blank(&key.text)) {
         diagnostics
@@ -27,14 +26,13 @@ pub(super) fn check_keys(model: &Model, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports every blank message.
 pub(super) fn check_messages(model: &Model, diagnostics: &mut Diagnostics) {
     for (_, blank) in model.messages().filter(|(_, message)| is_blank(&message.text)) {
         diagnostics.report(blank.span, "`message` must not be empty; without `message`, the default text is used");
     }
 }
 
-/// Reports a window in a message of a limit that has none.
+/// Reports `{@per}` in a message of a limit that has no window.
 pub(super) fn check_windows_shown(model: &Model, diagnostics: &mut Diagnostics) {
     let without = model.rules.iter().filter(|rule| rule.rule.role() == Role::Concurrency);
     let shows = |message: &&SpannedTemplate| {
@@ -63,7 +61,7 @@ pub(super) fn check_placeholders_separated(template: &SpannedTemplate, diagnosti
 
 const EXAMPLE: &str = r#"subject("network", "{ip:subnet}")"#;
 
-/// Reports every mistake in the subjects that a policy from elsewhere has beside the main one.
+/// Reports every mistake in the other subjects of `policy`.
 pub(super) fn check_subjects(model: &Model, diagnostics: &mut Diagnostics) {
     for (index, subject) in model.subjects.iter().enumerate() {
         if model.policy.is_none() {

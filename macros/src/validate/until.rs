@@ -1,4 +1,4 @@
-//! Checks of calls that are running until the body of their response is over.
+//! Checks of `until = "body"`.
 
 use tallygate_rules::Role;
 
@@ -18,7 +18,7 @@ pub(super) fn check_async(model: &Model, function: &Function, diagnostics: &mut 
     }
 }
 
-/// Reports limits of which only some last until the body is over.
+/// Reports concurrency limits of which only some last until the body is over.
 pub(super) fn check_all_end_together(model: &Model, diagnostics: &mut Diagnostics) {
     if model.until_body().is_none() {
         return;
@@ -30,7 +30,7 @@ pub(super) fn check_all_end_together(model: &Model, diagnostics: &mut Diagnostic
     }
 }
 
-/// Reports a settlement that comes before what it settles.
+/// Reports a `settle` that comes before the body has used anything.
 pub(super) fn check_settled_by_hand(model: &Model, diagnostics: &mut Diagnostics) {
     if let Some(settle) = model.settle.as_ref().filter(|_| model.until_body().is_some()) {
         let message = "`settle` sees the response before its body has used anything; remove it, and settle by hand at the end \

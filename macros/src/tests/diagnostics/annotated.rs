@@ -1,4 +1,4 @@
-//! The items of a file that have the attribute, with the tokens that the compiler gives to the attribute.
+//! The annotated items of a file, as the tokens that the compiler gives to the attribute.
 
 use std::ops::Range;
 
@@ -7,11 +7,10 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 const ATTRIBUTE: &str = "rate_limit";
 
 pub(super) struct Annotated {
-    /// What is between the parentheses of the attribute.
     pub(super) arguments: TokenStream,
-    /// The rest of the item, from behind the attribute.
+    /// The rest of the item, after the attribute.
     pub(super) item: TokenStream,
-    /// Where the attribute is in the text.
+    /// The place of the attribute in the text.
     pub(super) attribute: Range<usize>,
 }
 
@@ -33,7 +32,7 @@ pub(super) fn items(file: TokenStream) -> Vec<Annotated> {
     items
 }
 
-/// Returns the arguments if these are the tokens of the attribute, by whichever path it is named.
+/// Returns the arguments of the attribute, whichever path names it.
 fn arguments(attribute: TokenStream) -> Option<TokenStream> {
     let mut trees = attribute.into_iter().skip_while(is_path);
     let named = trees.next().is_some_and(|tree| matches!(&tree, TokenTree::Ident(name) if name == ATTRIBUTE));
@@ -43,7 +42,7 @@ fn arguments(attribute: TokenStream) -> Option<TokenStream> {
     })
 }
 
-/// Returns whether the token is of the path in front of the name.
+/// Returns whether the token is part of the path before the name.
 fn is_path(tree: &TokenTree) -> bool {
     match tree {
         TokenTree::Ident(name) => name != ATTRIBUTE,
@@ -52,7 +51,6 @@ fn is_path(tree: &TokenTree) -> bool {
     }
 }
 
-/// Returns the tokens up to the first body or `;`.
 fn first_item(trees: &[TokenTree]) -> TokenStream {
     let is_last = |tree: &TokenTree| match tree {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,

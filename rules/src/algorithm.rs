@@ -1,4 +1,4 @@
-//! The algorithms by which rules count, and the parameters of a token bucket except for its count, which belongs to the rule.
+//! The algorithms by which rules count, and the parameters of a token bucket.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::limits::{MAX_EXACT, MAX_PER};
 
 /// How a rule counts.
 ///
-/// Times are whole microseconds. Each decision reads the clock of the storage once.
+/// Times are whole microseconds. A decision reads the clock of the store once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -21,11 +21,11 @@ pub enum Algorithm {
         /// The length of the window.
         per: Duration,
     },
-    /// Admits a call when the weight of the current slot, plus the weight of the slot before in proportion to how much of
-    /// it the window still covers, plus the call's own cost is at most the count.
+    /// Admits a call when three weights are together at most the count: that of the current slot, that of the slot
+    /// before in proportion to how much of it the window still covers, and the call's own cost.
     ///
-    /// The approximate sliding window of constant memory, also known as a sliding window counter. Slots of length `per`
-    /// begin at multiples of `per` since 1970.
+    /// The approximate sliding window with constant memory, also known as a sliding window counter. Slots of length
+    /// `per` begin at multiples of `per` since 1970.
     SlidingCounter {
         /// The length of a slot, and of the window.
         per: Duration,
@@ -40,17 +40,17 @@ pub enum Algorithm {
     /// Admits a call when the weight since the last tick of the schedule plus its own cost is at most the count.
     #[cfg(feature = "cron")]
     Cron {
-        /// The schedule: each tick starts a new window.
+        /// The schedule. Each tick starts a new window.
         schedule: Schedule,
     },
     /// Admits a call when the bucket holds as many tokens as it costs.
     TokenBucket(TokenBucket),
     /// Admits a call when fewer than the count are running, whatever they cost.
     ///
-    /// Each call that is admitted takes a lease, and gives it back when it is over. The lease of a call that takes longer is
-    /// renewed. So a lease ends by itself only if its process has died, or could not reach the store for so long.
+    /// Each admitted call takes a lease, renews it while it runs, and gives it back at its end. So a lease only ends by
+    /// itself if its process has died, or could not reach the store for that long.
     Concurrency {
-        /// How long a lease lasts that is not renewed.
+        /// The length of a lease that is not renewed.
         lease: Duration,
     },
 }
@@ -59,22 +59,22 @@ pub enum Algorithm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
-    /// Too many calls.
+    /// The subject makes too many calls.
     Limit,
     /// The call was made before: the rule is `prevent_duplicate`. It counts calls and ignores their cost.
     Duplicate,
-    /// Too many concurrent calls. It counts calls and ignores their cost.
+    /// Too many calls of the subject are running. The rule counts calls and ignores their cost.
     Concurrency,
 }
 
-/// The parameters of a token bucket: the rule's `count` of tokens flows in per `per`, continuously, up to the capacity; a
-/// call takes as many tokens as it costs.
+/// The parameters of a token bucket. The rule's `count` of tokens flows in per `per`, continuously, up to the capacity.
+/// A call takes as many tokens as it costs.
 ///
 /// The arithmetic is exact, in integers: a fraction of a token is never lost. An unused bucket holds its initial tokens
 /// and does not change until the first admitted call. After `reset_after` without an admitted call it is unused again.
 ///
-/// The count is not among the parameters: it is the rule's, and may differ from call to call. A parameter that is not set
-/// follows from it: see [`capacity_for`](Self::capacity_for) and the other methods that take a count.
+/// The count belongs to the rule, and may differ from call to call. A parameter that is not set follows from it: see
+/// [`capacity_for`](Self::capacity_for) and the other methods that take a count.
 ///
 /// # Examples
 ///
@@ -104,21 +104,21 @@ impl TokenBucket {
         Self { per, capacity: None, initial: None, reset_after: None }
     }
 
-    /// Returns the same bucket with another capacity: the most tokens that it holds, and that can be taken at once.
+    /// Returns the bucket with another capacity: the most tokens that it holds, and that one call can take.
     #[must_use]
     pub const fn with_capacity(self, tokens: u64) -> Self {
         Self { capacity: Some(tokens), ..self }
     }
 
-    /// Returns the same bucket with another number of tokens while it is unused. Without it, an unused bucket is full.
+    /// Returns the bucket with another number of tokens while it is unused. By default, an unused bucket is full.
     #[must_use]
     pub const fn with_initial(self, tokens: u64) -> Self {
         Self { initial: Some(tokens), ..self }
     }
 
-    /// Returns the same bucket with another time without an admitted call after which it is unused again. Without it, it
-    /// is the time in which the bucket fills from empty. Where counts differ from call to call, it is that of the call which
-    /// asks, but a store may forget the bucket by the count of the last admitted call.
+    /// Returns the bucket with another time without an admitted call, after which it is unused again. The default is
+    /// the time in which the bucket fills from empty. If counts differ from call to call, the count of the asking call
+    /// sets this time, but a store may forget the bucket by the count of the last admitted call.
     #[must_use]
     pub const fn with_reset_after(self, idle: Duration) -> Self {
         Self { reset_after: Some(idle), ..self }
@@ -142,8 +142,8 @@ impl TokenBucket {
         self.initial
     }
 
-    /// Returns the time without an admitted call after which the bucket is unused again, or `None` if it follows from the
-    /// count.
+    /// Returns the time without an admitted call after which the bucket is unused again, or `None` if it follows from
+    /// the count.
     #[must_use]
     pub const fn reset_after(&self) -> Option<Duration> {
         self.reset_after
@@ -176,14 +176,14 @@ impl TokenBucket {
         Duration::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
     }
 
-    /// Returns one of so many equal parts of this bucket, rounded up.
+    /// Divides the capacity and the initial tokens by the number of parts, rounded up.
     pub(crate) fn divided(self, parts: NonZeroU64) -> Self {
         let part = |tokens: Option<u64>| tokens.map(|tokens| tokens.div_ceil(parts.get()));
         Self { capacity: part(self.capacity), initial: part(self.initial), ..self }
     }
 
-    /// Returns the bucket that a store keeps so that this one holds for calls that are made up to `ahead` after they were
-    /// counted: what flows in meanwhile has no room in it.
+    /// Returns the bucket that a store keeps if calls are made up to `ahead` after they were counted. It has no room
+    /// for the tokens that flow in during that time, so this bucket holds for the calls when they are made.
     pub(crate) fn ahead(self, count: u64, ahead: Duration) -> Self {
         let flow = (u128::from(count) * ahead.as_micros()).div_ceil(self.per.as_micros().max(1));
         let capacity = self.capacity_for(count).saturating_sub(u64::try_from(flow).unwrap_or(u64::MAX));

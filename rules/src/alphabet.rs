@@ -1,13 +1,13 @@
-//! The bytes that keys are made of.
+//! The bytes of keys.
 
-/// Returns whether a byte of a value stands unescaped in a key: `A–Z a–z 0–9 . _ @ + ~ -`. All others are percent-encoded.
+/// Returns whether a byte of a value is unescaped in a key: `A–Z a–z 0–9 . _ @ + ~ -`. All others are percent-encoded.
 #[inline]
 #[must_use]
 pub const fn is_plain(byte: u8) -> bool {
     PLAIN[byte as usize]
 }
 
-/// A table, because every byte of every value is looked up.
+/// This is a table, because every byte of every value is looked up.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0_u8;
@@ -18,17 +18,17 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Returns whether a byte of the text around the values stands unescaped in a key: printable ASCII except `%`, which
-/// starts an escape, and `!`, which starts a digest.
+/// Returns whether a byte of the text around the values is unescaped in a key: printable ASCII except `%`, which starts
+/// an escape, and `!`, which starts a digest.
 #[must_use]
 pub const fn is_printed(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && !matches!(byte, b'%' | b'!')
 }
 
-/// Returns whether the text separates the values on its two sides: whether it contains a byte that no value contains.
+/// Returns whether the text separates the values on its two sides: it contains a byte that no value contains.
 ///
-/// Values consist of plain bytes and escapes, text of printed bytes and escapes. Only text contains a space, or most of
-/// the ASCII punctuation.
+/// Values consist of plain bytes and escapes, and text of printed bytes and escapes. Only text contains a space and
+/// most of the ASCII punctuation.
 #[must_use]
 pub fn is_separator(text: &str) -> bool {
     text.bytes().any(|byte| is_printed(byte) && !is_plain(byte))

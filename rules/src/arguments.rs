@@ -1,4 +1,4 @@
-//! A rule as it is written in arguments: by the attribute, or by a file.
+//! Reads a rule from its arguments, in the attribute or in a file.
 
 mod algorithms;
 
@@ -11,7 +11,7 @@ use crate::cron::Schedule;
 use crate::rule::Rule;
 use crate::text::read_duration;
 
-/// The arguments of a rule where they are written: in the attribute, or in a file.
+/// The arguments of a rule in the attribute or in a file.
 pub trait ArgumentSource {
     /// Takes `name = "text"`, and reports a value of another kind with the example.
     fn text(&mut self, name: &'static str, example: &str) -> Option<String>;
@@ -23,10 +23,10 @@ pub trait ArgumentSource {
     fn report(&mut self, argument: &'static str, message: String);
 }
 
-/// Reads a rule from its arguments, with a count of 0 and without a name. Valid values take the places of mistaken ones,
-/// which are reported.
+/// Reads a rule from its arguments, with a count of 0 and without a name. Mistaken values are reported, and valid ones
+/// take their places.
 ///
-/// It reads the arguments; [`validate`](crate::validate()) checks the rule.
+/// This checks only the arguments; [`validate`](crate::validate()) checks the rule.
 pub fn read_limit(source: &mut impl ArgumentSource) -> Rule {
     let arguments = RuleArguments {
         per: source.text("per", "per = \"60s\""),
@@ -40,7 +40,7 @@ pub fn read_limit(source: &mut impl ArgumentSource) -> Rule {
     arguments.read(source)
 }
 
-/// The arguments of a rule beside its count, its name and its key. What is not written is `None`.
+/// The arguments of a rule except its count, its name and its key.
 #[derive(Clone, Debug, Default)]
 struct RuleArguments {
     algorithm: Option<String>,
@@ -109,7 +109,7 @@ impl RuleArguments {
         }
     }
 
-    /// Reads the expression and the time zone separately, as both may be mistaken.
+    /// Reads the expression and the time zone separately, because both may be mistaken.
     #[cfg(feature = "cron")]
     fn schedule(&self, source: &mut impl ArgumentSource) -> Option<Rule> {
         let expression = self.cron.as_deref()?;
@@ -146,7 +146,7 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
-    /// Arguments as texts, and the names of those that are mistaken.
+    /// Arguments as texts, and the names of the mistaken ones.
     struct Written {
         arguments: Vec<(&'static str, &'static str)>,
         mistaken: Vec<&'static str>,

@@ -1,11 +1,11 @@
-//! Bans: what happens to a subject that continues to be denied.
+//! Bans of subjects that continue to be denied.
 
 use std::time::Duration;
 
 /// After `denials` denials in any window of length `within`, the subject is banned for `duration`.
 ///
-/// During a ban, every call is rejected. None of them is charged, and none counts as a denial. After the ban, denials are
-/// counted from zero.
+/// During a ban, every call is rejected. None of them is charged, and none counts as a denial. After the ban, denials
+/// are counted from zero.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ pub struct Ban {
 impl Ban {
     /// Returns a ban for `duration` after `denials` denials in any window of length `within`.
     ///
-    /// It checks nothing: [`validate_ban`](crate::validate_ban) does.
+    /// This checks nothing: [`validate_ban`](crate::validate_ban) does.
     #[must_use]
     pub const fn new(denials: u64, within: Duration, duration: Duration) -> Self {
         Self { denials, within, duration }
@@ -44,7 +44,7 @@ impl Ban {
         self.within
     }
 
-    /// Returns how long a ban lasts.
+    /// Returns the length of a ban.
     #[must_use]
     pub const fn duration(&self) -> Duration {
         self.duration

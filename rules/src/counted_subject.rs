@@ -1,16 +1,16 @@
-//! The subjects that rules count, and which of them lie in others.
+//! The subjects that rules count, and which of them are parts of others.
 
 use crate::filter::Filter;
 use crate::template::{FilteredValue, Template};
 
 /// The subject that a rule counts.
 ///
-/// Two subjects are equal if their labels are equal. Which subject lies in another one is known only where the keys are
-/// known.
+/// Two subjects are equal if their labels are equal. If their keys are known, it is also known whether one subject is a
+/// part of the other.
 #[derive(Clone, Debug)]
 pub struct CountedSubject<'a> {
     label: Option<&'a str>,
-    /// `None` if it is not certain how a call gets its subject.
+    /// `None` if the key of calls is not certain.
     key: Option<Key<'a>>,
 }
 
@@ -21,26 +21,26 @@ struct Key<'a> {
 }
 
 impl<'a> CountedSubject<'a> {
-    /// The subject of that label, or the main one. How calls get it is not known.
+    /// Returns the subject of that label, or the main one, with an unknown key.
     #[must_use]
     pub const fn labelled(label: Option<&'a str>) -> Self {
         Self { label, key: None }
     }
 
-    /// The subject of that label, or the main one, which each call gets by that key.
+    /// Returns the subject of that label, or the main one, with this key.
     #[must_use]
     pub fn with_key(label: Option<&'a str>, key: &'a str) -> Self {
         Self { label, key: Template::parse(key).ok().map(|template| Key { text: key, template }) }
     }
 
-    /// Whether calls of one subject of this key are always calls of one subject of the wider key, because that shows no
-    /// other values.
+    /// Whether calls with one subject of this key always have one subject of the wider key, because the wider key shows
+    /// no other values.
     pub(crate) fn is_within(&self, wider: &Self) -> bool {
         let is_known = || Some(self.key.as_ref()?.is_within(wider.key.as_ref()?));
         self == wider || is_known().unwrap_or(false)
     }
 
-    /// Whose calls are counted, in words.
+    /// Returns in words which calls are counted together.
     pub(crate) fn in_words(&self) -> String {
         match self.key.as_ref().filter(|key| key.template.values().next().is_some()) {
             Some(key) => format!("the calls of each `{}`", key.text),
@@ -61,14 +61,14 @@ impl Key<'_> {
     }
 }
 
-/// Whether calls that have the same text of one value have the same text of the other.
+/// Whether calls with one text of `value` always have one text of `other`.
 fn determines(value: &FilteredValue, other: &FilteredValue) -> bool {
     let mut alternatives = value.alternatives().iter().zip(other.alternatives());
     value.name == other.name && alternatives.all(|(value, other)| alternative_determines(value, other))
 }
 
 fn alternative_determines(value: &FilteredValue, other: &FilteredValue) -> bool {
-    // A method may return something else each time, and `*` stands for several values.
+    // A method may return another value each time, and `*` stands for several values.
     let is_steady = !value.name.contains(['(', '*']);
     // `Debug` and `Display` may show different things.
     let is_debug = |value: &FilteredValue| value.filters.contains(&Filter::Debug);

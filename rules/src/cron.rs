@@ -32,7 +32,7 @@ const DAY_US: u64 = 24 * HOUR_US;
 ///
 /// # The expression
 ///
-/// Six fields, as in Spring: second, minute, hour, day of the month, month, day of the week.
+/// The expression has six fields, as in Spring: second, minute, hour, day of the month, month, day of the week.
 ///
 /// | syntax | fields | meaning |
 /// | --- | --- | --- |
@@ -46,28 +46,28 @@ const DAY_US: u64 = 24 * HOUR_US;
 /// | `FRIL`, `5L` | day of the week | the last Friday of the month |
 /// | `FRI#2`, `5#2` | day of the week | the second Friday of the month |
 ///
-/// Or a macro: `@yearly` (or `@annually`), `@monthly`, `@weekly`, `@daily` (or `@midnight`), `@hourly`.
+/// It may also be a macro: `@yearly` (or `@annually`), `@monthly`, `@weekly`, `@daily` (or `@midnight`), `@hourly`.
 ///
-/// A day must match the day of the month *and* the day of the week: `0 0 0 13 * FRI` is Friday the 13th. A range does not
-/// wrap around: write `FRI-7,0-MON` instead of `FRI-MON`. A month without the requested day (a fifth Friday, a 31st) has
-/// no such tick.
+/// A day must match the day of the month *and* the day of the week: `0 0 0 13 * FRI` is Friday the 13th. A range does
+/// not wrap around: write `FRI-7,0-MON` instead of `FRI-MON`. A month without the requested day (a fifth Friday, a
+/// 31st) has no such tick.
 ///
 /// # Clock changes
 ///
-/// Every civil time that matches the expression is a tick, whether or not the clocks show it:
+/// Every civil time that matches the expression is a tick, also one that the clocks skip or repeat:
 ///
 /// * A time that the clocks skip ticks when they skip it. In Berlin, `0 30 2 * * *` ticks at 03:00 in the night when
 ///   summer time begins. Several ticks at the same moment are one.
-/// * A time that the clocks repeat ticks once, the first time. If the expression matches every hour (`*`, `*/1`, `0-23`),
-///   it ticks both times, so that a schedule of every minute has no gap of an hour.
+/// * A time that the clocks repeat ticks once, the first time. If the expression matches every hour (`*`, `*/1`,
+///   `0-23`), it ticks both times, so that a schedule of every minute has no gap of an hour.
 ///
 /// The time zones are compiled in, with the clock changes that were known when this crate was built.
 ///
 /// # Differences from Spring
 ///
-/// The syntax is Spring's. The ticks are the same as those of Spring's `CronExpression` except in these cases, because
-/// here a tick starts a new window of a limit: a missing tick would make the window twice as long, and an additional tick
-/// would admit twice the count.
+/// The syntax is Spring's. The ticks are those of Spring's `CronExpression` except in these cases, because here a tick
+/// starts a new window of a limit. A missing tick would make the window twice as long, and an additional tick would
+/// admit twice the count.
 ///
 /// | case | Spring | here |
 /// | --- | --- | --- |
@@ -81,7 +81,8 @@ const DAY_US: u64 = 24 * HOUR_US;
 ///
 /// # Text and equality
 ///
-/// [`Display`](fmt::Display) writes `"0 0 6 * * *" Asia/Shanghai`, as in the [text form of a rule](crate::Rule#text-form).
+/// [`Display`](fmt::Display) writes `"0 0 6 * * *" Asia/Shanghai`, as in the [text form of a
+/// rule](crate::Rule#text-form).
 ///
 /// Two schedules are equal if their expressions have the same meaning and their zones the same name: `@daily` equals
 /// `0 0 0 * * ?`.
@@ -109,8 +110,8 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// Returns a [`ScheduleError`] if the expression is mistaken, if it never ticks (30 February; checked for all days of
-    /// the calendar, which repeats every 400 years), or if the time zone does not exist.
+    /// Returns a [`ScheduleError`] if the expression is mistaken, if it never ticks (30 February; checked for all days
+    /// of the calendar, which repeats every 400 years), or if the time zone does not exist.
     pub fn parse(expression: &str, zone: &str) -> Result<Self, ScheduleError> {
         let fields: Vec<&str> = expression.split_whitespace().collect();
         let expression = fields.join(" ");
@@ -132,7 +133,7 @@ impl Schedule {
 
     /// Returns the last tick at or before `us`, both in microseconds since 1970.
     ///
-    /// There is none before the first tick since 1970.
+    /// Returns `None` before the first tick since 1970.
     #[must_use]
     pub fn last_tick(&self, us: u64) -> Option<u64> {
         self.seek((us / SECOND_US).min(last_second()), SearchDirection::Earlier)
@@ -140,14 +141,14 @@ impl Schedule {
 
     /// Returns the first tick after `us`, both in microseconds since 1970.
     ///
-    /// There is none after the year 9999.
+    /// Returns `None` after the year 9999.
     #[must_use]
     pub fn next_tick(&self, us: u64) -> Option<u64> {
         let second = us / SECOND_US;
         if second < last_second() { self.seek(second, SearchDirection::Later) } else { None }
     }
 
-    /// Returns the last tick up to `second`, or the first one after it.
+    /// Returns the last tick up to `second`, or the first tick after it.
     fn seek(&self, second: u64, direction: SearchDirection) -> Option<u64> {
         let second = i64::try_from(second).ok()?;
         let period = self.zone.period(second);
@@ -161,7 +162,7 @@ impl Schedule {
         u64::try_from(found?).ok()?.checked_mul(SECOND_US)
     }
 
-    /// Returns the first tick of one period in a direction, from `at` on if the period contains it.
+    /// Returns the first tick of a period in a direction, from `at` on if the period contains it.
     fn seek_in(&self, period: Period, at: Option<DateTime>, direction: SearchDirection) -> Option<i64> {
         let repeated = if self.pattern.clock().is_every_hour() { Repeated::TickTwice } else { Repeated::TickOnce };
         let (first, last) = period.civil_range(repeated);
@@ -170,7 +171,7 @@ impl Schedule {
         period.second(self.pattern.seek(at, bound, direction)?)
     }
 
-    /// Returns a time in microseconds that lies between any two ticks at least.
+    /// Returns a lower bound of the time between two ticks.
     pub(crate) fn shortest_gap_us(&self) -> u64 {
         let clock = self.pattern.clock();
         match () {
@@ -181,7 +182,7 @@ impl Schedule {
         }
     }
 
-    /// Returns a time in microseconds that lies between two ticks at most, if it is known.
+    /// Returns an upper bound of the time between two ticks, if it is known.
     pub(crate) fn longest_gap_us(&self) -> Option<u64> {
         let clock = self.pattern.clock();
         let gap = match () {
@@ -192,7 +193,7 @@ impl Schedule {
         (self.has_steady_clock() && self.pattern.is_every_day()).then_some(gap)
     }
 
-    /// Whether clocks are never changed in the zone.
+    /// Whether the clocks of the zone never change.
     fn has_steady_clock(&self) -> bool {
         self.zone() == "UTC"
     }

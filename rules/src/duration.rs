@@ -1,9 +1,9 @@
-//! The duration grammar: a whole number and one unit.
+//! The grammar of durations: a whole number and one unit.
 
 use std::fmt;
 use std::time::Duration;
 
-/// The units, longest first, with their length in microseconds.
+/// The units with their lengths in microseconds, longest first.
 const UNITS: [(&str, u64); 6] =
     [("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)];
 
@@ -11,7 +11,7 @@ const UNITS: [(&str, u64); 6] =
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// The text is empty, or white space.
+    /// The text is empty or white space.
     Empty,
     /// The text does not start with a whole number.
     NoNumber,
@@ -24,7 +24,7 @@ pub enum DurationError {
 }
 
 impl DurationError {
-    /// Returns what is wrong, without the remedy.
+    /// Returns the fault without the remedy.
     pub(crate) fn fault(&self) -> String {
         match self {
             Self::Empty => "is empty".to_owned(),
@@ -49,7 +49,7 @@ crate::__debug_by_display!(DurationError);
 
 /// Reads a duration: a whole number followed by `us`, `ms`, `s`, `m`, `h` or `d` (days of 24 hours).
 ///
-/// The grammar is small on purpose: no fractions, no sums, no months, no white space.
+/// The grammar has no fractions, no sums, no months and no white space on purpose.
 ///
 /// # Errors
 ///
@@ -84,8 +84,9 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
 
 /// Writes a duration in the longest unit that is exact.
 ///
-/// [`parse_duration`] reads it back, except for a fraction of a microsecond, written in `ns`, and for more microseconds
-/// than fit into 64 bits, written in `s`. No rule that passes [`validate`](crate::validate()) has one of these.
+/// [`parse_duration`] reads the text back, except for a fraction of a microsecond, written in `ns`, and for more
+/// microseconds than fit into 64 bits, written in `s`. No rule that passes [`validate`](crate::validate()) has one of
+/// these.
 ///
 /// # Examples
 ///

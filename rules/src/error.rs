@@ -2,27 +2,27 @@
 
 use std::fmt;
 
-/// The part of a rule or of a ban that an error is about.
+/// The part of a rule, of a ban or of a policy that an error is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Field {
     /// The rule as a whole.
     Rule,
-    /// Its `count`.
+    /// A rule's `count`.
     Count,
-    /// Its `per`.
+    /// A rule's `per`.
     Per,
-    /// Its `capacity`.
+    /// A rule's `capacity`.
     Capacity,
-    /// Its `initial`.
+    /// A rule's `initial`.
     Initial,
-    /// Its `reset_after`.
+    /// A rule's `reset_after`.
     ResetAfter,
-    /// Its `lease`.
+    /// A rule's `lease`.
     Lease,
-    /// Its `name`.
+    /// A rule's `name`.
     Name,
-    /// The subject that it counts.
+    /// The subject that a rule counts.
     Subject,
     /// A ban's `denials`.
     Denials,
@@ -39,7 +39,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// Returns the arguments that set it, by their names in the attribute and in files.
+    /// Returns the names of the arguments that set this field, in the attribute and in files.
     #[must_use]
     pub fn arguments(self) -> &'static [&'static str] {
         match self {
@@ -61,7 +61,7 @@ impl Field {
     }
 }
 
-/// A mistake in the rules of a policy: what is wrong, where, and the remedy.
+/// A mistake in the rules of a policy, with its place and the remedy.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RuleError {
     position: Option<usize>,
@@ -76,17 +76,15 @@ impl RuleError {
         self.position
     }
 
-    /// A mistake that is not in a single rule, or whose position is not known yet.
+    /// Returns a mistake that is in no single rule, or whose position is not known yet.
     pub(crate) fn new(field: Field, message: impl Into<String>) -> Self {
         Self { position: None, field, message: message.into() }
     }
 
-    /// Returns the mistake as one of the rule at this position.
     pub(crate) fn in_rule(self, position: usize) -> Self {
         Self { position: Some(position), ..self }
     }
 
-    /// Returns the same mistake at another position.
     pub(crate) fn moved(self, position: impl Fn(usize) -> Option<usize>) -> Self {
         Self { position: self.position.and_then(position), ..self }
     }
@@ -106,7 +104,7 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// Implements `Debug` by `Display`: a program whose `main` returns an error prints it by `Debug`.
+/// Implements `Debug` by `Display`, because a program whose `main` returns an error prints it by `Debug`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __debug_by_display {

@@ -1,4 +1,4 @@
-//! Filters: what becomes of a value before it is put into a text.
+//! Filters: changes to a value before it is put into a text.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use crate::suggestion::nearest;
 /// A change to a value before it is put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// How `Debug` shows it, in place of `Display`.
+    /// Shows the value by `Debug` in place of `Display`.
     Debug,
-    /// Lower case.
+    /// Turns the value into lower case.
     Lower,
-    /// No white space around it.
+    /// Removes the white space around the value.
     Trim,
-    /// A digest in place of it.
+    /// Replaces the value by a digest.
     Hash,
-    /// The network of an address.
+    /// Replaces an address by its network.
     Subnet(SubnetBits),
 }
 
-/// The numbers of bits of an address that are its network.
+/// The lengths of networks, in bits of their addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubnetBits {
     /// Bits of an IPv4 address: 32 for the whole address.
@@ -29,7 +29,7 @@ pub struct SubnetBits {
 }
 
 impl SubnetBits {
-    /// The widths without an argument: a whole IPv4 address, and the /64 of IPv6, which usually belongs to one customer.
+    /// The lengths of `subnet` without arguments: a whole IPv4 address, and the /64 of IPv6, usually of one customer.
     pub const DEFAULT: Self = Self { ipv4: 32, ipv6: 64 };
 }
 
@@ -70,7 +70,8 @@ impl Filter {
         }
     }
 
-    /// Returns when it is applied: the value becomes text, which is cleaned, then reduced to its network, then hashed.
+    /// Returns the place in the order of filters: the value becomes text, is cleaned, reduced to its network, and
+    /// hashed.
     fn stage(self) -> u8 {
         match self {
             Self::Debug => 0,
@@ -80,7 +81,7 @@ impl Filter {
         }
     }
 
-    /// Whether values of which this filter makes the same text have the same text by the other filter, too.
+    /// Whether two values that this filter makes equal are also equal by the other filter.
     pub(crate) fn determines(self, other: Self) -> bool {
         match (self, other) {
             (Self::Subnet(own), Self::Subnet(other)) => own.ipv4 >= other.ipv4 && own.ipv6 >= other.ipv6,
@@ -89,7 +90,7 @@ impl Filter {
     }
 }
 
-/// The filter as it is written behind a `:`.
+/// Writes the filter as it stands after a `:`.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
@@ -103,7 +104,7 @@ impl fmt::Display for Filter {
 }
 
 impl SubnetBits {
-    /// Reads what stands behind `subnet(`.
+    /// Reads the arguments after `subnet(`.
     fn parse(arguments: &str) -> Result<Self, String> {
         let numbers = arguments.trim_end().strip_suffix(')').map(|numbers| numbers.split(',').collect::<Vec<_>>());
         let (ipv4, ipv6) = match numbers.as_deref() {
@@ -123,7 +124,7 @@ impl SubnetBits {
     }
 }
 
-/// Reads a number of digits alone.
+/// Reads a number that consists of digits.
 fn number(text: &str) -> Option<u64> {
     let digits = text.trim();
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
@@ -141,7 +142,7 @@ fn unknown(name: &str, placeholder: &str) -> String {
     }
 }
 
-/// Refuses a filter that is repeated, or that comes after the filter of a later stage.
+/// Refuses a filter that is repeated or follows a filter of a later stage.
 pub(crate) fn check_order(placeholder: &str, filters: &[Filter]) -> Result<(), String> {
     let mut ordered: Vec<Filter> = Vec::new();
     let mut mistake = None;

@@ -1,11 +1,11 @@
-//! Fixed text of templates that was meant to show a value: `@ip`, `$phone`, `{{tenant}}`, `%s`.
+//! Finds fixed text of templates that was meant to show a value: `@ip`, `$phone`, `{{tenant}}`, `%s`.
 
 #[cfg(test)]
 mod tests;
 
 use crate::template::{Piece, scan};
 
-/// What a template is for.
+/// The use of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateUse {
     /// The key of a subject.
@@ -19,15 +19,12 @@ pub enum TemplateUse {
 /// Values of the context that a web server or its application usually gives.
 const CONTEXT: [&str; 5] = ["ip", "user", "method", "path", "route"];
 
-/// Values that only a message can show.
 const REJECTION: [&str; 4] = ["retry_after", "count", "per", "rule"];
 
-/// Stands for all arguments in a key.
 const ALL: &str = "*";
 
 impl TemplateUse {
-    /// Finds fixed text that looks like a value, given which names are arguments of the function. Says what is wrong, and the
-    /// remedy.
+    /// Checks that no fixed text looks like a value. `is_argument` says which names are arguments of the function.
     ///
     /// A template whose braces do not match has another mistake, which [`scan`] reports.
     ///
@@ -43,7 +40,7 @@ impl TemplateUse {
     ///
     /// # Errors
     ///
-    /// The first such text.
+    /// Returns an error about the first such text, with the remedy.
     pub fn check_fixed_text(self, template: &str, is_argument: impl Fn(&str) -> bool) -> Result<(), String> {
         let pieces = scan(template).unwrap_or_default();
         let shows_values = pieces.iter().any(|piece| matches!(piece, Piece::Braced(_)));
@@ -59,7 +56,6 @@ impl TemplateUse {
     }
 }
 
-/// The check of one template.
 struct TextCheck<'a> {
     template: &'a str,
     template_use: TemplateUse,
@@ -84,7 +80,7 @@ impl TextCheck<'_> {
         names.try_for_each(|name| self.meant(&name).map_or(Ok(()), |meant| Err(self.unbraced(&name, &meant))))
     }
 
-    /// Returns the placeholder that a name was certainly meant to be, without its braces.
+    /// Returns the placeholder that the name certainly stands for, without its braces.
     fn meant(&self, name: &Name<'_>) -> Option<String> {
         let is_key = self.template_use == TemplateUse::Key;
         let argument = || (self.is_argument)(name.root()).then(|| name.path.to_owned());
@@ -97,7 +93,7 @@ impl TextCheck<'_> {
             NameForm::Escaped | NameForm::Dollar => argument().or_else(context),
             NameForm::Enclosed | NameForm::Sigil => argument().or_else(context).filter(|_| is_key),
             NameForm::Bare if !is_key || self.shows_values => None,
-            // The name of a value may be part of a longer text: `user sign-up`.
+            // A longer text may contain the name of a value by chance: `user sign-up`.
             NameForm::Bare => argument().or_else(|| context().filter(|_| self.template.trim() == name.path)),
         }
     }
@@ -134,7 +130,7 @@ impl TextCheck<'_> {
     }
 }
 
-/// How a name is written.
+/// The form of a name in fixed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameForm {
     /// `{{name}}`
@@ -143,7 +139,7 @@ pub(super) enum NameForm {
     EscapedContext,
     /// `@name`
     At,
-    /// An `@` right behind a value, where it may be a separator: `{user}@host`.
+    /// An `@` right after a value may be a separator: `{user}@host`.
     AtBehindValue,
     /// `$name`
     Dollar,
@@ -166,7 +162,7 @@ pub(super) struct Name<'t> {
 }
 
 impl<'t> Name<'t> {
-    /// Returns all names of a text, also those behind a dot: `sms.phone` has `sms` and `phone`.
+    /// Returns all names in a text, also those after a dot: `sms.phone` has `sms` and `phone`.
     pub(super) fn find_all(text: &'t str, follows_value: bool) -> impl Iterator<Item = Self> {
         let starts = text.char_indices().filter(move |&(at, character)| {
             let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -175,7 +171,6 @@ impl<'t> Name<'t> {
         starts.filter_map(move |(start, _)| Self::read_at(text, start, follows_value))
     }
 
-    /// Returns the first name of its path.
     pub(super) fn root(&self) -> &'t str {
         self.path.split(['.', '(']).next().unwrap_or_default()
     }
@@ -201,13 +196,13 @@ impl<'t> Name<'t> {
     }
 }
 
-/// Returns the form of a name behind this text.
+/// Returns the form of a name that follows this text.
 fn sign(before: &str, follows_value: bool) -> NameForm {
     let mut backwards = before.chars().rev();
     let sign = backwards.next();
     let earlier = backwards.next();
     let is_behind_value = earlier.is_none() && follows_value;
-    // Such signs stand in `a@b`, `US$` and `a::b`.
+    // The sign is part of a text like `a@b`, `US$` or `a::b`.
     if earlier.is_some_and(|earlier| earlier.is_alphanumeric() || Some(earlier) == sign) {
         return NameForm::Bare;
     }
@@ -220,7 +215,7 @@ fn sign(before: &str, follows_value: bool) -> NameForm {
     }
 }
 
-/// Returns the length of the filters between a name and the brace behind it, if the name stands in double braces.
+/// Returns the length of the filters between a name and the following brace, if the name is in double braces.
 fn escaped(before: &str, after: &str) -> Option<usize> {
     let opened = before.strip_suffix('@').unwrap_or(before).trim_end().ends_with('{');
     let (filters, _) = after.split_once('}').filter(|_| opened)?;
@@ -228,7 +223,6 @@ fn escaped(before: &str, after: &str) -> Option<usize> {
     (filters.is_empty() || filters.starts_with(':')).then_some(filters.len())
 }
 
-/// Returns the length of the path that a text starts with.
 fn path_length(text: &str) -> usize {
     let name_length = |text: &str| text.find(|character| !is_within(character)).unwrap_or(text.len());
     let mut length = name_length(text);

@@ -1,7 +1,7 @@
-//! What a [Tallygate](https://docs.rs/tallygate) policy is: rules, durations and their validation.
+//! The parts of a [Tallygate](https://docs.rs/tallygate) policy: rules, durations and their validation.
 //!
 //! The attribute uses this crate at compile time and the runtime uses it at run time, so both refuse the same policies
-//! with the same words. The crate is pure: no input, no output, and no dependencies without the feature `cron`.
+//! with the same words. The crate does no input and output, and has no dependencies without the feature `cron`.
 //!
 //! Most users want the `tallygate` crate, which re-exports what they need from here.
 

@@ -1,13 +1,13 @@
-//! What becomes of calls while Redis is away.
+//! The setting for calls while Redis is away.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::suggestion::{nearest, snake_case};
 
-/// What becomes of calls while Redis is away: while it cannot be reached, or cannot decide for the moment.
+/// The setting for calls while Redis is away: it cannot be reached, or cannot decide for the moment.
 ///
-/// A mistake, such as a wrong password or a missing permission, admits no call, whatever is set.
+/// A mistake, such as a wrong password or a missing permission, admits no call under any setting.
 ///
 /// # Examples
 ///
@@ -21,17 +21,16 @@ use crate::suggestion::{nearest, snake_case};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnOutage {
-    /// They are rejected. No call is admitted that was not decided.
+    /// Calls are rejected. No call is admitted without a decision.
     #[default]
     Deny,
-    /// This process decides them, by the same rules and by what it has admitted itself in outages. Calls that fail with an
-    /// error that is not known are decided so, too.
+    /// This process decides calls, by the same rules and by the calls that it has admitted itself in outages. It also
+    /// decides calls that fail with an unknown error.
     Local,
-    /// They are admitted, and not counted. Calls that fail with an error that is not known are rejected.
+    /// Calls are admitted and not counted. Calls that fail with an unknown error are rejected.
     Allow,
 }
 
-/// The words of other libraries.
 #[rustfmt::skip]
 const SYNONYMS: [(OnOutage, &[&str]); 3] = [
     (OnOutage::Deny, &["closed", "close", "fail_closed", "fail_close", "reject", "reject_all", "deny_all", "block", "refuse",
@@ -43,10 +42,10 @@ const SYNONYMS: [(OnOutage, &[&str]); 3] = [
 ];
 
 impl OnOutage {
-    /// All of them.
+    /// All settings.
     pub const ALL: [Self; 3] = [Self::Deny, Self::Local, Self::Allow];
 
-    /// Returns the name, as it is written in the attribute.
+    /// Returns the name of the setting in the attribute.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -23,14 +23,13 @@ pub enum RuleId {
 /// Rules that replace those of a policy on one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Replacement {
-    /// They replace all rules on the subject.
+    /// The rules replace all rules on the subject.
     ///
-    /// The new rules take the places of the old ones; if there are more, the rest follows at the end. A new rule with the
-    /// [same window](Rule::has_same_window) as a rule on this subject, and like it in shadow or not, stands for it: it has its position, and keeps its name
-    /// unless it has its own.
+    /// The new rules take the places of the old ones, and any further ones follow at the end. A new rule stands for an
+    /// old rule on the subject with the [same window](Rule::has_same_window), if both are in shadow or neither is: it
+    /// has the old rule's position, and its name unless it has its own.
     All(Vec<Rule>),
-    /// The rules that each replace one rule, one after the other. A new rule keeps the name of the old one unless it has its
-    /// own.
+    /// Each rule replaces one rule, in this order. A new rule keeps the name of the old one unless it has its own.
     Single(Vec<(RuleId, Rule)>),
 }
 
@@ -41,7 +40,7 @@ pub struct EffectiveRule {
     pub label: Option<String>,
     /// The rule.
     pub rule: Rule,
-    /// The position of the policy's own rule for which it stands, or that it is.
+    /// The position of the policy's own rule that this rule is or stands for.
     pub position: Option<usize>,
 }
 
@@ -63,8 +62,8 @@ impl From<String> for RuleId {
     }
 }
 
-/// Finds every mistake in rules that override all rules on one subject: those that [`validate`](crate::validate()) finds,
-/// with two differences.
+/// Finds every mistake in rules that override all rules on one subject. The mistakes are those of
+/// [`validate`](crate::validate()), with two differences:
 ///
 /// * A count of 0 is allowed. While such a rule is in force, no call is admitted.
 /// * A count that [each call gives](Rule::varying) is a mistake.
@@ -91,7 +90,7 @@ pub fn validate_override(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
 }
 
 impl EffectiveRule {
-    /// Whether that is its name, or the position for which it stands.
+    /// Returns whether the id is the rule's name, or the position for which it stands.
     #[must_use]
     pub fn has_id(&self, id: &RuleId) -> bool {
         match id {
@@ -106,9 +105,10 @@ impl EffectiveRule {
 }
 
 impl Replacement {
-    /// Returns the rules that are then in force, of those that are in force on the subjects of a policy. Nothing is checked.
+    /// Returns the rules that the replacement puts in force, in place of those in force on the subjects of a policy. It
+    /// checks nothing.
     ///
-    /// A single rule that the subject does not have changes nothing; `None` says that nothing is changed at all.
+    /// A single rule that the subject does not have changes nothing. Returns `None` if nothing changes.
     ///
     /// # Examples
     ///
@@ -143,15 +143,16 @@ impl Replacement {
         }
     }
 
-    /// Checks the new rules beside those that are in force on the subjects of a policy. Single rules may be on any subject.
+    /// Checks the new rules beside those in force on the subjects of a policy. Single rules may be on any subject.
     ///
-    /// The checks are those of [`validate_override`], except that beside a single new rule, another one may be unable to
-    /// bind: raising one limit must not require removing another one.
+    /// The checks are those of [`validate_override`], except that another rule may be unable to bind beside a single
+    /// new one: raising one limit must not require removing another.
     ///
     /// # Errors
     ///
-    /// A rule or a subject that the policy does not have, or all mistakes in the new rules: of single ones, those of the
-    /// first mistaken one. Positions are those in the list of rules that would be in force.
+    /// Returns an error for a rule or a subject that the policy does not have, or all mistakes in the new rules. Of
+    /// single rules, it returns the mistakes of the first mistaken one. Positions are those in the list of rules that
+    /// would be in force.
     pub fn check(&self, rules: &[EffectiveRule], label: Option<&str>) -> Result<(), Vec<RuleError>> {
         match self {
             Self::All(_) if !rules.iter().any(|rule| rule.label.as_deref() == label) => {
@@ -179,19 +180,18 @@ impl Replacement {
     }
 }
 
-/// The checks of rules that replace all rules on one subject. What is known of the calls of a policy is not known here.
+/// The checks of rules that replace all rules on one subject. The costs of a policy's calls are not known here.
 const OVERRIDE_OF_SUBJECT: Checks =
     Checks { zero_counts: ZeroCounts::Allowed, binding: BindingCheck::Required(Costs::Recounted) };
 
 /// The checks of all rules after a change.
 const OVERRIDDEN: Checks = Checks { zero_counts: ZeroCounts::Allowed, binding: BindingCheck::Optional };
 
-/// Whether a new rule stands for an old one.
 fn is_alike(old: &Rule, new: &Rule) -> bool {
     old.has_same_window(new) && old.is_shadow() == new.is_shadow()
 }
 
-/// Replaces all rules on a subject. Returns all rules, and the places of the new ones among them.
+/// Replaces all rules on a subject. Returns all rules, and the positions of the new ones among them.
 fn replace_all(rules: &[EffectiveRule], label: Option<&str>, new: &[Rule]) -> (Vec<EffectiveRule>, Vec<usize>) {
     let is_on_subject = |rule: &&EffectiveRule| rule.label.as_deref() == label;
     let mut new = new.iter().map(|rule| {
@@ -237,7 +237,6 @@ fn all_or_none(mut errors: Vec<RuleError>) -> Result<(), Vec<RuleError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Checks that the count of an overriding rule is a number.
 fn check_count(rule: &Rule) -> Option<RuleError> {
     rule.is_varying()
         .then(|| RuleError::new(Field::Count, "the count of an override is a number; write it in place of `n`"))
@@ -280,7 +279,7 @@ fn unknown_subject(label: Option<&str>, rules: &[EffectiveRule]) -> RuleError {
     RuleError::new(Field::Subject, message)
 }
 
-/// Returns what to write in place of an unknown name; `none` if the policy has no names of that kind.
+/// Returns what to write instead of an unknown name, or `none` if the policy has no names of that kind.
 fn remedy(name: &str, known: &[&str], kind: &str, none: String) -> String {
     match nearest(name, known.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),

@@ -1,4 +1,4 @@
-//! A rule: a limit, as an algorithm with its parameters.
+//! A rule: a limit that an algorithm counts.
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
@@ -9,22 +9,22 @@ use crate::algorithm::{Algorithm, Role, TokenBucket};
 use crate::cron::Schedule;
 use crate::limits::{MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_EXACT, MAX_SLIDING_COUNT};
 
-/// The label of the main subject once more, for duplicates that are released by `release_if`: so they have a tally of their
+/// A second label of the main subject, for duplicates that `release_if` releases: with it, they have a tally of their
 /// own.
 pub const RELEASED_LABEL: &str = "prevent_duplicate";
 
-/// The window of a `prevent_duplicate` without `per`: five seconds.
+/// The window of `prevent_duplicate` without `per`: five seconds.
 pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
 
 /// A limit on how much one subject may do.
 ///
-/// Building a rule checks nothing: [`validate`](crate::validate()) checks all rules of a policy together.
+/// A constructor checks nothing: [`validate`](crate::validate()) checks all rules of a policy together.
 ///
 /// # Text form
 ///
 /// [`Display`](std::fmt::Display) writes a rule as text for people, and [`FromStr`](std::str::FromStr) reads it back.
-/// [`parse_rules`](crate::parse_rules) and [`format_rules`](crate::format_rules) do the same for a list of rules, separated
-/// by `,` or `·`.
+/// [`parse_rules`](crate::parse_rules) and [`format_rules`](crate::format_rules) do the same for a list of rules,
+/// separated by `,` or `·`.
 ///
 /// | text | rule |
 /// | --- | --- |
@@ -46,12 +46,12 @@ pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
 /// * A count is a whole number of decimal digits.
 /// * A duration is a whole number and one of `us`, `ms`, `s`, `m`, `h`, `d`, without a space between them.
 /// * Words are separated by white space and are in lower case. The words after the window may stand in any order.
-/// * A name needs quotes unless it consists of letters, digits, `_`, `-` and `.`. Quotes are `"` or `'`; within them, `\`
-///   stands before a quote or a `\`.
+/// * A name needs quotes unless it consists of letters, digits, `_`, `-` and `.`. Quotes are `"` or `'`; within them,
+///   `\` stands before a quote or a `\`.
 /// * Outside of quotes, no rule contains `,` or `·`.
 ///
-/// Any rule that passes [`validate`](crate::validate()) or [`validate_override`](crate::validate_override) is equal to the
-/// rule that is read from its text. `{:#}` leaves the name out.
+/// The text of a rule that passes [`validate`](crate::validate()) or [`validate_override`](crate::validate_override)
+/// reads back as an equal rule. `{:#}` leaves the name out.
 ///
 /// ```
 /// use std::time::Duration;
@@ -76,32 +76,32 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// At most `count` in any window of length `per`: the exact sliding window.
+    /// Returns a rule of at most `count` in any window of length `per`: the exact sliding window.
     #[must_use]
     pub const fn sliding_window(count: u64, per: Duration) -> Self {
         Self::limit(count, Algorithm::SlidingWindow { per })
     }
 
-    /// About `count` in any window of length `per`, in constant memory: for very large counts.
+    /// Returns a rule of about `count` in any window of length `per`, in constant memory: for very large counts.
     #[must_use]
     pub const fn sliding_counter(count: u64, per: Duration) -> Self {
         Self::limit(count, Algorithm::SlidingCounter { per })
     }
 
-    /// At most `count` in a window that opens at the first hit and lasts `per`.
+    /// Returns a rule of at most `count` in a window that opens at the first hit and lasts `per`.
     #[must_use]
     pub const fn fixed_window(count: u64, per: Duration) -> Self {
         Self::limit(count, Algorithm::FixedWindow { per })
     }
 
-    /// At most `count` between two ticks of a schedule.
+    /// Returns a rule of at most `count` between two ticks of a schedule.
     #[cfg(feature = "cron")]
     #[must_use]
     pub const fn cron(count: u64, schedule: Schedule) -> Self {
         Self::limit(count, Algorithm::Cron { schedule })
     }
 
-    /// A token bucket that holds `count` tokens, into which `count` tokens flow per `per`.
+    /// Returns a token bucket that holds `count` tokens, and into which `count` tokens flow per `per`.
     ///
     /// For another capacity and other parameters, see [`from_bucket`](Self::from_bucket).
     #[must_use]
@@ -109,13 +109,13 @@ impl Rule {
         Self::from_bucket(count, TokenBucket::new(per))
     }
 
-    /// A token bucket with parameters, into which `count` tokens flow per [`TokenBucket::per`].
+    /// Returns a token bucket with parameters, into which `count` tokens flow per [`TokenBucket::per`].
     #[must_use]
     pub const fn from_bucket(count: u64, bucket: TokenBucket) -> Self {
         Self::limit(count, Algorithm::TokenBucket(bucket))
     }
 
-    /// One call in any window of length `per`; the next ones are duplicates.
+    /// Returns a rule of one call in any window of length `per`. Further calls are duplicates.
     ///
     /// It counts calls and ignores their cost.
     #[must_use]
@@ -125,8 +125,8 @@ impl Rule {
         rule
     }
 
-    /// At most `limit` concurrent calls, over all processes. A lease that is not renewed ends after `lease`: so long a
-    /// process that has died keeps its concurrent calls.
+    /// Returns a rule of at most `limit` concurrent calls over all processes. A lease that is not renewed ends after
+    /// `lease`, so a process that has died keeps its concurrent calls that long.
     ///
     /// It counts calls and ignores their cost.
     #[must_use]
@@ -137,7 +137,7 @@ impl Rule {
     }
 
     /// Returns a rule of each algorithm, for tests that hold for all of them.
-    // Without a wildcard, so that a new algorithm continues the chain.
+    // The match has no wildcard, so the compiler asks for the next algorithm of the chain.
     #[doc(hidden)]
     pub fn of_each_algorithm() -> impl Iterator<Item = Self> {
         let minute = Duration::from_secs(60);
@@ -159,14 +159,14 @@ impl Rule {
         Self { role: Role::Limit, algorithm, count, varies: false, is_shadow: false, name: None }
     }
 
-    /// Returns the same rule with another count.
+    /// Returns the rule with another count.
     #[must_use]
     pub fn with_count(self, count: u64) -> Self {
         Self { count, varies: false, ..self }
     }
 
-    /// Returns one of so many equal parts of this rule: its count, and the capacity and the initial tokens of a bucket, are
-    /// divided by their number and rounded up.
+    /// Returns one of `parts` equal parts of this rule. Its count, and a bucket's capacity and initial tokens, are
+    /// divided and rounded up.
     #[must_use]
     pub fn divided(self, parts: NonZeroU64) -> Self {
         let algorithm = match self.algorithm {
@@ -181,11 +181,11 @@ impl Rule {
         Self { count: self.count.div_ceil(parts.get()), algorithm, ..self }
     }
 
-    /// Returns the rule that a store checks so that this one holds for calls that are made up to `ahead` after they were
-    /// counted; `None` if no such rule admits anything.
+    /// Returns the rule that a store checks if calls are made up to `ahead` after they were counted, so that this rule
+    /// holds for the calls when they are made. Returns `None` if no such rule admits anything.
     ///
-    /// All calls in a window of length `per` were counted within one of length `per + ahead`. The window of a fixed window
-    /// or of a schedule stays as it is: there, calls have to be made before it ends.
+    /// The calls that are made in a window of length `per` are counted within one of length `per + ahead`. A fixed
+    /// window and the window of a schedule stay as they are: their calls have to be made before the window ends.
     #[must_use]
     pub fn ahead(&self, ahead: Duration) -> Option<Self> {
         if self.role != Role::Limit {
@@ -204,20 +204,20 @@ impl Rule {
         (rule.capacity() != Some(0) || self.count == 0).then_some(rule)
     }
 
-    /// Returns the same rule with a count that each call gives. A call that gives none is denied.
+    /// Returns the rule with a count that each call gives. A call that gives none is denied.
     #[must_use]
     pub fn varying(self) -> Self {
         Self { count: 0, varies: true, ..self }
     }
 
-    /// Returns the same rule with a name, which identifies it among the rules of its policy.
+    /// Returns the rule with a name, which identifies it in its policy.
     #[must_use]
     pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
         Self { name: Some(name.into()), ..self }
     }
 
-    /// Returns the same rule in shadow: it is tried out beside the rules that are enforced. It counts the calls that these admit
-    /// in a tally of its own, and a call that it would deny is reported to the log and the metrics, and runs.
+    /// Returns the rule in shadow: it is tried out beside the enforced rules. In a tally of its own, it counts the
+    /// calls that these rules admit. A call that it would deny is reported to the log and the metrics, and runs.
     ///
     /// # Examples
     ///
@@ -233,7 +233,7 @@ impl Rule {
         Self { is_shadow: true, ..self }
     }
 
-    /// Returns whether this rule is in shadow, and denies nothing.
+    /// Returns whether this rule is in shadow, so that it denies nothing.
     #[must_use]
     pub const fn is_shadow(&self) -> bool {
         self.is_shadow
@@ -284,7 +284,7 @@ impl Rule {
         }
     }
 
-    /// Returns how long a lease lasts that is not renewed, or `None` for other algorithms than concurrency.
+    /// Returns the length of a lease that is not renewed, or `None` for other algorithms than concurrency.
     #[must_use]
     pub const fn lease(&self) -> Option<Duration> {
         match &self.algorithm {
@@ -324,7 +324,7 @@ impl Rule {
         matches!(self.algorithm, Algorithm::SlidingCounter { .. })
     }
 
-    /// Whether this rule counts in a window that slides, and exactly.
+    /// Whether this rule is an exact sliding window.
     pub(crate) const fn is_sliding_window(&self) -> bool {
         matches!(self.algorithm, Algorithm::SlidingWindow { .. })
     }
@@ -333,7 +333,7 @@ impl Rule {
     #[must_use]
     pub fn greatest_count(&self) -> u64 {
         match &self.algorithm {
-            // Only the last call tells whether the next one is a duplicate.
+            // Whether a call is a duplicate depends on the last call alone.
             Algorithm::SlidingWindow { .. } if matches!(self.role, Role::Duplicate) => 1,
             Algorithm::SlidingWindow { .. } => MAX_SLIDING_COUNT,
             Algorithm::SlidingCounter { .. } => MAX_COUNTER_COUNT,
@@ -354,8 +354,8 @@ impl Rule {
         }
     }
 
-    /// Returns whether the other rule has the same role, algorithm and window. Counts, names, leases and the other parameters
-    /// of token buckets may differ.
+    /// Returns whether both rules have the same role, algorithm and window. Counts, names, leases and the other
+    /// parameters of token buckets may differ.
     #[must_use]
     pub fn has_same_window(&self, other: &Self) -> bool {
         let same_window = match (&self.algorithm, &other.algorithm) {

@@ -1,6 +1,6 @@
-//! What was probably meant by a word that is misspelt or from another library, and what is said of mistaken arguments.
+//! Suggestions for words that are misspelt or from another library, and the messages about mistaken arguments.
 
-/// Each argument, and what it is called elsewhere. Of two that fit, the first is meant.
+/// The names of each argument in other libraries. If two arguments fit, the first is meant.
 #[rustfmt::skip]
 const SYNONYMS: [(&str, &[&str]); 39] = [
     ("rule", &["limits", "quota", "quotas", "throttle", "bandwidth", "bandwidths", "rules", "rate_limit"]),
@@ -64,7 +64,7 @@ const SYNONYMS: [(&str, &[&str]); 39] = [
     ("methods", &["method", "verb", "verbs", "http_method", "http_methods"]),
 ];
 
-/// Returns the first of the known arguments that is called so elsewhere, whatever the letter case and the hyphens.
+/// Returns the first known argument with this name in another library. Letter case and hyphens are ignored.
 #[must_use]
 pub fn synonym(name: &str, known: &[&str]) -> Option<&'static str> {
     let name = snake_case(name);
@@ -90,39 +90,39 @@ pub fn snake_case(name: &str) -> String {
     words
 }
 
-/// Said of a name with a placeholder.
+/// The message about a name with a placeholder.
 pub const NAME_WITH_BRACES: &str =
     "`name` is fixed text; remove the braces, and use placeholders in a `key`, like `key = \"sms:{phone}\"`";
 
-/// Said of the key of a rule that is empty.
+/// The message about an empty key of a rule.
 pub const EMPTY_KEY: &str =
     "`key` must not be empty; to count all calls together, write any text, like `key = \"all\"`";
 
-/// Says that an argument is missing.
+/// Returns the message about a missing argument.
 #[must_use]
 pub fn missing_argument(name: &str, example: &str) -> String {
     format!("`{name}` is missing; add it, like `{example}`")
 }
 
-/// Says that an argument is to be a text.
+/// Returns the message about an argument that must be a text.
 #[must_use]
 pub fn must_be_text(name: &str, example: &str) -> String {
     format!("`{name}` must be a text in quotes, like `{example}`")
 }
 
-/// Says that an argument is to be a whole number.
+/// Returns the message about an argument that must be a whole number.
 #[must_use]
 pub fn must_be_number(name: &str, example: &str) -> String {
     format!("`{name}` must be a whole number, like `{example}`")
 }
 
-/// Says that an argument is to be a number, which may have a fraction.
+/// Returns the message about an argument that must be a number, and may have a fraction.
 #[must_use]
 pub fn must_be_fraction(name: &str, example: &str) -> String {
     format!("`{name}` must be a number, like `{example}`")
 }
 
-/// Says that an argument is none of those that are known, and which one was probably meant.
+/// Returns the message about an unknown argument, with the known one that was probably meant.
 ///
 /// # Examples
 ///
@@ -139,11 +139,11 @@ pub fn unknown_argument(name: &str, known: &[&str]) -> String {
     format!("unknown argument `{name}`; {remedy}")
 }
 
-/// The longest word, in letters, that is compared with others: a comparison takes as many steps as the product of the
+/// The longest word, in letters, that is compared with others. A comparison takes as many steps as the product of the
 /// lengths.
 const LONGEST_WORD: usize = 128;
 
-/// Returns the known word that is most similar to `word`, if one is similar enough to be what was meant.
+/// Returns the known word that is most similar to `word`, if it is similar enough to be meant.
 ///
 /// A third of the letters may differ, and one letter of a short word. Letter case is ignored.
 ///
@@ -164,7 +164,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     similar.min_by_key(|&(edits, _)| edits).map(|(_, candidate)| candidate)
 }
 
-/// Returns `; did you mean …?` for the end of a message, or nothing if none of the words is similar enough.
+/// Returns `; did you mean …?` for the end of a message, or an empty text if no word is similar enough.
 ///
 /// # Examples
 ///
@@ -177,9 +177,9 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
     nearest(word, known).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
-/// Returns the number of [edits](edits) if there are at most so many.
+/// Returns the number of [edits](edits) between two words if it is at most `most`.
 pub(crate) fn edits_up_to(most: usize, one: &str, other: &str) -> Option<usize> {
-    // Words of very different lengths are not worth comparing letter by letter.
+    // This skips the slow comparison of words with very different lengths.
     let lengths = one.chars().count().abs_diff(other.chars().count());
     (lengths <= most).then(|| edits(one, other)).filter(|&edits| edits <= most)
 }

@@ -1,20 +1,20 @@
-//! Templates: text with placeholders in braces, whose values are filtered.
+//! Templates: text with placeholders in braces and their filters.
 
 use std::slice;
 
 use crate::alphabet::is_separator;
 use crate::filter::{Filter, check_order};
 
-/// A part of a template: the text between two braces, or outside of them.
+/// A part of the text of a template: between two braces or outside of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Text, in which `{{` and `}}` have become single braces.
+    /// Text in which `{{` and `}}` have become single braces.
     Text(String),
-    /// What stands between two braces.
+    /// The text between two braces.
     Braced(&'a str),
 }
 
-/// A template that was read: text, and the values of its placeholders.
+/// A template as text and values of placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<TemplatePart>,
@@ -23,23 +23,23 @@ pub struct Template {
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TemplatePart {
-    /// Text, without escapes.
+    /// Text in which doubled braces are single ones.
     Text(String),
     /// The value of a placeholder.
     Value(FilteredValue),
 }
 
-/// What a placeholder shows: `email:trim:lower`.
+/// The value that a placeholder shows, like `email:trim:lower`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilteredValue {
     /// The placeholder without its braces, as it is written.
     pub text: String,
-    /// The name of the value: an argument with its fields and methods, or `@` and the name of a value of the context. Of
-    /// alternatives, all of them: `@user|@ip`.
+    /// The name of the value: an argument with its fields and methods, or `@` and the name of a value of the context.
+    /// It contains all alternatives: `@user|@ip`.
     pub name: String,
-    /// In the order in which they are applied. Each alternative has its own.
+    /// The filters in the order in which they are applied. Each alternative has its own.
     pub filters: Vec<Filter>,
-    /// Values of the context, of which the first one that is there counts.
+    /// Values of the context, of which the first one that exists counts.
     alternatives: Vec<FilteredValue>,
 }
 
@@ -48,7 +48,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// The first mistake: a brace without its counterpart, or a mistaken filter.
+    /// Returns the first mistake: a brace without its counterpart, or a mistaken filter.
     pub fn parse(text: &str) -> Result<Self, String> {
         let part = |piece| match piece {
             Piece::Text(text) => Ok(TemplatePart::Text(text)),
@@ -57,13 +57,13 @@ impl Template {
         Ok(Self { parts: scan(text)?.into_iter().map(part).collect::<Result<_, _>>()? })
     }
 
-    /// Returns the parts, in their order.
+    /// Returns the parts in their order.
     #[must_use]
     pub fn parts(&self) -> &[TemplatePart] {
         &self.parts
     }
 
-    /// Returns the values that it shows, in their order.
+    /// Returns the values of placeholders in their order.
     pub fn values(&self) -> impl Iterator<Item = &FilteredValue> {
         self.parts.iter().filter_map(|part| match part {
             TemplatePart::Text(_) => None,
@@ -71,11 +71,11 @@ impl Template {
         })
     }
 
-    /// Checks that a text separates each two values that follow each other.
+    /// Checks that text separates every two neighbouring values.
     ///
     /// # Errors
     ///
-    /// The first two values for which that is not so, and the remedy.
+    /// Returns the first two values that are not separated, and the remedy.
     pub fn check_separated(&self) -> Result<(), String> {
         let mut previous: Option<&FilteredValue> = None;
         for part in &self.parts {
@@ -92,16 +92,15 @@ impl Template {
     }
 }
 
-/// Stands between alternatives.
 const BAR: char = '|';
 
 impl FilteredValue {
-    /// Reads what stands between two braces.
+    /// Reads the text between two braces.
     ///
     /// # Errors
     ///
-    /// A filter that is unknown or repeated, or that follows one of a later stage; or an alternative that is no value of the
-    /// context, or is there twice.
+    /// Returns the mistake: a filter that is unknown, repeated, or after one of a later stage; or an alternative that
+    /// is no value of the context, or is there twice.
     pub fn parse(placeholder: &str) -> Result<Self, String> {
         if placeholder.contains(BAR) { Self::parse_alternatives(placeholder) } else { Self::parse_one(placeholder) }
     }
@@ -135,25 +134,26 @@ impl FilteredValue {
         Ok(Self { text: placeholder.to_owned(), name, filters, alternatives: Vec::new() })
     }
 
-    /// Returns what it may show: itself, or its alternatives.
+    /// Returns the alternatives, or the value itself if it has none.
     #[must_use]
     pub fn alternatives(&self) -> &[Self] {
         if self.alternatives.is_empty() { slice::from_ref(self) } else { &self.alternatives }
     }
 
-    /// Returns whether it has alternatives, whose names stand before their values in a subject.
+    /// Returns whether the value has alternatives. In a subject, their names stand before their values.
     #[must_use]
     pub fn has_alternatives(&self) -> bool {
         !self.alternatives.is_empty()
     }
 
-    /// Returns what stands before the value of an alternative: `user:` for `@user`.
+    /// Returns the text before the value of an alternative: `user:` for `@user`.
     #[must_use]
     pub fn tag(&self) -> String {
         format!("{}:", self.name.trim_start_matches('@'))
     }
 
-    /// Returns the name of a value of the context, without its `@`: letters, digits and `_`, and no digit first.
+    /// Returns the name of a value of the context without its `@`. It consists of letters, digits and `_`, and does not
+    /// begin with a digit.
     #[must_use]
     pub fn context_name(&self) -> Option<&str> {
         let name = self.name.strip_prefix('@')?;
@@ -161,11 +161,11 @@ impl FilteredValue {
         (is_wordy && name.chars().next().is_some_and(|first| !first.is_numeric())).then_some(name)
     }
 
-    /// Refuses `debug` of a value of the context.
+    /// Refuses the filter `debug` on a value of the context.
     ///
     /// # Errors
     ///
-    /// What is wrong, and the remedy.
+    /// Returns the mistake and the remedy.
     pub fn check_not_debug(&self) -> Result<(), String> {
         if self.filters.contains(&Filter::Debug) {
             return Err(format!("`{{{}}}`: a value of the context is text already; remove `debug`", self.text));
@@ -178,7 +178,7 @@ impl FilteredValue {
 ///
 /// # Errors
 ///
-/// A brace without its counterpart.
+/// Returns an error about a brace without its counterpart.
 pub fn scan(template: &str) -> Result<Vec<Piece<'_>>, String> {
     let mut pieces = Vec::new();
     let mut text = String::new();
@@ -211,19 +211,19 @@ fn unpaired(brace: &str) -> String {
     format!("unmatched `{brace}`; write a placeholder like `{{phone}}`, or `{brace}{brace}` for the brace itself")
 }
 
-/// Characters that look like white space, or like nothing, and are none to Rust.
+/// Characters that are invisible, but are no white space to Rust.
 const INVISIBLE: [char; 13] = [
     '\u{ad}', '\u{115f}', '\u{1160}', '\u{180e}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}',
     '\u{2060}', '\u{3164}', '\u{feff}', '\u{ffa0}',
 ];
 
-/// Returns whether a text shows nothing: whether it is empty, or has white space and characters without a shape alone.
+/// Returns whether a text shows nothing: it is empty or has only white space and invisible characters.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(|character| character.is_whitespace() || INVISIBLE.contains(&character))
 }
 
-/// Says that nothing separates the values of two placeholders.
+/// Returns the message about two placeholders with nothing between them that separates their values.
 #[must_use]
 pub fn must_be_separated(first: &str, second: &str) -> String {
     format!(

@@ -25,7 +25,7 @@ use crate::text::scan::is_bare;
 
 /// Reads the [text form](Rule#text-form) of one rule.
 ///
-/// It checks the syntax; [`validate`](crate::validate()) checks the rule.
+/// This checks the syntax; [`validate`](crate::validate()) checks the rule.
 impl FromStr for Rule {
     type Err = ParseRuleError;
 
@@ -36,11 +36,11 @@ impl FromStr for Rule {
 
 /// Reads the [text form](Rule#text-form) of a list of rules, separated by `,` or `·`.
 ///
-/// It checks the syntax; [`validate`](crate::validate()) checks the rules.
+/// This checks the syntax; [`validate`](crate::validate()) checks the rules.
 ///
 /// # Errors
 ///
-/// Returns one error for each mistaken rule. A list without rules is mistaken.
+/// Returns one error for each mistaken rule, and an error for a list without rules.
 ///
 /// # Examples
 ///

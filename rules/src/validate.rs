@@ -1,4 +1,4 @@
-//! The checks that every policy passes before it decides anything.
+//! The checks of every policy, before it decides anything.
 
 mod ban;
 mod binding;
@@ -19,23 +19,22 @@ use crate::counted_subject::CountedSubject;
 use crate::error::RuleError;
 use crate::rule::Rule;
 
-/// Finds every mistake in the rules of one policy that all count the same subject.
+/// Finds every mistake in rules of one policy that all count one subject.
 ///
-/// A rule that can never bind is a mistake, because it suggests a limit that has no effect: whatever the other rules
-/// admit, it admits, too. `20 per 1m` can never bind beside `10 per 2m`; nor beside `prevent_duplicate per 5s` if every
-/// call costs 1, as no more than 12 calls fit into a minute then; nor `100000 per 1d` beside `1 per 1s bucket`; nor
-/// `30 per 1m` beside `10 per fixed 1m`, of which no more than two windows fall into any minute. It is one only where that
-/// is certain:
+/// A rule that can never bind is a mistake: it admits whatever the other rules admit, so its limit has no effect. `20
+/// per 1m` can never bind beside `10 per 2m`; nor beside `prevent_duplicate per 5s` if every call costs 1, as no more
+/// than 12 calls fit into a minute then; nor `100000 per 1d` beside `1 per 1s bucket`; nor `30 per 1m` beside `10 per
+/// fixed 1m`, as no more than two of its windows fall into any minute. It is only a mistake if this is certain:
 ///
 /// * A rule over a longer window than a stricter sliding window is allowed: see [`implied_by`].
 /// * A rule whose count [each call gives](Rule::varying) is compared with no other.
-/// * If calls may be [refunded or settled](Costs::Recounted), only a sliding window no shorter than the other one keeps it
-///   from binding: a call that is settled beyond its cost counts as long as a window is, and empties a bucket at most.
-/// * The ticks of a schedule are known to be more than a second apart in `UTC` alone.
+/// * If calls may be [refunded or settled](Costs::Recounted), only a sliding window no shorter than the other one keeps
+///   it from binding: a call that is settled beyond its cost counts as long as a window is, but only empties a bucket.
+/// * Only in `UTC` are the ticks of a schedule known to be more than a second apart.
 ///
 /// # Errors
 ///
-/// Returns all mistakes: those about the policy first, and the others in the order of the rules.
+/// Returns all mistakes: first those about the policy, then those of the rules in their order.
 pub fn validate(rules: &[Rule], costs: Costs) -> Result<(), Vec<RuleError>> {
     let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule)).collect();
     Checks { zero_counts: ZeroCounts::Refused, binding: BindingCheck::Required(costs) }.run(&rules)
@@ -43,9 +42,9 @@ pub fn validate(rules: &[Rule], costs: Costs) -> Result<(), Vec<RuleError>> {
 
 /// Finds every mistake in the rules of a policy that count several subjects.
 ///
-/// It is [`validate`], but only rules of the same subject are compared, and where the keys are known, those of a subject with
-/// those of a wider one: beside `5 per 1m` for all calls, `5 per 1m` for each `{phone}` can never bind. Names are unique
-/// across all subjects.
+/// The checks are those of [`validate`], but only rules of one subject are compared, and if the keys are known, those
+/// of a subject with those of a wider one: beside `5 per 1m` for all calls, `5 per 1m` for each `{phone}` can never
+/// bind. Names are unique across all subjects.
 ///
 /// # Errors
 ///
@@ -55,7 +54,7 @@ pub fn validate_by_subject(rules: &[(CountedSubject<'_>, Rule)], costs: Costs) -
     Checks { zero_counts: ZeroCounts::Refused, binding: BindingCheck::Required(costs) }.run(&rules)
 }
 
-/// Returns the rules that decide calls: those that are enforced, or all of them where all are in shadow.
+/// Returns the rules that decide calls: the enforced ones, or all rules if all are in shadow.
 fn deciding<T>(mut rules: Vec<T>, rule: impl Fn(&T) -> &Rule) -> Vec<T> {
     if rules.iter().any(|one| !rule(one).is_shadow()) {
         rules.retain(|one| !rule(one).is_shadow());

@@ -1,5 +1,4 @@
-//! What a key counts and what a rule admits, in words for readers who know neither the code nor how its rules are
-//! written.
+//! Keys and rules in words, for readers who know neither the code nor the text form of rules.
 
 use crate::algorithm::{Algorithm, Role};
 use crate::duration::format_duration;
@@ -7,7 +6,7 @@ use crate::filter::Filter;
 use crate::rule::Rule;
 use crate::template::{FilteredValue, Piece, scan};
 
-/// Members of values that say nothing of them: `user.name.as_str()` is the name.
+/// Members of values without a meaning for clients: `user.name.as_str()` is the name.
 const ACCESSORS: [&str; 12] = [
     "as_ref",
     "as_str",
@@ -23,8 +22,8 @@ const ACCESSORS: [&str; 12] = [
     "value",
 ];
 
-/// Returns what is counted by itself, like `phone` for `sms:{code.phone:trim}` or `client network` for `{@ip:subnet}`; `None`
-/// for a key that counts all calls together.
+/// Returns what a key separates, like `phone` for `sms:{code.phone:trim}` or `client network` for `{@ip:subnet}`;
+/// `None` for a key that counts all calls together.
 #[must_use]
 pub fn counted_in_words(key: &str) -> Option<String> {
     let pieces = scan(key).unwrap_or_default();
@@ -55,15 +54,15 @@ fn in_words(value: &str, is_network: bool) -> String {
     }
 }
 
-/// The last name of a value that says something, as words.
+/// Returns the last meaningful name in a value, as words.
 fn name(value: &str) -> Option<String> {
     let names = value.trim_start_matches('@').rsplit('.').map(|name| name.trim().trim_end_matches("()"));
     let mut telling = names.filter(|name| !ACCESSORS.contains(name) && !name.starts_with(|c: char| c.is_ascii_digit()));
     telling.next().map(|name| name.trim_start_matches("r#").replace('_', " ").trim().to_owned())
 }
 
-/// Returns what a rule admits, like ``at most `5 per 1m` ``, as text of Markdown. Of a bucket, it leaves out what it starts
-/// with and when it is reset, which is not for clients to plan with.
+/// Returns the limit of a rule as Markdown, like ``at most `5 per 1m` ``. It leaves out the initial tokens and the
+/// reset of a bucket, with which clients should not plan.
 #[must_use]
 pub fn limit_in_words(rule: &Rule) -> String {
     let count = if rule.is_varying() { "n".to_owned() } else { rule.count().to_string() };

@@ -41,7 +41,7 @@ impl<'m> Expansion<'m> {
         self.early_values().map(value).collect()
     }
 
-    /// Declares these values as empty, for a call that is skipped.
+    /// Declares the early values as empty texts, for a call that is skipped.
     pub(super) fn no_early_values(self) -> TokenStream {
         let names = self.early_value_names();
         quote_hygienic!(#(let #names = ::std::string::String::new();)*)

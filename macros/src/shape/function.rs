@@ -157,7 +157,7 @@ impl Function {
         return_type::is_response(&self.signature.output, self.body.is_future())
     }
 
-    /// Returns whether the result is a `Result` of such a trait.
+    /// Returns whether the result is a `Result` of `impl IntoResponse` or another trait of responses.
     pub(crate) fn returns_response_in_result(&self) -> bool {
         return_type::is_response_in_result(&self.signature.output, self.body.is_future())
     }

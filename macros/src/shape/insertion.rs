@@ -79,7 +79,7 @@ impl Insertion<'_> {
     }
 }
 
-/// Edits the tokens of a block behind as many as `count` returns.
+/// Keeps as many tokens of a block as `count` returns, and edits the rest.
 pub(super) fn edit_behind_first(
     count: fn(TokenStream) -> usize,
     block: &Group,

@@ -54,7 +54,7 @@ pub(super) fn count_rebindings(body: TokenStream) -> usize {
     count_first(body, |_| Ok(()), |statement: &Stmt| !is_result(statement))
 }
 
-/// Returns these statements, if `#[async_trait]` has written this body.
+/// Returns the statements in which `#[async_trait]` binds the arguments again, if it has written this body.
 pub(super) fn rebindings(signature: &Signature, body: &TokenStream) -> Option<Vec<Local>> {
     signature.generics.lifetimes().find(|parameter| parameter.lifetime.ident == "async_trait")?;
     let statements = Block::parse_within.parse2(body.clone()).ok()?;

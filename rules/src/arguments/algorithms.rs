@@ -1,15 +1,14 @@
-//! The names of algorithms, here and elsewhere.
+//! The names of algorithms in this library and in others.
 
 use crate::suggestion::{nearest, snake_case};
 
-/// An algorithm, as its name says it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum AlgorithmName {
     SlidingWindow,
     FixedWindow,
     SlidingCounter,
     TokenBucket,
-    /// A rule with the argument `cron`.
+    /// It has no name: the argument `cron` chooses it.
     Cron,
 }
 
@@ -20,7 +19,7 @@ const ALGORITHMS: [(&str, AlgorithmName); 4] = [
     ("token_bucket", AlgorithmName::TokenBucket),
 ];
 
-/// The names of other libraries.
+/// The names of each algorithm in other libraries.
 #[rustfmt::skip]
 const SYNONYMS: [(&str, &[&str]); 4] = [
     ("sliding_window", &["sliding", "sliding_log", "sliding_window_log", "moving_window", "moving", "rolling",
@@ -31,7 +30,7 @@ const SYNONYMS: [(&str, &[&str]); 4] = [
     ("token_bucket", &["bucket", "gcra", "leaky_bucket", "leaky", "tokenbucket", "leakybucket", "cell"]),
 ];
 
-/// Names of what is no algorithm here, and what to write.
+/// Words that are no algorithms here, and what to write instead.
 const ELSEWHERE: [(&[&str], &str); 2] = [
     (&["cron", "schedule", "calendar"], "write `cron = \"0 0 6 * * *\"` instead of it and of `per`"),
     (
@@ -41,7 +40,7 @@ const ELSEWHERE: [(&[&str], &str); 2] = [
 ];
 
 impl AlgorithmName {
-    /// Returns the algorithm of that name, or says which one was probably meant.
+    /// Returns the algorithm of that name, or the error with the name that was probably meant.
     pub(super) fn named(name: &str) -> Result<Self, String> {
         let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
         known.map(|&(_, algorithm)| algorithm).ok_or_else(|| unknown(name))

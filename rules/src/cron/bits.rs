@@ -1,4 +1,4 @@
-//! A set of small numbers, like the values of a cron field or the days of a month, and the direction in which it is searched.
+//! A set of small numbers, like the values of a cron field, and the direction in which it is searched.
 
 use std::ops::{BitAnd, BitOr};
 
@@ -23,7 +23,7 @@ impl Bits {
         self.0 >> bit & 1 == 1
     }
 
-    /// Returns the first number of the set in a direction.
+    /// Returns the first number in a direction.
     pub(super) fn first(self, direction: SearchDirection) -> Option<i8> {
         let bit = match direction {
             SearchDirection::Earlier => 63_u32.checked_sub(self.0.leading_zeros())?,
@@ -32,7 +32,7 @@ impl Bits {
         i8::try_from(bit).ok().filter(|&bit| bit < 64)
     }
 
-    /// Returns the numbers of the set from `at` on, in a direction.
+    /// Returns the numbers from `at` on, in a direction.
     pub(super) fn since(self, at: i8, direction: SearchDirection) -> Self {
         Self(match direction {
             SearchDirection::Earlier => self.0 & !(u64::MAX << (at + 1)),
@@ -40,7 +40,7 @@ impl Bits {
         })
     }
 
-    /// Returns the numbers of the set after `at`, in a direction.
+    /// Returns the numbers after `at`, in a direction.
     pub(super) fn beyond(self, at: i8, direction: SearchDirection) -> Self {
         self.since(at + direction.step(), direction)
     }
@@ -72,7 +72,7 @@ impl BitAnd for Bits {
     }
 }
 
-/// The direction of a search. The same search finds the last tick and the next one.
+/// The direction of a search. One search finds both the last tick and the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchDirection {
     Earlier,
@@ -80,7 +80,7 @@ pub(super) enum SearchDirection {
 }
 
 impl SearchDirection {
-    /// Orders two ends of a range by which one the search meets first.
+    /// Orders the two ends of a range as the search meets them.
     pub(super) fn order<T: Ord>(self, earlier: T, later: T) -> (T, T) {
         match self {
             Self::Earlier => (later, earlier),
@@ -88,7 +88,6 @@ impl SearchDirection {
         }
     }
 
-    /// Returns whether the search meets `one` after `other`.
     pub(super) fn is_past<T: Ord + Copy>(self, one: T, other: T) -> bool {
         match self {
             Self::Earlier => one < other,

@@ -27,7 +27,7 @@ impl Month {
         (self.starts_on + day - 1) % DAYS_A_WEEK
     }
 
-    /// Returns the day from Monday to Friday of this month that is nearest to `day`.
+    /// Returns the day of this month from Monday to Friday that is nearest to `day`.
     fn workday_nearest_to(self, day: i8) -> i8 {
         match self.weekday(day) {
             SATURDAY if day == 1 => day + 2,
@@ -39,13 +39,12 @@ impl Month {
     }
 }
 
-/// The field day-of-month.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct DaysOfMonth {
     dates: Bits,
-    /// `L` is 0, `L-3` is 3.
+    /// Days counted back from the last one: 0 for `L`, 3 for `L-3`.
     before_last: Bits,
-    /// `15W` is 15.
+    /// 15 for `15W`.
     workdays: Bits,
     /// `LW`
     last_workday: bool,
@@ -89,13 +88,13 @@ impl DaysOfMonth {
     }
 }
 
-/// The field day-of-week, with Sunday as 0.
+/// Sunday is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct DaysOfWeek {
     every: Bits,
-    /// `FRIL` is 5.
+    /// 5 for `FRIL`.
     last: Bits,
-    /// `FRI#2` is 12: the weekday, plus seven for each week before.
+    /// 12 for `FRI#2`: the weekday, and seven more for each week before.
     nth: Bits,
 }
 
@@ -153,7 +152,6 @@ impl TimesOfDay {
         self.minutes == Bits::range(0, 59)
     }
 
-    /// Returns the first time of a day in a direction.
     pub(super) fn first(&self, direction: SearchDirection) -> Option<Time> {
         self.first_in(self.hours.first(direction)?, direction)
     }

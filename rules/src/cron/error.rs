@@ -15,9 +15,9 @@ pub enum ScheduleError {
         /// The number of its fields.
         found: usize,
     },
-    /// The expression starts with `@`, but is not a macro.
+    /// The expression starts with `@` but is not a macro.
     Macro(String),
-    /// A field holds an unknown value, or one out of its range.
+    /// A field holds a value that is unknown or out of its range.
     Value {
         /// The field.
         field: CronField,
@@ -30,7 +30,7 @@ pub enum ScheduleError {
         field: CronField,
         /// The start of the range.
         from: String,
-        /// Its end.
+        /// The end of the range.
         to: String,
     },
     /// The text after `/` is not a step.
@@ -40,7 +40,7 @@ pub enum ScheduleError {
         /// The text after the `/`.
         text: String,
     },
-    /// `?` is not alone, or its field is not a day.
+    /// The `?` is not alone in its field, or the field is not a day.
     QuestionMark(CronField),
     /// No day of the calendar matches, like 30 February.
     Never(String),

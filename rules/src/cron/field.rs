@@ -56,7 +56,7 @@ impl CronField {
         }
     }
 
-    /// The first value of `*`. A week starts on Monday, so `*/2` is Monday, Wednesday, Friday and Sunday.
+    /// Returns the first value of `*`. A week starts on Monday, so `*/2` is Monday, Wednesday, Friday and Sunday.
     pub(super) const fn star(self) -> i8 {
         match self {
             Self::DayOfWeek => 1,
@@ -68,7 +68,7 @@ impl CronField {
         matches!(self, Self::DayOfMonth | Self::DayOfWeek)
     }
 
-    /// The names of the values 1, 2, 3 and so on.
+    /// Returns the names of the values 1, 2, 3 and so on.
     pub(super) const fn names(self) -> &'static [&'static str] {
         match self {
             Self::Month => &MONTHS,

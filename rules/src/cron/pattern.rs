@@ -18,7 +18,6 @@ const MACROS: [(&str, &str); 7] = [
     ("@hourly", "0 0 * * * *"),
 ];
 
-/// A parsed cron expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Pattern {
     clock: TimesOfDay,
@@ -47,7 +46,7 @@ impl Pattern {
         if pattern.ever_ticks() { Ok(pattern) } else { Err(ScheduleError::Never(expression.to_owned())) }
     }
 
-    /// Searches 400 years: the calendar repeats after that, weekdays included.
+    /// Searches 400 years, because the calendar repeats after that, weekdays included.
     fn ever_ticks(&self) -> bool {
         let first = Date::constant(2000, 1, 1);
         let last = Date::constant(2399, 12, 31);
@@ -75,7 +74,8 @@ impl Pattern {
         (!direction.is_past(found, bound)).then_some(found)
     }
 
-    /// Returns the first matching date after `date`, up to the month of `bound`. `days` are those of the month of `date`.
+    /// Returns the first matching date after `date`, up to the month of `bound`. `days` are the matching days in the
+    /// month of `date`.
     fn seek_date(&self, date: Date, days: Bits, bound: Date, direction: SearchDirection) -> Option<Date> {
         let mut month = date.first_of_month();
         let mut days = days.beyond(date.day(), direction);
@@ -91,7 +91,7 @@ impl Pattern {
         }
     }
 
-    /// Returns the first day of the first matching month after `month`.
+    /// Returns the first day of the next matching month.
     fn month_beyond(&self, month: Date, direction: SearchDirection) -> Option<Date> {
         match self.months.beyond(month.month(), direction).first(direction) {
             Some(number) => Date::new(month.year(), number, 1).ok(),
@@ -99,7 +99,6 @@ impl Pattern {
         }
     }
 
-    /// Returns the matching days in the month of `date`.
     fn days(&self, date: Date) -> Bits {
         if !self.months.has(date.month()) {
             return Bits::default();

@@ -1,4 +1,4 @@
-//! The syntax that all fields of a cron expression share: lists of `*`, values, ranges and steps.
+//! The syntax of every field of a cron expression: lists of `*`, values, ranges and steps.
 
 use crate::cron::bits::Bits;
 use crate::cron::error::ScheduleError;
@@ -8,12 +8,11 @@ pub(super) fn unknown(field: CronField, text: &str) -> ScheduleError {
     ScheduleError::Value { field, text: text.to_owned() }
 }
 
-/// Reads a list of `*`, values, ranges and steps.
 pub(super) fn parse_list(field: CronField, text: &str) -> Result<Bits, ScheduleError> {
     entries(field, text)?.try_fold(Bits::default(), |set, entry| Ok(set | parse_entry(field, entry)?))
 }
 
-/// Returns the entries of a list. `?` alone is `*`.
+/// Splits a list. `?` alone means `*`.
 pub(super) fn entries(field: CronField, text: &str) -> Result<impl Iterator<Item = &str>, ScheduleError> {
     let text = if text == "?" && field.is_day() { "*" } else { text };
     if text.contains('?') {

@@ -1,4 +1,4 @@
-//! The ticks of schedules, on calendars and clocks worked out by hand.
+//! The ticks of schedules on calendars and clocks that were worked out by hand.
 
 mod laws;
 mod mistakes;

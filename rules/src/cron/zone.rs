@@ -8,7 +8,7 @@ use crate::cron::bits::SearchDirection;
 use crate::cron::error::ScheduleError;
 use crate::suggestion::edits_up_to;
 
-/// A time zone of the compiled-in database, so that every process knows the same zones.
+/// A time zone of the compiled-in database, with which every process knows the same zones.
 #[derive(Clone, Debug)]
 pub(super) struct Zone {
     name: String,
@@ -64,7 +64,7 @@ pub(super) struct Period {
     offset_before: Offset,
 }
 
-/// How often a civil time ticks that the clocks repeat.
+/// How often a repeated civil time ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeated {
     TickOnce,
@@ -72,15 +72,15 @@ pub(super) enum Repeated {
 }
 
 impl Period {
-    /// Returns the civil time at `second` by the offset of this period, even if `second` is outside of it.
+    /// Returns the civil time at `second` by the offset of this period, also if `second` is outside of the period.
     pub(super) fn civil(&self, second: i64) -> DateTime {
         self.offset.to_datetime(timestamp(second))
     }
 
     /// Returns the first and the last civil time that ticks in this period.
     ///
-    /// Civil times that are skipped at its start tick in it. Those that are repeated at its start tick in the period
-    /// before, and again in this one only if `repeated` says so.
+    /// A civil time that the clocks skip at the start of a period ticks in it. One that they repeat there ticks in the
+    /// period before, and in this period again only if `repeated` says so.
     pub(super) fn civil_range(&self, repeated: Repeated) -> (DateTime, DateTime) {
         let unchanged = self.offset_before.to_datetime(timestamp(self.first));
         let first = match repeated {
@@ -90,7 +90,7 @@ impl Period {
         (first, self.civil(self.last))
     }
 
-    /// Returns when a civil time of this period ticks: at the start of the period if the clocks skip it.
+    /// Returns when a civil time of this period ticks: at the period's start if the clocks skip it.
     pub(super) fn second(&self, civil: DateTime) -> Option<i64> {
         Some(self.offset.to_timestamp(civil).ok()?.as_second().max(self.first))
     }
@@ -101,7 +101,7 @@ fn timestamp(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap_or(if second < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
-/// Returns a zone of the same city, or else the one with the most similar name: at most two edits away.
+/// Returns a zone of that city, or else the most similar name with at most two edits.
 fn similar_to(name: &str) -> Option<String> {
     let wanted = name.replace(' ', "_").to_ascii_lowercase();
     let edits = |zone: &str| {
@@ -113,8 +113,7 @@ fn similar_to(name: &str) -> Option<String> {
     zones.filter_map(|zone| Some((edits(&zone)?, zone))).min().map(|(_, zone)| zone)
 }
 
-/// Returns whether a zone is named after a place. `Etc/GMT+8` is not: it is no suggestion for `GMT+8`, because its sign is
-/// inverted.
+/// Returns whether a zone is named after a place. `Etc/GMT+8` must not be suggested for `GMT+8`: its sign is inverted.
 fn is_place(zone: &str) -> bool {
     zone.contains('/') && !zone.starts_with("Etc/")
 }

@@ -1,9 +1,9 @@
-//! Which fixed texts are refused, and what the errors say.
+//! The fixed texts that are refused, and their errors.
 
 use super::TemplateUse::{Key, Message};
 use super::*;
 
-/// What a template was meant to contain, in a function with the arguments `phone`, `user` and `tenant`.
+/// Returns what a template was meant to contain, in a function with the arguments `phone`, `user` and `tenant`.
 #[track_caller]
 fn remedy(template_use: TemplateUse, template: &str) -> Option<String> {
     let is_argument = |name: &str| ["phone", "user", "tenant"].contains(&name);

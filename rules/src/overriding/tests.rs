@@ -1,4 +1,4 @@
-//! What an override may change, and what it may not.
+//! The changes that an override may make, and those that it may not.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn the_count_of_an_override_is_a_number() {
     );
 }
 
-/// A policy of rules in text form, each with the label of its subject; an empty label is the main subject.
+/// Returns a policy of rules in text form, each with the label of its subject. The main subject has the empty label.
 fn policy(rules: &[(&str, &str)]) -> Vec<EffectiveRule> {
     let label = |label: &str| (!label.is_empty()).then(|| label.to_owned());
     let own = |(position, (of, rule)): (usize, &(&str, &str))| EffectiveRule {
@@ -84,7 +84,6 @@ fn captcha() -> Vec<EffectiveRule> {
 /// A replacement, and the label of the subject whose rules it replaces.
 type Change = (Option<&'static str>, Replacement);
 
-/// Replaces a rule on the main subject.
 fn one(id: impl Into<RuleId>, rule: &str) -> Change {
     (None, Replacement::Single(vec![(id.into(), rule.parse().unwrap())]))
 }
@@ -93,7 +92,7 @@ fn subject(label: Option<&'static str>, rules: &str) -> Change {
     (label, Replacement::All(parse_rules(rules).unwrap()))
 }
 
-/// The rules in force after changes that follow each other, as far as they are sound.
+/// Returns the rules in force after the changes, or the mistakes of the first unsound change.
 fn changed(policy: Vec<EffectiveRule>, changes: &[Change]) -> Result<Vec<EffectiveRule>, Vec<RuleError>> {
     changes.iter().try_fold(policy, |rules, (label, change)| {
         change.check(&rules, *label)?;
@@ -101,7 +100,7 @@ fn changed(policy: Vec<EffectiveRule>, changes: &[Change]) -> Result<Vec<Effecti
     })
 }
 
-/// The rules in force, each with its position in the policy.
+/// Returns the rules in force, each with its position in the policy.
 #[track_caller]
 fn applied(changes: &[Change]) -> Vec<(String, Option<usize>)> {
     let effective = changed(captcha(), changes).unwrap();

@@ -9,8 +9,8 @@ use crate::duration::DurationError;
 
 /// The reason why a text is not a [`Rule`](crate::Rule).
 ///
-/// Its text quotes the mistaken one, and says what is wrong and what to write. [`source`](Error::source) is the mistake in
-/// a duration or in a schedule, if it is one.
+/// The error quotes the mistaken text, and says what is wrong and what to write. [`source`](Error::source) is the
+/// mistake in a duration or in a schedule, if there is one.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ParseRuleError {
     text: String,
@@ -60,7 +60,7 @@ impl TextFault {
         Self { what, remedy: Some(remedy), source: Some(ParseSource::Duration(error)) }
     }
 
-    /// The text of the error has a remedy.
+    /// The message of a `ScheduleError` already contains a remedy.
     #[cfg(feature = "cron")]
     pub(super) fn schedule(error: ScheduleError) -> Self {
         Self { what: error.to_string(), remedy: None, source: Some(ParseSource::Schedule(error)) }

@@ -1,4 +1,4 @@
-//! What a text was meant to be where it stands in an argument: a duration, as people write it, or a whole rule.
+//! Suggests what the text of an argument was meant to be: a duration, as people write it, or a whole rule.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::text::scan::is_number;
 /// Words before a duration that do not change it.
 const BEFORE: [&str; 6] = ["per", "every", "each", "a", "an", "in"];
 
-/// Reads the duration of an argument.
+/// Reads an argument that is a duration.
 ///
 /// # Errors
 ///
-/// What is wrong with it, and what it was probably meant to be.
+/// Returns the mistake, and the argument that was probably meant.
 ///
 /// # Examples
 ///
@@ -32,18 +32,18 @@ pub fn read_duration(argument: &str, text: &str) -> Result<Duration, String> {
 /// Returns the argument with the duration that was probably meant: `per = "1m"`.
 #[must_use]
 pub fn argument_meant(argument: &str, text: &str) -> Option<String> {
-    // These are milliseconds more often, so a number without a unit is not read as seconds.
+    // These arguments are more often milliseconds, so a number without a unit is not read as seconds.
     let is_guess = ["deadline", "prefetch"].contains(&argument) && is_number(text.trim());
     duration_meant(text).filter(|_| !is_guess).map(|meant| format!("{argument} = \"{meant}\""))
 }
 
-/// Returns the duration that was probably meant by a text, as it is written here: `1m` for `1 minute`, `PT1M` or `60`.
+/// Returns the duration that a text probably means, as it is written here: `1m` for `1 minute`, `PT1M` or `60`.
 #[must_use]
 pub fn duration_meant(text: &str) -> Option<String> {
     const LONGEST: usize = 60;
     let text = text.trim();
     if text.len() > LONGEST || text.ends_with('M') && !text.contains('T') {
-        // Minutes or months.
+        // It may mean minutes or months.
         return None;
     }
     let lower = text.to_lowercase().replace('_', " ");
@@ -66,7 +66,7 @@ pub fn duration_meant(text: &str) -> Option<String> {
     (read == words.len() && !duration.is_zero()).then(|| format_duration(duration))
 }
 
-/// Returns the rule that a text is, or was probably meant to be: `10 per 1m` for `10/minute`.
+/// Returns the rule that a text is or probably means: `10 per 1m` for `10/minute`.
 #[must_use]
 pub fn rule_meant(text: &str) -> Option<Rule> {
     match text.parse::<Rule>() {
@@ -75,7 +75,7 @@ pub fn rule_meant(text: &str) -> Option<Rule> {
     }
 }
 
-/// Writes a rule as the attribute has it: `rule(count = 10, per = "1m")`. The name is left out.
+/// Writes a rule without its name as it is in the attribute: `rule(count = 10, per = "1m")`.
 #[must_use]
 pub fn attribute_form(rule: &Rule) -> String {
     let count = if rule.is_varying() { "n".to_owned() } else { rule.count().to_string() };
@@ -93,7 +93,7 @@ pub fn attribute_form(rule: &Rule) -> String {
     let algorithm = |name: &str| Some(format!("algorithm = \"{name}\""));
     let mut arguments = vec![Some(format!("count = {count}")), per];
     match rule.algorithm() {
-        // The algorithm of a rule that names none.
+        // A rule without `algorithm` is a sliding window.
         Algorithm::SlidingWindow { .. } => {}
         Algorithm::FixedWindow { .. } => arguments.push(algorithm("fixed_window")),
         Algorithm::SlidingCounter { .. } => arguments.push(algorithm("sliding_counter")),
@@ -144,7 +144,7 @@ pub(super) fn read_words(words: &[String]) -> Option<(Duration, usize)> {
                 }
                 continue;
             }
-            // The parts of a sum get shorter. Only the first may lack its number, as in `hour`.
+            // The units of a sum get shorter. Only the first part may lack its number, as in `hour`.
             let number = number.take().or(read.is_none().then_some("1"));
             let unit_us = unit_us(part).filter(|&unit_us| unit_us < shortest_us);
             let (Some(number), Some(unit_us)) = (number, unit_us) else { return read };
@@ -175,7 +175,7 @@ fn unit_us(name: &str) -> Option<u64> {
     SPELLINGS.iter().find(|(spellings, _)| spellings.contains(&name)).map(|&(_, unit_us)| unit_us)
 }
 
-/// Returns the length of so many units, if it is a whole number of microseconds.
+/// Returns the length of `number` units, if it is a whole number of microseconds.
 fn length_us(number: &str, unit_us: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let whole_us = whole.parse::<u64>().ok()?.checked_mul(unit_us)?;

@@ -75,7 +75,6 @@ fn limit(words: &mut Words<'_>) -> Result<Rule, TextFault> {
     Ok(options.apply(count.apply(rule)))
 }
 
-/// Reads what follows `concurrent`.
 fn concurrency(count: ParsedCount, about: bool, words: &mut Words<'_>) -> Result<Rule, TextFault> {
     if about {
         return Err(TextFault::new("`about` and `concurrent` are different algorithms", "keep one of them"));
@@ -91,7 +90,6 @@ fn concurrency(count: ParsedCount, about: bool, words: &mut Words<'_>) -> Result
     Ok(options.apply(count.apply(Rule::concurrency(0, lease))))
 }
 
-/// The count of a rule.
 enum ParsedCount {
     Fixed(u64),
     Varying,
@@ -131,7 +129,7 @@ fn expect_per(words: &mut Words<'_>) -> Result<(), TextFault> {
     Err(TextFault::new(what, "write a window, like `100 per 1h`"))
 }
 
-/// What stands after `per`.
+/// The window after `per`.
 enum ParsedWindow {
     Per(Duration),
     #[cfg(feature = "cron")]
@@ -172,7 +170,7 @@ impl ParsedWindow {
     }
 }
 
-/// What stands after the window.
+/// The words after the window.
 #[derive(Default)]
 struct Options<'a> {
     bucket: bool,
@@ -235,7 +233,7 @@ impl<'a> Options<'a> {
         Ok(bucket)
     }
 
-    /// Adds what any rule may have.
+    /// Adds the options that any rule can have.
     fn apply(&self, rule: Rule) -> Rule {
         let rule = if self.shadow { rule.shadow() } else { rule };
         match self.name {

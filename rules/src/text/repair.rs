@@ -1,4 +1,4 @@
-//! Suggestions for mistaken texts: which rule was probably meant.
+//! Suggests the rule that a mistaken text probably means.
 
 use crate::duration::format_duration;
 use crate::rule::Rule;
@@ -7,7 +7,7 @@ use crate::text::meant::read_words;
 use crate::text::parse::{OPTIONS, parse};
 use crate::text::scan::{Token, is_number, scan};
 
-/// The longest text, in bytes, that is taken for a rule with a slip.
+/// The longest text, in bytes, that may be a rule with a slip.
 const LONGEST: usize = 500;
 
 /// Words that may be left out in front of the count.
@@ -27,7 +27,6 @@ const PER: [&str; 9] = ["per", "every", "each", "in", "a", "an", "within", "for"
 /// Words that may be left out before the duration.
 const WINDOW: [&str; 6] = ["the", "any", "window", "windows", "of", "a"];
 
-/// Words that stand for others.
 const SYNONYMS: [(&str, &str); 19] = [
     ("once", "1"),
     ("one", "1"),
@@ -65,7 +64,6 @@ const RATES: [(&str, &str); 11] = [
     ("monthly", "30d"),
 ];
 
-/// Returns the text of the rule that was probably meant.
 pub(super) fn repair(text: &str) -> Option<String> {
     if text.len() > LONGEST {
         return None;
@@ -78,7 +76,7 @@ pub(super) fn repair(text: &str) -> Option<String> {
     Some(rule.to_string())
 }
 
-/// Removes the signs of named values, as in `rate=10r/s burst=5` and `rule(count = 10, per = "60s")`.
+/// Removes the signs of named values, like those of `rate=10r/s burst=5` and `rule(count = 10, per = "60s")`.
 fn without_names(text: &str) -> String {
     let is_rule = |name: &str| text.split(|c: char| !c.is_alphanumeric()).any(|word| word.eq_ignore_ascii_case(name));
     let has_names = text.contains(['=', ':']) && (is_rule("rate") || is_rule("count") || is_rule("limit"));
@@ -104,7 +102,7 @@ fn without_thousands(text: &str) -> String {
 
 /// A text under repair.
 struct RepairDraft {
-    /// The words that are not repaired yet, as they were written.
+    /// The words that are not repaired yet.
     written: Vec<String>,
     /// The words of `written` in lower case.
     words: Vec<String>,
@@ -215,13 +213,13 @@ impl RepairDraft {
         self.repaired.push(word.into());
     }
 
-    /// Puts a word in the place of others.
+    /// Replaces the first words by another one.
     fn replace_first(&mut self, number: usize, word: impl Into<String>) {
         self.push(word);
         self.skip_first(number);
     }
 
-    /// Moves words as they are written.
+    /// Moves the first words unchanged to the repaired ones.
     fn keep_first(&mut self, number: usize) {
         self.repaired.extend(self.written.iter().take(number).cloned());
         self.skip_first(number);
@@ -233,14 +231,13 @@ impl RepairDraft {
         self.written.drain(..number);
     }
 
-    /// Leaves these words out, and returns whether there were any.
+    /// Skips these words, and returns whether there were any.
     fn skip(&mut self, unneeded: &[&str]) -> bool {
         let number = self.words.iter().take_while(|word| unneeded.contains(&word.as_str())).count();
         self.skip_first(number);
         number > 0
     }
 
-    /// Moves this word, if it is the first.
     fn keep(&mut self, word: &str) {
         if self.words.first().is_some_and(|first| first == word) {
             self.replace_first(1, word);
@@ -270,7 +267,7 @@ fn read_count(word: &str) -> Option<String> {
     is_number(digits).then(|| format!("{digits}{zeros}"))
 }
 
-/// Returns whether a word in front of a `/` may be a count, or what is counted: `10/m`, `10r/s`, `10 requests/min`.
+/// Returns whether the word before a `/` may be a count or something counted: `10/m`, `10r/s`, `10 requests/min`.
 fn is_counted(word: &str) -> bool {
     word.is_empty() || read_count(word).is_some() || COUNTED.contains(&&*word.to_lowercase())
 }

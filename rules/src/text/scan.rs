@@ -1,4 +1,4 @@
-//! The words of a text, and a cursor over them: the first step of reading it.
+//! Splits a text into words, with a cursor over them: the first step of reading it.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::text::error::TextFault;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Word(String, Range<usize>),
-    /// Without its quotes.
+    /// The text without its quotes.
     Quoted(String, Range<usize>),
-    /// `,` or `·`, or a sign that separates no rules here.
+    /// `,` or `·`, or another sign, which separates no rules.
     Separator(char),
 }
 
 impl Token {
-    /// Returns the text of a word, or what is between quotes.
+    /// Returns the text of a word, or the text between quotes.
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Word(text, _) | Self::Quoted(text, _) => text,
@@ -28,12 +28,12 @@ impl Token {
         }
     }
 
-    /// Returns whether it separates the rules of a list. Other signs that separate are a mistake.
+    /// Returns whether it separates the rules of a list. Other separators are mistakes.
     pub(super) fn separates_rules(&self) -> bool {
         matches!(self, Self::Separator(',' | '·'))
     }
 
-    /// Returns the text of a word without quotes.
+    /// Returns a word that is not in quotes.
     pub(super) fn word(&self) -> Option<&str> {
         match self {
             Self::Word(word, _) => Some(word),
@@ -41,7 +41,7 @@ impl Token {
         }
     }
 
-    /// Returns whether it can only be a cron expression or a macro.
+    /// Returns whether the token can only be a cron expression or a macro.
     pub(super) fn is_schedule(&self) -> bool {
         matches!(self, Self::Quoted(..)) || self.text().starts_with('@')
     }
@@ -87,7 +87,7 @@ pub(super) fn scan(text: &str) -> Result<Vec<Token>, TextFault> {
     Ok(tokens)
 }
 
-/// Returns the part of the text that consists of these tokens.
+/// Returns the part of the text that these tokens cover.
 pub(super) fn written(text: &str, tokens: &[Token]) -> String {
     let range = |token: &Token| match token {
         Token::Word(_, range) | Token::Quoted(_, range) => Some(range.clone()),
@@ -128,7 +128,7 @@ impl<'a> Words<'a> {
         self.0.first()
     }
 
-    /// Returns the next token if it is a word without quotes.
+    /// Returns the next token, if it is a word without quotes.
     pub(super) fn peek_word(&self) -> Option<&'a str> {
         self.peek()?.word()
     }
@@ -173,7 +173,6 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Returns whether a text consists of digits.
 pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -1,4 +1,4 @@
-//! Which texts are rules, and what the errors of the others say.
+//! The texts that are rules, and the errors of other texts.
 
 mod mistakes;
 
@@ -14,7 +14,7 @@ use crate::rule::DUPLICATE_PER;
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Asserts that the text is the rule's own.
+/// Asserts that the text is read as the rule, and that the rule is written as the text.
 #[track_caller]
 fn assert_text(text: &str, rule: &Rule) {
     assert_eq!(text.parse::<Rule>().as_ref(), Ok(rule));
@@ -186,7 +186,7 @@ fn rule() -> impl Strategy<Value = Rule> {
     })
 }
 
-/// Words that texts of rules are made of, and some that they are not.
+/// Returns words of rules, and some others.
 fn word() -> impl Strategy<Value = String> {
     let words = [
         "100",

@@ -13,11 +13,11 @@ use crate::validate::single_rule::check_duration;
 /// Finds every mistake in a ban of a policy with these rules.
 ///
 /// A ban that is too short to matter is a mistake. A rule of `count` per `per` admits one call every `per / count` on
-/// average. A shorter ban takes less than one call from the subject that it should keep out, and if the subject has used
-/// up the count at once, the rule denies its calls for longer than the ban: `10 per 1m` admits a call every 6 seconds, so
-/// a ban must last that long at least. With several rules, on any subject, the shortest of these times counts, because it
-/// is not known which rule denies. Beside a rule without a known rate, one with a schedule or with a count that
-/// [each call gives](Rule::varying), a ban may have any length.
+/// average. A shorter ban takes less than one call from the subject that it should keep out, and if the subject has
+/// used up the count at once, the rule denies its calls for longer than the ban: `10 per 1m` admits a call every 6
+/// seconds, so a ban must last at least 6 seconds. With several rules, on any subject, the shortest of these times
+/// counts, because it is not known which rule denies. Beside a rule without a known rate, with a schedule or with a
+/// count that [each call gives](Rule::varying), a ban may have any length.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ fn check_denials(ban: &Ban) -> Option<RuleError> {
     Some(RuleError::new(Field::Denials, message))
 }
 
-/// Checks that the ban lasts at least the shortest time in which a rule admits a call on average.
+/// Checks that the ban lasts at least the shortest average time between two calls that a rule admits.
 fn check_long_enough<'a>(ban: &Ban, rules: impl IntoIterator<Item = &'a Rule>) -> Option<RuleError> {
     let rules = deciding(rules.into_iter().collect(), |rule| rule);
     let rates: Option<Vec<_>> = rules.into_iter().map(|rule| Some((time_per_call(rule)?, rule))).collect();
@@ -58,13 +58,13 @@ fn check_long_enough<'a>(ban: &Ban, rules: impl IntoIterator<Item = &'a Rule>) -
     })
 }
 
-/// Returns the average time between two calls of cost 1 that the rule admits, rounded down to a microsecond.
+/// Returns the average time between two calls with a cost of 1, rounded down to a microsecond.
 fn time_per_call(rule: &Rule) -> Option<Duration> {
     let us = rule.per()?.as_micros().checked_div(rule.count().into())?;
     Some(Duration::from_micros(u64::try_from(us).ok()?))
 }
 
-/// Returns a duration to suggest: the first of a few that is ten times as long.
+/// Returns a duration to suggest: the first round one that is ten times as long.
 fn long_enough(shortest: Duration) -> Duration {
     let lengths = [1, 10, 60, 600, 3_600, 86_400].map(Duration::from_secs);
     lengths.into_iter().find(|length| *length >= shortest.saturating_mul(10)).unwrap_or(shortest.saturating_mul(10))

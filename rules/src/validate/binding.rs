@@ -1,7 +1,7 @@
-//! The check that each rule can bind beside the others, by what a rule admits at most.
+//! The check that each rule can bind beside the others. It compares the most that rules admit.
 //!
-//! Times are whole microseconds. A window of length `x` contains the instants `(t − x, t]`: the hits at its first and at
-//! its last instant are at most `x − 1` apart.
+//! Times are whole microseconds. A window of length `x` contains the instants `(t − x, t]`, so its first and its last
+//! hit are at most `x − 1` apart.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::duration::format_duration;
 use crate::error::{Field, RuleError};
 use crate::rule::Rule;
 
-/// What is known about the costs of the calls that a policy decides.
+/// The known costs of the calls that a policy decides.
 ///
-/// It decides which rules can bind: beside `prevent_duplicate per 5s`, at most 12 calls fit into 60 seconds, but they may
+/// Costs decide which rules can bind: beside `prevent_duplicate per 5s`, at most 12 calls fit into 60 seconds, but they
 /// weigh more if calls may cost more than 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Costs {
@@ -21,8 +21,8 @@ pub enum Costs {
     Always(u64),
     /// Each call may have another cost.
     Any,
-    /// Each call may have another cost, and may be refunded or settled later, as in a check by hand: then a rule may count
-    /// more than it admits, and longer than another one.
+    /// Each call may have another cost, and may be refunded or settled later, as in a check by hand. Then a rule may
+    /// count more than it admits, and count it longer than another rule.
     Recounted,
 }
 
@@ -33,12 +33,12 @@ pub(super) enum Supply {
     Window { weight: u128, per_us: u128 },
     /// At most `capacity + count · x / per_us` between two hits that are `x` apart.
     Bucket { capacity: u128, count: u128, per_us: u128 },
-    /// At most `weight` in each of some windows that follow each other and begin at least `per_us` apart.
+    /// At most `weight` in each of several consecutive windows, which begin at least `per_us` apart.
     Slots { weight: u128, per_us: u128 },
 }
 
 impl Supply {
-    /// Returns what a rule admits at most, or `None` if that is not known, or if it admits no call of these costs.
+    /// Returns the most that a rule admits; `None` if that is not known, or if it admits no call of these costs.
     pub(super) fn from_rule(rule: &Rule, costs: Costs) -> Option<Self> {
         let count = u128::from(rule.count());
         let per_us = shortest_window_us(rule)?;
@@ -60,11 +60,11 @@ impl Supply {
                 let is_known = whole_calls(capacity, costs) > 0 && !adds_by_reset(bucket, rule.count());
                 is_known.then_some(Self::Bucket { capacity, count, per_us })
             }
-            // The windows of a counter are its slots: none of them admits more.
+            // The windows of a counter are its slots, because none of them admits more.
             (Role::Limit, Algorithm::SlidingCounter { .. } | Algorithm::FixedWindow { .. }, _) => slots(),
             #[cfg(feature = "cron")]
             (Role::Limit, Algorithm::Cron { .. }, _) => slots(),
-            // The calls beside `prevent_duplicate` may have any weight, and those running may be over at once.
+            // Calls that pass `prevent_duplicate` may have any weight, and running calls may end at once.
             (Role::Duplicate | Role::Concurrency, _, _) | (Role::Limit, Algorithm::Concurrency { .. }, _) => None,
         }
     }
@@ -76,7 +76,7 @@ impl Supply {
             Self::Bucket { capacity, count, per_us } => {
                 whole_calls(capacity + count * length_us.saturating_sub(1) / per_us, costs)
             }
-            // The last instant of one slot and the first of another are enough to have both.
+            // A window of two instants can contain the end of one slot and the start of the next.
             Self::Slots { weight, per_us } => {
                 let slots = length_us.checked_sub(2).map_or(1, |between| between / per_us + 2);
                 weight.saturating_mul(slots)
@@ -90,14 +90,14 @@ impl Supply {
             return false;
         }
         let count = u128::from(rule.count());
-        // A fixed window is a window, too, and so is that of a schedule.
+        // Fixed windows and those of a schedule are bounded like sliding ones.
         if let Some(length_us) = longest_window_us(rule) {
             return self.most_in_window(length_us, costs) <= count;
         }
         let Some(per_us) = rule.per().map(|per| per.as_micros()) else { return false };
         match rule.algorithm() {
-            // The two slots of a counter are a window of twice the length. And as it weighs the hits of the slot before by
-            // the part that the window still covers, one burst and the flow of one slot are enough for it.
+            // The two slots of a counter are a window of twice the length. But the counter weighs the hits of the
+            // earlier slot by the part that the window still covers, so one burst and the flow of one slot fit, too.
             Algorithm::SlidingCounter { .. } => {
                 let burst_and_flow = match self.smoothed() {
                     Self::Window { weight, per_us: window_us } => {
@@ -110,8 +110,8 @@ impl Supply {
                 };
                 burst_and_flow || self.most_in_window(2 * per_us, costs) <= count
             }
-            // A bucket that is never reset, holds its initial tokens at most and is full at first, holds no more than the
-            // bucket of the rule. It admits a burst that it holds and a flow that is no faster than its own.
+            // A bucket with a capacity of the initial tokens that is full at first and never reset holds no more than
+            // the rule's bucket. It admits a burst that it holds, and a flow that is no faster than its own.
             Algorithm::TokenBucket(bucket) => {
                 let initial = u128::from(bucket.initial_for(rule.count()));
                 match self.smoothed() {
@@ -124,14 +124,14 @@ impl Supply {
                     Self::Slots { .. } => false,
                 }
             }
-            // How long the windows of this schedule are is not known.
+            // The length of this schedule's windows is not known.
             #[cfg(feature = "cron")]
             Algorithm::Cron { .. } => false,
             Algorithm::SlidingWindow { .. } | Algorithm::FixedWindow { .. } | Algorithm::Concurrency { .. } => false,
         }
     }
 
-    /// Returns a bucket that admits all that slots admit: two of them at once, and the flow of one after the other.
+    /// Returns a bucket that admits all that slots admit: two slots at once, then a flow of one after the other.
     fn smoothed(self) -> Self {
         match self {
             Self::Slots { weight, per_us } => Self::Bucket { capacity: 2 * weight, count: weight, per_us },
@@ -140,7 +140,8 @@ impl Supply {
     }
 }
 
-/// Returns how long a window of the rule is at least, or the `per` of a bucket. A schedule has windows of many lengths.
+/// Returns the length of the rule's shortest window, or the `per` of a bucket. The windows of a schedule differ in
+/// length.
 fn shortest_window_us(rule: &Rule) -> Option<u128> {
     #[cfg(feature = "cron")]
     if let Some(schedule) = rule.schedule() {
@@ -149,8 +150,8 @@ fn shortest_window_us(rule: &Rule) -> Option<u128> {
     rule.per().map(|per| per.as_micros())
 }
 
-/// Returns how long the windows of a rule are at most that admits its count in each; `None` if there is no such time, or if
-/// it is not known.
+/// Returns the length of the longest window in which the rule admits its count; `None` if there is no such window, or
+/// if its length is not known.
 pub(super) fn longest_window_us(rule: &Rule) -> Option<u128> {
     match rule.algorithm() {
         Algorithm::SlidingWindow { per } | Algorithm::FixedWindow { per } => Some(per.as_micros()),
@@ -160,7 +161,7 @@ pub(super) fn longest_window_us(rule: &Rule) -> Option<u128> {
     }
 }
 
-/// Returns the weight of as many whole calls as fit into a weight.
+/// Rounds a weight down to whole calls.
 fn whole_calls(weight: u128, costs: Costs) -> u128 {
     match costs {
         Costs::Any | Costs::Recounted => weight,
@@ -174,7 +175,7 @@ fn adds_by_reset(bucket: &TokenBucket, count: u64) -> bool {
     flowed < u128::from(bucket.initial_for(count)) * bucket.per().as_micros()
 }
 
-/// A rule of a policy, where it stands, and what it counts.
+/// A rule of a policy with its position and its subject.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleInPolicy<'a> {
     pub(super) position: usize,
@@ -182,10 +183,10 @@ pub(super) struct RuleInPolicy<'a> {
     pub(super) rule: &'a Rule,
 }
 
-/// Checks that a rule may deny a call that all others admit. Those in shadow deny none, and each is tried out by itself.
+/// Checks that a rule may deny a call that all others admit. Rules in shadow deny nothing, and each is tried out alone.
 pub(super) fn check_can_bind(placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>], costs: Costs) -> Option<RuleError> {
     let is_to_blame = |stricter: &&RuleInPolicy<'_>| {
-        // Of two rules that admit the same, the later one is the mistake.
+        // If two rules admit the same calls, the later one is the mistake.
         let is_twin = stricter.position > placed.position
             && !placed.rule.is_shadow()
             && placed.keeps_from_binding(stricter, costs);
@@ -201,12 +202,11 @@ pub(super) fn check_can_bind(placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>]
 impl RuleInPolicy<'_> {
     /// Whether the other rule admits whatever this one admits.
     fn keeps_from_binding(&self, other: &Self, costs: Costs) -> bool {
-        // The other rule counts a part of the calls that this rule counts, so a bound on all of them also holds for
-        // that part.
+        // The other rule counts a part of this rule's calls, so a bound on all of them holds for the part, too.
         other.subject.is_within(self.subject) && implies(self.rule, other.rule, costs)
     }
 
-    /// Whether a rule that this one keeps from binding is reported already, or allowed.
+    /// Whether the other rule, which this one keeps from binding, is already reported or allowed.
     fn is_reported_or_allowed_beside(&self, other: &Self) -> bool {
         self.subject == other.subject
             && (self.rule.has_same_window(other.rule) && !other.rule.is_shadow()
@@ -217,16 +217,16 @@ impl RuleInPolicy<'_> {
 /// Returns the position of a sliding window that is shorter than the window of `rules[position]` and already enforces
 /// that rule.
 ///
-/// `20 per 120s` beside `10 per 60s` is such a rule: it can never bind, as two windows of 60 seconds cover one of 120
-/// seconds. [`validate`](crate::validate()) allows it, because it does no harm, and policies are written like this to
-/// state the limit of the longer window.
+/// `20 per 120s` beside `10 per 60s` is such a rule: it can never bind, because two windows of 60 seconds cover one of
+/// 120 seconds. [`validate`](crate::validate()) allows it, because it does no harm and people write policies like this
+/// to state the limit of the longer window.
 #[must_use]
 pub fn implied_by(rules: &[Rule], position: usize) -> Option<usize> {
     let rule = rules.get(position)?;
     rules.iter().position(|other| states_longer_window(other, rule) && implies(other, rule, Costs::Any))
 }
 
-/// Returns whether the rule states a limit for a longer window than a sliding window.
+/// Returns whether the rule's window is longer than that of the sliding window.
 fn states_longer_window(sliding: &Rule, rule: &Rule) -> bool {
     let window_us = |rule: &Rule| rule.per().map(|per| per.as_micros()).or_else(|| longest_window_us(rule));
     sliding.role() == Role::Limit && sliding.is_sliding_window() && window_us(rule) > window_us(sliding)
@@ -238,7 +238,7 @@ pub(super) fn implies(stricter: &Rule, rule: &Rule, costs: Costs) -> bool {
     is_known
         && match (stricter.role(), rule.role(), costs) {
             (Role::Concurrency, Role::Concurrency, _) => {
-                // A lease that is not renewed ends in both at the same time, or in the rule earlier.
+                // A lease that is not renewed ends in both rules at one time, or earlier in `rule`.
                 stricter.count() <= rule.count() && stricter.lease() >= rule.lease()
             }
             (_, _, Costs::Recounted) => counts_as_much(stricter, rule),
@@ -246,10 +246,10 @@ pub(super) fn implies(stricter: &Rule, rule: &Rule, costs: Costs) -> bool {
         }
 }
 
-/// Returns whether at any time a window counts at least what the rule counts, of which it admits no more: also of calls that
-/// were settled beyond their cost.
+/// Returns whether the window always counts at least what the rule counts, and admits no more than the rule, even if
+/// calls were settled beyond their cost.
 fn counts_as_much(window: &Rule, rule: &Rule) -> bool {
-    // A fixed window is open for no longer than a window of its length counts.
+    // A fixed window is not open for longer than a sliding window of its length counts.
     let is_within = rule.is_sliding_window() || matches!(rule.algorithm(), Algorithm::FixedWindow { .. });
     let are_limits = window.role() == Role::Limit && rule.role() == Role::Limit;
     are_limits
@@ -282,7 +282,8 @@ fn never_binds(placed: &RuleInPolicy<'_>, stricter: &RuleInPolicy<'_>, costs: Co
     format!("this rule can never bind: {reason}; remove it{remedy}")
 }
 
-/// Returns what the stricter rule admits at most in a window of the rule, unless they have the same, and how long that is.
+/// Returns the most that the stricter rule admits in a window of the rule, and its length; `None` if both have that
+/// window.
 fn most(rule: &Rule, stricter: &Rule, costs: Costs) -> Option<(u128, String)> {
     let length_us = longest_window_us(rule)?;
     let is_same = stricter.is_sliding_window() && stricter.per().is_some_and(|per| per.as_micros() == length_us);

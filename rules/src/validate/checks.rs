@@ -9,14 +9,13 @@ use crate::template::is_blank;
 use crate::validate::binding::{Costs, RuleInPolicy, check_can_bind};
 use crate::validate::single_rule::{check_single, check_times};
 
-/// Which checks the rules pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checks {
     pub(crate) zero_counts: ZeroCounts,
     pub(crate) binding: BindingCheck,
 }
 
-/// Whether a rule may admit nothing.
+/// Whether a count of 0 is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ZeroCounts {
     Refused,
@@ -31,11 +30,11 @@ pub(crate) enum BindingCheck {
 }
 
 impl Checks {
-    /// Checks rules, each with the subject that it counts.
+    /// Checks rules, each with its subject.
     pub(crate) fn run(self, rules: &[(CountedSubject<'_>, &Rule)]) -> Result<(), Vec<RuleError>> {
         let mut errors: Vec<_> = check_number(rules.len()).into_iter().collect();
         if rules.len() > MAX_RULES {
-            // Each rule is compared with all others, which takes long where there are many.
+            // The comparison of each rule with all others takes long if there are many.
             return Err(errors);
         }
         let mut sound: Vec<RuleInPolicy<'_>> = Vec::new();
@@ -64,11 +63,11 @@ impl Checks {
         }
     }
 
-    /// Compares a rule with all rules, of which it is one.
+    /// Compares a rule with all rules, itself included.
     fn check_beside(self, placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>]) -> Option<RuleError> {
         let is_earlier =
             |other: &&RuleInPolicy<'_>| other.position < placed.position && other.subject == placed.subject;
-        // A rule in shadow may count the window of one that is enforced.
+        // A rule in shadow may have the window of an enforced rule.
         let is_alike = |other: &&RuleInPolicy<'_>| other.rule.is_shadow() == placed.rule.is_shadow();
         let earlier = all.iter().filter(is_earlier).filter(is_alike).map(|other| other.rule);
         check_window(placed.rule, earlier).or_else(|| match self.binding {

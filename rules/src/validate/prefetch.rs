@@ -10,20 +10,20 @@ use crate::limits::{MAX_PREFETCH, MIN_PREFETCH, MIN_PREFETCH_COUNT};
 use crate::rule::Rule;
 use crate::validate::deciding;
 
-/// Finds every reason why the calls of these rules cannot be taken ahead for so long. `cost` is what each call costs, or 1
-/// if that is not known.
+/// Finds every reason why calls of these rules cannot be taken ahead for that time. `cost` is the cost of each call, or
+/// 1 if it is not known.
 ///
-/// Of several subjects, it is enough if the calls of one can be.
+/// It is enough if the calls of one subject can be taken ahead.
 ///
 /// # Errors
 ///
-/// Returns all mistakes: those in the time itself first, and the others in the order of the rules.
+/// Returns all mistakes: first those in the time, then those of the rules in their order.
 pub fn validate_prefetch(
     ahead: Duration,
     rules: &[(CountedSubject<'_>, Rule)],
     cost: u64,
 ) -> Result<(), Vec<RuleError>> {
-    // Rules in shadow ask about each call.
+    // Rules in shadow always ask about each call, so they need no check.
     let rules = deciding(rules.iter().collect(), |(_, rule)| rule);
     let asked_at_once = |subject| {
         let own = rules.iter().filter(move |(of, _)| of == subject);
@@ -45,7 +45,7 @@ fn check_range(ahead: Duration) -> Option<String> {
     (!is_within).then(|| format!("`prefetch` is between {least} and {most}, like `prefetch = \"100ms\"`"))
 }
 
-/// The calls of such a rule have to be known at once, so those of its subject are asked for one by one.
+/// These rules need to know each call at once, so no calls of their subject are taken ahead.
 fn check_role(rule: &Rule) -> Option<String> {
     let kind = match rule.role() {
         Role::Duplicate => "prevent_duplicate",

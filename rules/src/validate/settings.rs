@@ -1,4 +1,4 @@
-//! The checks of what a policy has beside its rules: its deadline and its `warn_at`.
+//! The checks of a policy's settings: its deadline and its `warn_at`.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use crate::limits::MAX_DEADLINE;
 use crate::rule::Rule;
 use crate::validate::deciding;
 
-/// Finds the mistake in a deadline: the longest time that a decision takes.
+/// Checks a deadline: the longest time that a decision takes.
 ///
 /// # Errors
 ///
-/// It is zero, or longer than [`MAX_DEADLINE`].
+/// Returns an error if it is zero or longer than [`MAX_DEADLINE`].
 pub fn validate_deadline(deadline: Duration) -> Result<(), RuleError> {
     let mistake = match deadline {
         Duration::ZERO => "must be longer than zero",
@@ -22,12 +22,12 @@ pub fn validate_deadline(deadline: Duration) -> Result<(), RuleError> {
     Err(RuleError::new(Field::Deadline, format!("`deadline` {mistake}, like `deadline = \"50ms\"`")))
 }
 
-/// Finds the mistake in the share of a limit from which a subject is near it.
+/// Checks the share of a limit from which a subject is near it.
 ///
 /// # Errors
 ///
-/// It is not between 0 and 1, or none of the rules can have a subject near its limit: they are against duplicates, or have a
-/// count of 1, which one call uses up.
+/// Returns an error if the share is not between 0 and 1, or if no rule can have a subject near its limit: all rules are
+/// against duplicates, or have a count of 1, which one call uses up.
 pub fn validate_warn_at<'a>(share: f64, rules: impl IntoIterator<Item = &'a Rule>) -> Result<(), RuleError> {
     let rules = deciding(rules.into_iter().collect(), |rule| rule);
     let mistake = if !(share > 0.0 && share < 1.0) {
@@ -40,7 +40,7 @@ pub fn validate_warn_at<'a>(share: f64, rules: impl IntoIterator<Item = &'a Rule
     Err(RuleError::new(Field::WarnAt, mistake))
 }
 
-/// Whether a subject can be near the limit of the rule before it has used it up.
+/// Whether a subject can be near the rule's limit before it has used it up.
 fn has_near(rule: &Rule) -> bool {
     let is_used_up_at_once = !rule.is_varying() && rule.capacity().unwrap_or(rule.count()) < 2;
     rule.role() != Role::Duplicate && !is_used_up_at_once
@@ -87,10 +87,10 @@ mod tests {
         let rules = [once.clone(), Rule::duplicate(MINUTE)];
         assert!(mistake(0.8, &rules).contains("needs a rule with a `count` of 2 or more"));
         assert!(validate_warn_at(0.8, &[once.clone(), twice.clone()]).is_ok());
-        // One that is tried out warns nobody.
+        // A rule that is tried out warns nobody.
         assert!(mistake(0.8, &[once, twice.clone().shadow()]).contains("needs a rule with a `count` of 2 or more"));
         assert!(validate_warn_at(0.8, &[twice.shadow()]).is_ok());
-        // That there is no rule is a mistake of its own.
+        // Another check reports that there is no rule.
         assert!(validate_warn_at(0.8, &[]).is_ok());
     }
 }

@@ -8,7 +8,6 @@ use crate::error::{Field, RuleError};
 use crate::limits::{MAX_CONCURRENCY, MAX_LEASE, MAX_PER, MIN_LEASE};
 use crate::rule::Rule;
 
-/// Finds the mistakes in a rule by itself.
 pub(super) fn check_single(rule: &Rule) -> impl Iterator<Item = RuleError> {
     let bucket = rule
         .bucket()
@@ -36,7 +35,7 @@ fn check_count(rule: &Rule) -> Option<RuleError> {
             "as a log stores sums of costs in 32 bits; use the algorithm `fixed_window` for more"
         }
         Algorithm::SlidingCounter { .. } => "so that its arithmetic is exact; shorten `per`",
-        // The greatest count depends on the other parameters of the bucket: see `check_capacity`.
+        // `check_capacity` checks the count, because its bound depends on the other parameters of the bucket.
         Algorithm::TokenBucket(_) => return None,
         #[cfg(feature = "cron")]
         Algorithm::Cron { .. } => "so that its arithmetic is exact",
@@ -53,7 +52,7 @@ pub(super) fn check_times(rule: &Rule) -> impl Iterator<Item = RuleError> {
     check_shadow(rule).into_iter().chain(check_per(rule)).chain(reset_after).chain(rule.lease().and_then(check_lease))
 }
 
-/// A lease that is taken only to be tried would have to be held like any other.
+/// Refuses concurrency in shadow: a lease that is only tried out would have to be held like any other.
 fn check_shadow(rule: &Rule) -> Option<RuleError> {
     let message =
         "a limit on concurrent calls is not in shadow by itself; put the whole policy in shadow, or remove `shadow`";
@@ -95,7 +94,7 @@ fn check_capacity(bucket: &TokenBucket, rule: &Rule) -> Option<RuleError> {
     if bucket.capacity() == Some(0) {
         return Some(RuleError::new(field, "`capacity` must be at least 1, like `capacity = 100`"));
     }
-    // A varying count is limited to the greatest one that is exact, which must be at least 1.
+    // A varying count becomes at most the greatest exact one, which must be at least 1.
     let count = if rule.is_varying() { 1 } else { rule.count() };
     (count > rule.greatest_count()).then(|| {
         let capacity = bucket.capacity_for(count);
@@ -121,8 +120,8 @@ fn check_initial(bucket: &TokenBucket, rule: &Rule) -> Option<RuleError> {
     }
 }
 
-/// Refuses a bucket that is unused again before one token has flowed in: a caller that waits gets the initial tokens,
-/// so the rate has no effect.
+/// Refuses a bucket that is unused again before one token has flowed in: a caller who waits gets the initial tokens, so
+/// the rate has no effect.
 fn check_rate(bucket: &TokenBucket, rule: &Rule) -> Option<RuleError> {
     let reset_after = bucket.reset_after().filter(|reset_after| !reset_after.is_zero())?;
     let token_us = bucket.per().as_micros().div_ceil(u128::from(rule.count()).max(1));

@@ -1,4 +1,4 @@
-//! Which rules are mistakes, and in which words.
+//! The rules that are mistakes, and their messages.
 
 mod binding;
 mod simulation;
@@ -224,7 +224,7 @@ fn a_rule_in_shadow_is_compared_with_those_that_are_enforced() {
     let minute = Duration::from_secs(60);
     let rule = |count, minutes: u32| Rule::sliding_window(count, minutes * minute);
     let check = |rules: &[Rule]| super::validate(rules, Costs::Recounted);
-    // A stricter one for the same window may be tried, also two of other windows.
+    // Stricter rules may be tried in shadow, for the enforced window and for another.
     assert_eq!(check(&[rule(10, 1), rule(5, 1).shadow(), rule(9, 2).shadow()]), Ok(()));
     assert_eq!(check(&[rule(5, 1).shadow(), rule(10, 1)]), Ok(()));
     for looser in [[rule(10, 1), rule(20, 1).shadow()], [rule(10, 1).shadow(), rule(10, 1)]] {

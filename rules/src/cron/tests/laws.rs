@@ -1,4 +1,4 @@
-//! What holds for every schedule at every instant.
+//! Laws that hold for every schedule at every instant.
 
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Span};
@@ -47,7 +47,7 @@ fn days() -> impl Strategy<Value = (String, String)> {
     ]
 }
 
-/// A schedule, if it ever ticks.
+/// A schedule that ticks.
 fn any_schedule() -> impl Strategy<Value = Schedule> {
     let clock = (field(0..=59), field(0..=59), field(0..=23));
     let fields = (clock, days(), field(1..=12), select(&ZONES));
@@ -78,7 +78,7 @@ fn check_laws(schedule: &Schedule, at: u64) {
     assert_eq!(schedule.last_tick(next), Some(next), "{schedule} at {at}");
 }
 
-/// An expression, and the same condition in Rust.
+/// An expression, and its condition in Rust.
 type Plain = (&'static str, fn(DateTime) -> bool);
 
 const EVERY_HOUR: [Plain; 4] = [
@@ -137,7 +137,7 @@ fn the_ticks_of_a_night_match_the_clocks_at_every_second() {
     }
 }
 
-/// The civil time at a second, the civil times skipped since the second before, and whether it is repeated.
+/// A second with its civil time, the civil times that were skipped before it, and whether its civil time is repeated.
 struct Moment {
     second: u64,
     shown: DateTime,
@@ -175,7 +175,7 @@ fn watch(zone: &str, start: u64, end: u64) -> Vec<Moment> {
     moments
 }
 
-/// An expression, and the condition of its days in Rust.
+/// An expression, and the condition on its days in Rust.
 type PlainDay = (&'static str, fn(Date) -> bool);
 
 #[test]

@@ -163,7 +163,7 @@ fn a_weekday_with_a_number_is_the_nth_of_the_month() {
         "2024-09-01",
         &["2024-09-15 00:00:00", "2024-10-06 00:00:00", "2024-10-20 00:00:00"],
     );
-    // Of the months from February to July 2024, only those have a fifth Friday.
+    // From February to July 2024, only these months have a fifth Friday.
     assert_ticks(
         "0 0 0 ? * FRI#5",
         "2024-02-01",

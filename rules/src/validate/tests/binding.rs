@@ -1,10 +1,10 @@
-//! Which rules can bind beside others.
+//! Rules that can bind beside others, and rules that cannot.
 
 use super::*;
 
 const ONE: Costs = Costs::Always(1);
 
-/// The text of the only mistake, and the position of its rule.
+/// Returns the position of the only mistaken rule, and the message.
 #[track_caller]
 fn never_binds(rules: &str, costs: Costs) -> (usize, String) {
     let rules = crate::text::parse_rules(rules).unwrap();
@@ -132,11 +132,11 @@ fn a_schedule_whose_ticks_are_far_apart_is_compared() {
     assert_sound("1 per 1s bucket, 86399 per @daily", Costs::Any);
     never_binds("5 per fixed 1h, 10 per \"0 0 * * * *\"", Costs::Any);
     never_binds("5 per \"0 0 * * * *\", 240 per @daily", Costs::Any);
-    // Clocks are changed, and the days of months differ.
+    // Clocks change, and months differ in length.
     assert_sound("10 per \"0 0 0 * * *\" Europe/Berlin, 20 per 60s", Costs::Any);
     assert_sound("1 per 1s bucket, 200000 per \"0 0 0 * * *\" Europe/Berlin", Costs::Any);
     assert_sound("1 per 1s bucket, 200000 per @weekly", Costs::Any);
-    // As of a longer window, the limit of a day is stated.
+    // The second rule states the limit of a longer window, a day, which is allowed.
     assert_sound("10 per 60s, 20000 per @daily", Costs::Any);
 }
 
@@ -156,7 +156,7 @@ fn calls_that_may_be_settled_beyond_their_cost_can_bind_what_only_counts_longer(
     assert_sound("10 per 1m, 10 per fixed 61s", Costs::Recounted);
 }
 
-/// Rules, each with its key, the first of which is that of the main subject.
+/// Validates rules, each with its key. The first key is that of the main subject.
 fn keyed(rules: &[(&str, &str)], costs: Costs) -> Vec<(usize, String)> {
     let counted = rules.iter().enumerate().map(|(at, &(key, rule))| {
         let rule: Rule = rule.parse().unwrap();
@@ -174,14 +174,14 @@ fn a_rule_never_binds_beside_one_that_admits_no_more_to_a_wider_subject() {
     assert_eq!(keyed(&[("{phone}", "5 per 1m"), ("", "5 per 1m")], ONE), [(0, text.to_owned())]);
     let text = "this rule can never bind: `5 per 1m` counts the calls of each `{a}` and admits at most 10 per 2m; remove \
                 it, or raise the other's `count`";
-    // On one subject, it would state the limit of a longer window.
+    // On one subject, this rule would be allowed, because it states the limit of a longer window.
     assert_eq!(keyed(&[("{a}", "5 per 1m"), ("{a}:{b}", "10 per 2m")], ONE), [(1, text.to_owned())]);
     assert_eq!(keyed(&[("{a}:{b}", "10 per 2m"), ("{a}", "5 per 1m")], Costs::Any), [(0, text.to_owned())]);
     for sound in [
         [("{a}:{b}", "4 per 1m"), ("{a}", "5 per 1m")],
         [("{a}", "10 per 1m"), ("{b}", "5 per 1m")],
         [("{a}", "5 per 1m"), ("", "10 per 1m")],
-        // The windows of the two open at different times.
+        // The windows of the two rules open at different times.
         [("{a}", "5 per fixed 1m"), ("", "5 per fixed 1m")],
         [("{a}", "5 concurrent lease 60s"), ("", "5 concurrent lease 30s")],
     ] {

@@ -1,4 +1,4 @@
-//! A brute-force proof of which rules can bind: small rules that decide sequences of calls.
+//! A brute-force proof of which rules can bind: small rules decide sequences of calls.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::algorithm::Algorithm;
 use crate::text::parse_rules;
 use crate::validate::binding::{self, Supply};
 
-/// A rule and the calls that it has counted, written from the definitions of the algorithms.
+/// A rule and its counted calls, written from the definitions of the algorithms.
 struct Simulated<'a> {
     rule: &'a Rule,
     /// The time and the cost of each call.
@@ -25,7 +25,6 @@ impl<'a> Simulated<'a> {
         us(self.rule.per().unwrap())
     }
 
-    /// The weight of the hits from `start` on.
     fn weight(&self, start: i128) -> u64 {
         self.hits.iter().filter(|(at, _)| i128::from(*at) >= start).map(|(_, cost)| cost).sum()
     }
@@ -98,8 +97,7 @@ fn binds(stricter: &Rule, rule: &Rule, calls: impl IntoIterator<Item = (u64, u64
     false
 }
 
-/// Returns whether the second rule denies one of the calls that it counts, although the first one, which counts all calls,
-/// admits it.
+/// Returns whether the second rule denies one of its calls that the first rule admits. The first rule counts all calls.
 fn binds_within(stricter: &Rule, rule: &Rule, calls: impl IntoIterator<Item = ((u64, u64), bool)>) -> bool {
     let mut stricter = Simulated::new(stricter);
     let mut rule = Simulated::new(rule);
@@ -118,7 +116,7 @@ fn binds_within(stricter: &Rule, rule: &Rule, calls: impl IntoIterator<Item = ((
     false
 }
 
-/// Calls of equal cost that take all that a rule admits as early as possible, beginning at some time.
+/// Returns calls of equal cost that take all that a rule admits as early as possible, from `start` on.
 fn greedy(start: u64, cost: u64) -> impl Iterator<Item = (u64, u64)> {
     (start..start + 80).flat_map(move |now| std::iter::repeat_n((now, cost), 12))
 }
@@ -160,7 +158,7 @@ fn stricter() -> impl Strategy<Value = Rule> {
     ]
 }
 
-/// A rule with a count that is great enough to be implied now and then.
+/// A rule with a count that is often great enough to be implied.
 fn limit() -> impl Strategy<Value = Rule> {
     let great = |new: fn(u64, Duration) -> Rule| {
         (1_u64..60, 1_u64..15).prop_map(move |(count, per)| new(count, Duration::from_micros(per)))
@@ -219,7 +217,7 @@ proptest! {
         let cost = |cost| match costs { Costs::Always(always) => always, Costs::Any => cost, Costs::Recounted => 1 };
         let calls = calls.into_iter().map(|(now, any)| (now + start, cost(any))).zip(counted);
         prop_assert!(!binds_within(&stricter, &rule, calls), "{} / {}", stricter, rule);
-        // Others take all at first, so that the windows of the two open at different times.
+        // Calls of other subjects take everything first, so that the windows of the two rules open at different times.
         for others in 1..20 {
             let greedy = greedy(start, cost(1)).map(|(now, cost)| ((now, cost), now >= start + others));
             prop_assert!(!binds_within(&stricter, &rule, greedy), "{} / {}", stricter, rule);
@@ -262,7 +260,7 @@ proptest! {
 fn two_windows_of_a_fixed_window_bind_what_admits_less_than_both() {
     let rules = parse_rules("10 per fixed 9us, 20 per 3us, 18 per 3us").unwrap();
     assert!(implies(&rules[0], &rules[1], Costs::Any) && !implies(&rules[0], &rules[2], Costs::Any));
-    // One call opens a window, nine come at its end, and ten when the next one opens.
+    // One call opens a window, nine come at its end, and ten come when the next one opens.
     let calls = [(0, 1), (8, 9), (9, 10)];
     assert!(binds(&rules[0], &rules[2], calls) && !binds(&rules[0], &rules[1], calls));
 }

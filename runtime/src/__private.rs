@@ -1,5 +1,4 @@
-//! The only thing that expansions of the attribute call: all of it is listed here. Nothing of it is part of the public
-//! interface.
+//! Everything that expansions of the attribute call. Nothing of it is part of the public interface.
 
 mod admission;
 mod call;

@@ -1,4 +1,4 @@
-//! How rules count: a file for each algorithm has all that this crate knows of it, in memory and on the wire.
+//! The algorithms of rules. The file of each one has all that this crate knows of it, in memory and on the wire.
 
 mod concurrency;
 mod counting;
@@ -25,8 +25,8 @@ use self::sliding_counter::Slots;
 pub(crate) use self::sliding_window::search_ns;
 use self::token_bucket::Bucket;
 
-/// Uses the algorithm of a rule.
-// A closure, not a value that is returned: each arm knows the type, so no call in it is indirect.
+/// Calls `using` with the algorithm of a rule.
+// A closure takes the algorithm, which is not returned: each arm knows its type, so no call is indirect.
 #[inline]
 pub(crate) fn with<T>(rule: &Rule, using: impl FnOnce(&dyn Counting) -> T) -> T {
     match rule.algorithm() {
@@ -37,12 +37,12 @@ pub(crate) fn with<T>(rule: &Rule, using: impl FnOnce(&dyn Counting) -> T) -> T 
         Algorithm::Cron { schedule } => using(&WindowsOfSchedule::new(rule, schedule)),
         Algorithm::TokenBucket(bucket) => using(&Bucket::new(rule.count(), bucket)),
         Algorithm::Concurrency { lease } => using(&ConcurrentCalls::new(rule, *lease)),
-        // All crates have one version, so there is no other algorithm; it would admit nothing.
+        // All crates have one version, so there is no other algorithm. It would admit nothing.
         _ => using(&Window { place: 0, count: 0, per_us: 0, is_duplicate: false }),
     }
 }
 
-/// Uses the algorithm of a rule that keeps a cell; `None` for others.
+/// Calls `using` with the algorithm of a rule that keeps a cell. Returns `None` for other rules.
 #[inline]
 pub(crate) fn with_cell<T>(rule: &Rule, using: impl FnOnce(&dyn Celled) -> T) -> Option<T> {
     with(rule, |counting| match counting.kept() {

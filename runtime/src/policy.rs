@@ -37,7 +37,7 @@ use crate::observe::{Observed, PolicyMetrics};
 /// A named, ordered list of rules that decide a call together.
 ///
 /// Cloning is cheap: clones share the rules. Two policies are equal if they have the same name, the same rules on the
-/// same subjects, the same ban, and the same settings for outages.
+/// same subjects, the same ban, and the same settings.
 ///
 /// # Examples
 ///
@@ -61,49 +61,50 @@ struct PolicyInner {
     name: Cow<'static, str>,
     rules: Box<[Rule]>,
     ban: Option<Ban>,
-    /// The groups of the rules that are enforced.
+    /// The groups of the enforced rules.
     groups: Box<[RuleGroup]>,
-    /// The rules in shadow, each tried out by itself.
+    /// The rules in shadow, each a trial.
     trials: Box<[Trial]>,
-    /// Whether it is that of a rule that is tried out.
+    /// Whether this is the policy of a trial.
     is_trial: bool,
-    /// Whether all of its rules are in shadow. Then they are decided together, as a policy in shadow.
+    /// Whether all rules are in shadow. Then they are decided together, as a policy in shadow.
     is_all_shadow: bool,
     settings: PolicySettings,
-    /// The part of one of so many processes, once a standby has decided by it.
+    /// The part of one process and the number of processes, once a standby has decided by it.
     part: OnceLock<(NonZeroU64, Policy)>,
-    /// The policy as Redis decides it, once a call was asked there that may be taken ahead.
+    /// The stored policy, once Redis has been asked about a call that may be taken ahead.
     stored: OnceLock<Stored>,
-    /// The position of the policy's own rule that each rule of an override replaces; empty without an override.
+    /// For each rule of an override, the position of the policy's own rule that it replaces. Without an override, it is
+    /// empty.
     replaced: Box<[Option<usize>]>,
-    /// How its subjects are written, as far as that is known.
+    /// The templates of its subjects, as far as they are known.
     templates: Templates,
-    /// The policy of which it is a variant, with the same tallies or with other rules.
+    /// The policy of which this is a variant, with the same tallies or with other rules.
     origin: Option<Policy>,
-    /// The registries that are known to list the policy.
+    /// The registries that list the policy, as far as it is known.
     registration: Registration,
     metrics: PolicyMetrics,
 }
 
-/// A policy as Redis decides it, where calls are taken ahead: with tallies of its own, as each call is made up to so long after
-/// it was counted.
+/// A policy as Redis decides it if calls are taken ahead. It has tallies of its own, because each call may be made up
+/// to `ahead` after it was counted.
 pub(crate) struct Stored {
     pub(crate) policy: Policy,
     ahead: Ahead,
-    /// Whether calls are taken ahead, for each group. Some rules have to count each call when it is made.
+    /// For each group, whether its calls are taken ahead. Some rules have to count each call when it is made.
     taken: Box<[bool]>,
-    /// The policies for calls on some of its groups alone, each with the groups that it has.
+    /// The policies for calls on some groups alone, each with a flag for each group.
     rests: Mutex<Vec<(Box<[bool]>, Policy)>>,
 }
 
-/// The least time by which what was taken ahead ends early.
+/// The shortest time by which a part ends early.
 const LEAST_MARGIN_US: u64 = 2_000;
 
 /// How long calls are taken ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ahead {
     pub(crate) us: u64,
-    /// A part ends so much earlier, because no two clocks run alike and a server's clock may go back a little.
+    /// The time by which a part ends early, because no two clocks run alike and a server's clock may go back a little.
     pub(crate) margin_us: u64,
 }
 
@@ -114,36 +115,35 @@ impl Ahead {
     }
 }
 
-/// A rule that is tried out.
 #[derive(Clone)]
 pub(crate) struct Trial {
-    /// The policy of this rule alone.
+    /// The policy of the rule alone.
     pub(crate) policy: Policy,
-    /// The label of the subject that it counts; `None` is the main one.
+    /// The label of the rule's subject; `None` for the main one.
     pub(crate) label: Option<Arc<str>>,
 }
 
-/// What a policy sets beside its rules. What it does not say of outages and deadlines, the limiter does.
+/// The settings of a policy beside its rules. The limiter sets `on_outage` and `deadline` if the policy does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PolicySettings {
     pub(crate) on_outage: Option<OnOutage>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) warn_at: Option<f64>,
     pub(crate) prefetch: Option<Duration>,
-    /// Whether each call asks Redis nevertheless, which checks the same windows.
+    /// Whether each call asks Redis in spite of `prefetch`. The windows stay those of `prefetch`.
     pub(crate) takes_nothing_ahead: bool,
-    /// Whether its calls run whatever is decided. Else the call says so.
+    /// Whether calls run even if they are denied. `None` leaves that to the call.
     pub(crate) shadow: Option<bool>,
 }
 
 impl Policy {
-    /// Returns the name.
+    /// Returns the name of the policy.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// Returns the rules, in the order they were given.
+    /// Returns the rules in the order in which they were given.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.inner.rules
@@ -155,110 +155,106 @@ impl Policy {
         self.inner.ban
     }
 
-    /// Returns what becomes of its calls while Redis is away, if the policy says so. Else the limiter does.
+    /// Returns how its calls are decided while Redis is away, if the policy says so. Otherwise, the limiter does.
     #[must_use]
     pub fn on_outage(&self) -> Option<OnOutage> {
         self.inner.settings.on_outage
     }
 
-    /// Returns the longest time that a decision takes, if the policy says so. Else the limiter does.
+    /// Returns the longest time that a decision takes, if the policy says so. Otherwise, the limiter does.
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
         self.inner.settings.deadline
     }
 
-    /// Returns the share of a limit from which a subject is near it, if the policy [warns](PolicyBuilder::warn_at) of that.
+    /// Returns the share of a limit from which a subject is near it, if the policy [warns](PolicyBuilder::warn_at) of
+    /// that.
     #[must_use]
     #[inline]
     pub fn warn_at(&self) -> Option<f64> {
         self.inner.settings.warn_at
     }
 
-    /// Returns whether the policy says that it is in [shadow](PolicyBuilder::shadow), and denies nothing. A call, a file or an
-    /// override may say it, too.
+    /// Returns whether the policy itself is in [shadow](PolicyBuilder::shadow), so that it denies nothing. A call, a
+    /// file or an override may also put it in shadow.
     #[must_use]
     #[inline]
     pub fn is_shadow(&self) -> bool {
         self.shadow() == Some(true) || self.is_all_shadow()
     }
 
-    /// Whether all of its rules are in shadow.
     #[inline]
     pub(crate) fn is_all_shadow(&self) -> bool {
         self.inner.is_all_shadow
     }
 
-    /// Whether it is in shadow, if the policy says so or not.
+    /// Returns whether the policy is in shadow, if it says so.
     #[inline]
     pub(crate) fn shadow(&self) -> Option<bool> {
         self.inner.settings.shadow
     }
 
-    /// Returns how its main subject is written, like `sms:{phone}`, if that is known: see [`PolicyBuilder::key`].
+    /// Returns the template of its main subject, like `sms:{phone}`, if it is known: see [`PolicyBuilder::key`].
     ///
-    /// It is empty for an annotated function without `key`, whose calls are counted together.
+    /// The template is empty for an annotated function without `key`, whose calls are counted together.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.templates().of(None)
     }
 
-    /// How its subjects are written, as far as that is known.
     pub(crate) fn templates(&self) -> &Templates {
         &self.origin().inner.templates
     }
 
-    /// The policy of which it is a variant, or itself.
+    /// Returns the policy of which this is a variant, or the policy itself.
     #[inline]
     pub(crate) fn origin(&self) -> &Self {
         self.inner.origin.as_ref().unwrap_or(self)
     }
 
-    /// Returns which registries are known to list the policy.
     #[inline]
     pub(crate) fn registration(&self) -> &Registration {
         &self.inner.registration
     }
 
-    /// Whether it is that of an annotated function, as it was built.
+    /// Whether an annotated function has built this policy.
     #[cfg(feature = "config")]
     pub(crate) fn is_of_function(&self) -> bool {
         self.inner.is_static()
     }
 
-    /// Whether it is a clone of the other, and so has the same counts.
+    /// Whether both are clones of one policy, and so have the same counts.
     #[inline]
     pub(crate) fn is(&self, other: &Self) -> bool {
         ptr::eq(&raw const *self.inner, &raw const *other.inner)
     }
 
-    /// Whether it decides as the other does.
+    /// Whether both have the same enforced rules on the same subjects.
     pub(crate) fn has_rules_of(&self, other: &Self) -> bool {
         let alike = |(one, other): (&RuleGroup, &RuleGroup)| one.label == other.label && one.rules == other.rules;
         let (own, others) = (self.groups(), other.groups());
         self.is(other) || own.len() == others.len() && own.iter().zip(others).all(alike)
     }
 
-    /// Whether a cached denial may answer for the next calls. It may not where a ban counts every denial, or where a call
-    /// that is over makes room at any time.
+    /// Whether a cached denial may answer the next calls. It may not if a ban counts every denial, or if an ending call
+    /// may make room at any time.
     pub(crate) fn caches_denials(&self) -> bool {
         self.inner.ban.is_none() && !self.has_leases()
     }
 
-    /// The name as it stands in keys.
+    /// Returns the name as it stands in keys.
     pub(crate) fn escaped_name(&self) -> &str {
-        // The next character is one that is escaped in names.
+        // In a segment, the name ends before `/` or `=`, which are escaped in names.
         let segment = self.groups().first().map_or("", |group| &*group.segment);
         segment.split(['/', '=']).next().unwrap_or_default()
     }
 
-    /// Returns a policy of rules that were checked already, each with the label of its subject. It is not made known to the
-    /// process.
+    /// Returns a policy of checked rules, each with the label of its subject. The process does not know it.
     pub(crate) fn of_checked(name: String, rules: Vec<(Option<String>, Rule)>, settings: PolicySettings) -> Self {
         let inner = PolicyInner::new(name.into(), rules, None, settings, Box::default());
         Self { inner: Shared::counted(inner) }
     }
 
-    /// What reports need of the policy.
     #[inline]
     pub(crate) fn observed(&self) -> Observed<'_> {
         Observed { policy: self.name(), rules: self.rules(), metrics: &self.inner.metrics }
@@ -266,30 +262,30 @@ impl Policy {
 }
 
 impl Policy {
-    /// The rules by the subject that they count: one tally each.
+    /// Returns the enforced rules by subject: one tally for each group.
     #[inline]
     pub(crate) fn groups(&self) -> &[RuleGroup] {
         &self.inner.groups
     }
 
-    /// Whether concurrent calls are counted.
+    /// Whether the policy limits concurrent calls.
     #[inline]
     pub(crate) fn has_leases(&self) -> bool {
-        // Their groups come last.
+        // The groups of concurrency limits come last.
         self.groups().last().is_some_and(|group| group.lease_us.is_some())
     }
 
-    /// How many groups count something else than concurrent calls. They come first.
+    /// Returns the number of groups without a concurrency limit. They come first.
     pub(crate) fn counting_groups(&self) -> usize {
         self.groups().iter().take_while(|group| group.lease_us.is_none()).count()
     }
 
-    /// The index of the group that has the rule at that position.
+    /// Returns the index of the group with the rule at that position.
     pub(crate) fn group_of(&self, position: usize) -> Option<usize> {
         self.groups().iter().position(|group| group.positions.contains(&position))
     }
 
-    /// The position of the rule at that place of the groups' rules, one group after the other.
+    /// Returns the position of a rule by its place in all groups, one group after the other.
     pub(crate) fn position(&self, place: usize) -> usize {
         if let [group] = self.groups() {
             return group.positions.get(place).copied().unwrap_or(place);
@@ -298,7 +294,7 @@ impl Policy {
         positions.copied().nth(place).unwrap_or(place)
     }
 
-    /// The label of the subject that the rule at that position counts, unless that is the main one.
+    /// Returns the label of the subject that the rule at that position counts; `None` for the main one.
     fn label(&self, position: usize) -> Option<&str> {
         let tried = || self.trials().iter().find(|trial| trial.is_of(position))?.label.as_deref();
         match self.group_of(position) {
@@ -318,7 +314,7 @@ impl PolicyInner {
     ) -> Self {
         let groups = RuleGroup::gather(&name, &rules, ban).into();
         let tried = RuleGroup::gather_tried(&name, &rules);
-        // If all rules are in shadow, they decide together what would be denied.
+        // If all rules are in shadow, they decide together what they would deny.
         let is_all_shadow = rule_group::are_all_tried(&rules);
         let rules: Box<[Rule]> = rules.into_iter().map(|(_, rule)| rule).collect();
         let trials = tried.into_iter().map(|group| Trial::new(&name, &rules, group, settings, &replaced)).collect();
@@ -356,7 +352,7 @@ impl PolicyInner {
 
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {
-        // The rules once more, as the groups do not have their order.
+        // The groups do not show the order of all rules, so the rules are compared, too.
         self.is(other)
             || self.name() == other.name()
                 && self.ban() == other.ban()

@@ -1,4 +1,4 @@
-//! The subject of a call: what its rules count.
+//! The subject of a call, which its rules count.
 
 mod builder;
 mod escaping;
@@ -15,16 +15,16 @@ pub(crate) use self::escaping::{NAME_BYTES, digest32, escape_name, percent_decod
 use crate::error::{BackendError, Error};
 use crate::observe::opaque_debug;
 
-/// The most bytes that a subject takes within a key; a longer one ends in a digest of the whole.
+/// The most bytes of a subject within a key. A longer subject ends in a digest of the whole.
 pub(crate) const SUBJECT_BYTES: usize = 100;
 
-/// The escaped text of a subject, as it stands in keys.
+/// The escaped text of a subject in keys.
 pub(crate) type SubjectKey = EscapedText<SUBJECT_BYTES>;
 
 /// The subject of a call: the rendered `key`, like `sms:13800000000`. Each subject has a tally of its own.
 ///
-/// A subject is made of values, which are escaped, so that distinct values never make the same subject. A short subject
-/// lives on the stack. A long one ends in a 128-bit digest of the whole.
+/// The values of a subject are escaped, so that distinct values never make one subject. A short subject lives on the
+/// stack. A long one ends in a 128-bit digest of the whole.
 ///
 /// [`of`](Self::of) and [`and`](Self::and) make the subjects of templates whose values are separated by colons.
 /// [`Limiter::subject`](crate::Limiter::subject) makes those of any template, filters included.
@@ -39,7 +39,7 @@ pub(crate) type SubjectKey = EscapedText<SUBJECT_BYTES>;
 #[derive(Clone)]
 pub struct Subject {
     text: Bounded<SUBJECT_BYTES>,
-    /// Why calls of the subject cannot be decided: a value is missing.
+    /// The reason why calls of the subject cannot be decided: a value is missing.
     mistake: Option<BackendError>,
 }
 
@@ -59,14 +59,14 @@ impl Subject {
         is_escaped.then_some(subject)
     }
 
-    /// Returns the subject that is written like this within keys and by `Display`: its values are escaped.
+    /// Returns the subject that keys and `Display` show as this text: its values are escaped.
     ///
-    /// Use it in tools, into which people paste a subject. A program makes its subjects from values.
+    /// Use it in tools, where people paste subjects. A program makes subjects from values.
     ///
     /// # Errors
     ///
-    /// The text is not a subject: it has more than 100 bytes, or bytes that are not printable ASCII, or a `%` without
-    /// two hexadecimal digits in upper case.
+    /// Returns an error if the text is no subject: it has more than 100 bytes, bytes that are not printable ASCII, or a
+    /// `%` without two hexadecimal digits in upper case.
     ///
     /// # Examples
     ///
@@ -108,13 +108,13 @@ impl Subject {
         self
     }
 
-    /// Adds text as it is: printable ASCII without `%` and `!`, which only escapes and digests contain.
+    /// Adds text without escaping. It is printable ASCII without `%` and `!`, which only escapes and digests contain.
     #[inline]
     pub(crate) fn push_literal(&mut self, text: &str) {
         self.text.push(text);
     }
 
-    /// Adds any text of a template. Bytes that are not printable ASCII are escaped, and so are `%` and `!`.
+    /// Adds text of a template. It escapes `%`, `!` and all bytes that are not printable ASCII.
     pub(crate) fn push_text(&mut self, text: &str) {
         let mut rest = text;
         while let Some(character) = rest.chars().next() {
@@ -129,41 +129,38 @@ impl Subject {
         }
     }
 
-    /// Adds a value, escaped.
+    /// Adds a value and escapes it.
     pub(crate) fn push_value(&mut self, value: &(impl fmt::Display + ?Sized)) {
-        // Only the `Display` of the value can fail. What it wrote until then is its rendering.
+        // Only the `Display` of the value can fail. The text that it wrote until then is its rendering.
         let _ = write!(self.text.escaped(), "{value}");
     }
 
-    /// Adds a value that is text, escaped.
+    /// Adds a value that is text, and escapes it.
     pub(crate) fn push_string(&mut self, value: &str) {
         // Writing to it cannot fail.
         let _ = self.text.escaped().write_str(value);
     }
 
-    /// Makes all calls of the subject fail with this error. The first error stays.
+    /// Makes all calls of the subject fail with this error. An earlier error stays.
     #[cold]
     pub(crate) fn refuse(&mut self, mistake: BackendError) {
         self.mistake.get_or_insert(mistake);
     }
 
-    /// Changes the error of all calls of the subject, if there is one.
     pub(crate) fn map_mistake(&mut self, change: impl FnOnce(BackendError) -> BackendError) {
         self.mistake = self.mistake.take().map(change);
     }
 
-    /// Returns why calls of the subject cannot be decided, if so.
     pub(crate) fn mistake(&self) -> Option<&BackendError> {
         self.mistake.as_ref()
     }
 
-    /// Returns the escaped text, unless it has to be shortened, or calls of the subject cannot be decided.
+    /// Returns the escaped text, unless it must be shortened or calls of the subject fail.
     #[inline]
     pub(crate) fn whole(&self) -> Option<&SubjectKey> {
         if self.mistake.is_none() { self.text.whole() } else { None }
     }
 
-    /// Returns the escaped text.
     pub(crate) fn key(&self) -> SubjectKey {
         self.text.shortened()
     }

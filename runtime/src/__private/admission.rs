@@ -1,4 +1,4 @@
-//! What an annotated function awaits: its admission, decided already or on its way.
+//! The admission that an annotated function awaits.
 
 use std::future::Future;
 use std::ops::ControlFlow;
@@ -10,20 +10,20 @@ use crate::limiter::Check;
 use crate::observe::Observation;
 use crate::observe::opaque_debug;
 
-/// The permit to run, which a call may lack that is not limited; or why the function must not run.
+/// The permit to run, or the reason why the function must not run. A call that is not limited has no permit.
 pub type Admitted = Result<Option<Permit>, Rejection>;
 
-/// The admission of a call: known already where this process could decide it, else on its way.
+/// The admission of a call. It is known at once if this process can decide the call.
 ///
-/// It is all that the future of an annotated function holds of the call. It is a type of its own, and of this crate: the
-/// state of an `async fn` would be worked out again by the compiler for every annotated function.
+/// The future of an annotated function holds nothing else of the call. The type is not the future of an `async fn`,
+/// because the compiler would work out the state of that future again for every annotated function.
 #[must_use = "a function may only run once the call is admitted"]
 pub struct Admission(AdmissionState);
 
 enum AdmissionState {
-    /// `None` once it was taken.
+    /// `None` after it was taken.
     Known(Option<Admitted>),
-    // Boxed, so that the future of an annotated function does not carry the state of a network call.
+    // A box keeps the state of a network call out of the future of an annotated function.
     Waiting(Pin<Box<dyn Future<Output = Admitted> + Send>>),
 }
 
@@ -39,7 +39,7 @@ impl Admission {
         Self(AdmissionState::Known(Some(admitted)))
     }
 
-    /// Decides the call, at least as far as this process can.
+    /// Decides the call, or begins to if this process cannot decide it alone.
     #[inline]
     pub(super) fn begin(mut check: Check<'_>) -> Self {
         match check.decide_at_once() {
@@ -58,7 +58,7 @@ impl Admission {
     }
 }
 
-/// Runs the body of a function that is not async, of whose result more is made.
+/// Runs the body of a function that is not async, if an epilogue follows it.
 pub fn run_body<T>(body: impl FnOnce() -> T) -> T {
     body()
 }
@@ -69,7 +69,7 @@ impl Future for Admission {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Admitted> {
         match &mut self.0 {
-            // Polled again after it was ready, which is the caller's mistake: it never is again.
+            // A caller that polls again after the result makes a mistake: the future stays pending.
             AdmissionState::Known(admitted) => admitted.take().map_or(Poll::Pending, Poll::Ready),
             AdmissionState::Waiting(waiting) => {
                 let polled = waiting.as_mut().poll(context);

@@ -1,4 +1,4 @@
-//! The calls of annotated functions that have more than a policy and a subject.
+//! Calls of annotated functions with more than a policy and a subject.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
 use crate::subject::Subject;
 
-/// How one call is decided, where the attribute has more than rules and a key.
+/// One call, if the attribute has more than rules and a key.
 #[derive(Debug)]
 pub struct LimitedCall<'a> {
     policy: Cow<'a, Policy>,
@@ -18,10 +18,10 @@ pub struct LimitedCall<'a> {
     settings: Option<CallSettings<'a>>,
 }
 
-/// A call that is prepared where a function is called, and decided in the future that the function returns.
+/// A call that is prepared when a function is called, and decided in the future that the function returns.
 ///
-/// It owns what it is made of, and takes little room in that future. It has no subject, `()`, if the future renders that.
-/// `None` stands for a call that is not limited.
+/// The call owns all its parts, and takes little room in that future. Its subject is `()` if the future renders the
+/// subject. `None` stands for a call that is not limited.
 #[derive(Debug)]
 pub struct DeferredCall<S = Subject>(Option<Deferred<S>>);
 
@@ -29,29 +29,29 @@ pub struct DeferredCall<S = Subject>(Option<Deferred<S>>);
 struct Deferred<S> {
     policy: Policy,
     subject: S,
-    /// Boxed, as most calls have none.
+    /// Most calls have no settings, so they are boxed.
     settings: Option<Box<CallSettings<'static>>>,
 }
 
-/// What most calls do not have: a limiter of their own, other subjects, options.
+/// The parts that most calls do not have: a limiter of their own, other subjects, options.
 #[derive(Debug)]
 pub(super) struct CallSettings<'a> {
     /// The limiter that the user named.
     limiter: Option<Cow<'a, Limiter>>,
-    /// The other subjects, by their labels.
+    /// The other subjects with their labels.
     others: Vec<(&'static str, Subject)>,
     options: CallOptions,
 }
 
 /// Returns the limiter that the user named.
 ///
-/// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
+/// The limiter is the element of an array, because the compiler then underlines it alone when its type is wrong.
 #[inline]
 pub fn limiter([named]: [&Limiter; 1]) -> &Limiter {
     named
 }
 
-/// Returns the limiter that is installed at this moment.
+/// Returns the limiter that is installed now.
 #[inline]
 pub fn installed() -> &'static Limiter {
     Limiter::installed()
@@ -59,7 +59,7 @@ pub fn installed() -> &'static Limiter {
 
 /// Starts a call by a policy that the user named.
 ///
-/// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
+/// The policy is the element of an array, because the compiler then underlines it alone when its type is wrong.
 #[inline]
 #[track_caller]
 pub fn call([policy]: [&Policy; 1], key: Texts, values: impl Values) -> LimitedCall<'_> {
@@ -92,22 +92,22 @@ impl<'a> LimitedCall<'a> {
         self
     }
 
-    /// Sets the weight.
+    /// Sets the cost.
     ///
-    /// It is the element of an array, because the compiler then underlines it alone when its type is wrong.
+    /// The cost is the element of an array, because the compiler then underlines it alone when its type is wrong.
     #[inline]
     pub fn cost(&mut self, [cost]: [u64; 1]) -> &mut Self {
         self.settings().options.cost = cost;
         self
     }
 
-    /// Sets the weight, at least 1. It may depend on the client, which must not get free calls by that.
+    /// Sets the cost to at least 1. It may depend on the client, who must not get free calls by that.
     #[inline]
     pub fn cost_or_one(&mut self, [cost]: [u64; 1]) -> &mut Self {
         self.cost([cost.max(1)])
     }
 
-    /// Waits up to that long.
+    /// Lets the call wait for at most this time.
     #[inline]
     pub fn wait(&mut self, limit: Duration) -> &mut Self {
         self.settings().options.wait = Some(WaitLimit::Within(limit));
@@ -121,7 +121,7 @@ impl<'a> LimitedCall<'a> {
         self
     }
 
-    /// Runs the call whatever is decided.
+    /// Lets the call run even if it is denied.
     #[inline]
     pub fn shadow(&mut self) -> &mut Self {
         self.settings().options.shadow = true;
@@ -139,13 +139,13 @@ impl<'a> LimitedCall<'a> {
         check(&self.policy, &self.subject, self.settings.as_ref()).blocking_admit()
     }
 
-    /// Returns the call for a future that decides it later.
+    /// Returns the call for a future, which decides it later.
     #[must_use]
     pub fn defer(&self) -> DeferredCall {
         self.defer_with(self.subject.clone())
     }
 
-    /// Returns the call for a future that renders its subjects, too.
+    /// Returns the call for a future, which also renders its subjects.
     #[must_use]
     pub fn defer_without_subject(&self) -> DeferredCall<()> {
         self.defer_with(())
@@ -176,7 +176,7 @@ impl<S> DeferredCall<S> {
 }
 
 impl DeferredCall {
-    /// Decides the call. It is taken, so that a future owns it in whichever way it captures.
+    /// Decides the call. It takes the call by value, so that a future owns it however it captures.
     pub fn enter(self) -> Admission {
         let Some(Deferred { policy, subject, settings }) = self.0 else { return Admission::skipped() };
         Admission::begin(check(&policy, &subject, settings.as_deref()))
@@ -184,7 +184,7 @@ impl DeferredCall {
 }
 
 impl DeferredCall<()> {
-    /// Decides the call for these subjects, which are rendered only now: the main one, and the others by their labels.
+    /// Renders the subjects only now, and decides the call. The other subjects have their labels.
     pub fn enter_with<const N: usize>(
         self,
         subjects: impl FnOnce(&Limiter) -> (Subject, [(&'static str, Subject); N]),

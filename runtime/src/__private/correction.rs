@@ -1,4 +1,4 @@
-//! How the count of a call is corrected once the result of its body is known.
+//! Corrects the count of a call when the result of its body is known.
 
 use std::future::Future;
 
@@ -6,40 +6,40 @@ use crate::decision::{Permit, report_settlement};
 use crate::error::BackendError;
 use crate::observe::log;
 
-/// How the count of a call is corrected.
+/// A correction of a call's count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correction {
-    /// Its permit is refunded.
+    /// Refunds the permit.
     Refund,
-    /// It is refunded on the subject of that label, or on the main one.
+    /// Refunds the permit on the subject of that label, or on the main one.
     RefundOn(Option<&'static str>),
-    /// The call has used that much.
+    /// Settles the call for what it has used.
     Settle(u64),
 }
 
-/// Refunds the permit of a body with that result, if it is to be.
+/// Returns a refund if `refund_if` holds for the result.
 pub fn refund_if<T>(result: &T, refund_if: impl FnOnce(&T) -> bool) -> Option<Correction> {
     refund_if(result).then_some(Correction::Refund)
 }
 
-/// Refunds it on the subject of that label, or on the main one, if it is to be.
+/// Returns a refund on the subject of that label, or on the main one, if `refund_if` holds for the result.
 pub fn refund_on<T>(label: Option<&'static str>, result: &T, refund_if: impl FnOnce(&T) -> bool) -> Option<Correction> {
     refund_if(result).then_some(Correction::RefundOn(label))
 }
 
-/// Settles it by what a body with that result has used.
+/// Returns a settlement for what the call has used by its result.
 #[allow(clippy::unnecessary_wraps, reason = "one of several corrections")]
 pub fn settle<T>(result: &T, used: impl FnOnce(&T) -> u64) -> Option<Correction> {
     Some(Correction::Settle(used(result)))
 }
 
-/// Makes the first of these corrections, if there is one. The body has run: a failure is only reported to the log.
+/// Makes the first correction, if there is one. The body has run, so a failure is only logged.
 pub fn finish<const N: usize>(
     permit: Option<Permit>,
     corrections: [Option<Correction>; N],
 ) -> impl Future<Output = ()> + use<N> {
     let first = corrections.into_iter().flatten().next();
-    // Boxed, so that the future of an annotated function does not carry it.
+    // A box keeps the correction out of the future of an annotated function.
     let correcting = permit.zip(first).map(|(permit, correction)| Box::pin(correct(permit, correction)));
     async move {
         if let Some(correcting) = correcting {
@@ -48,7 +48,7 @@ pub fn finish<const N: usize>(
     }
 }
 
-/// Corrects a call that is running until the body of its response is over. Returns what keeps it running.
+/// Corrects a call that is running until the body of its response is over. Returns the permit that keeps it running.
 pub async fn finish_holding<const N: usize>(
     permit: Option<Permit>,
     corrections: [Option<Correction>; N],

@@ -17,13 +17,14 @@ use crate::subject::Subject;
 
 /// The policy of one annotated function, built at its first call, and the text of its key.
 ///
-/// It holds all that a call takes, so that nothing of it is compiled again for every annotated function.
+/// The cell holds everything that a call needs, so that the compiler compiles this code once and not for every
+/// function.
 #[derive(Debug)]
 pub struct PolicyCell {
     name: CellName,
     /// The rules in their text form.
     rules: &'static str,
-    /// The labels of the rules that are not on the main subject, by the positions of these rules.
+    /// The positions and labels of the rules that are not on the main subject.
     labels: &'static [(usize, &'static str)],
     ban: Option<Ban>,
     on_outage: Option<OnOutage>,
@@ -32,9 +33,9 @@ pub struct PolicyCell {
     prefetch: Option<Duration>,
     key: Texts,
     template: &'static str,
-    /// The template of the key of duplicates that are released, if there are any.
+    /// The template of the key of released duplicates, if there are any.
     released: Option<&'static str>,
-    // A static whose type has nothing to drop costs the compiler half as much.
+    // The compiler takes half as long for a static whose type has nothing to drop.
     policy: OnceCell<ManuallyDrop<Policy>>,
 }
 
@@ -43,12 +44,12 @@ enum CellName {
     Given(&'static str),
     /// The path of the function that contains this item.
     Around(fn() -> &'static str),
-    /// The path of the function with this name, next to the one that contains the item.
+    /// The path of the function with this name, beside the function that contains the item.
     Beside(&'static str, fn() -> &'static str),
 }
 
 impl PolicyCell {
-    /// Returns a cell whose policy has that name. The template is that of the key, in which the texts stand.
+    /// Returns a cell whose policy has that name. `key` has the texts of `template`, which is the template of the key.
     #[must_use]
     pub const fn named(name: &'static str, rules: &'static str, key: Texts, template: &'static str) -> Self {
         Self::new(CellName::Given(name), rules, key, template)
@@ -60,8 +61,8 @@ impl PolicyCell {
         Self::new(CellName::Around(type_name::<T>), rules, key, template)
     }
 
-    /// Returns a cell in the companion of a function: its policy is named after the function, which has that name. The
-    /// companion contains the item `T`.
+    /// Returns a cell for a companion, which contains the item `T`. The policy is named after the function of that
+    /// name.
     #[must_use]
     pub const fn beside<T>(function: &'static str, rules: &'static str, key: Texts, template: &'static str) -> Self {
         Self::new(CellName::Beside(function, type_name::<T>), rules, key, template)
@@ -84,14 +85,14 @@ impl PolicyCell {
         }
     }
 
-    /// Sets the labels of the subjects that other rules than those of the main subject count.
+    /// Sets the labels of other subjects, with the positions of the rules that count them.
     #[must_use]
     pub const fn on(mut self, labels: &'static [(usize, &'static str)]) -> Self {
         self.labels = labels;
         self
     }
 
-    /// Sets the template of the key of duplicates that are released: their label is none.
+    /// Sets the template of the key of released duplicates, whose label is another text.
     #[must_use]
     pub const fn released_key(mut self, template: &'static str) -> Self {
         self.released = Some(template);
@@ -105,7 +106,7 @@ impl PolicyCell {
         self
     }
 
-    /// Sets what becomes of calls while Redis is away.
+    /// Sets how calls are decided while Redis is away.
     #[must_use]
     pub const fn on_outage(mut self, on_outage: OnOutage) -> Self {
         self.on_outage = Some(on_outage);
@@ -133,14 +134,14 @@ impl PolicyCell {
         self
     }
 
-    /// Decides a call that has no options, by the limiter that is installed.
+    /// Decides a call without options by the installed limiter.
     #[inline]
     #[track_caller]
     pub fn enter(&'static self, values: impl Values) -> Admission {
         self.decide(&subject(self.key, values))
     }
 
-    /// Starts a call that has options.
+    /// Starts a call with options.
     #[inline]
     #[track_caller]
     pub fn call(&'static self, values: impl Values) -> LimitedCall<'static> {
@@ -153,7 +154,7 @@ impl PolicyCell {
         self.policy();
     }
 
-    /// Decides such a call of a function that is not async.
+    /// Decides a call without options of a function that is not async.
     #[inline]
     #[track_caller]
     #[allow(clippy::missing_errors_doc, reason = "only what the attribute writes calls it")]
@@ -165,7 +166,7 @@ impl PolicyCell {
         Admission::begin(check(self.policy(), subject, None))
     }
 
-    /// Returns the policy, which is built at the first call.
+    /// Returns the policy. The first call builds it.
     #[inline]
     pub(super) fn policy(&'static self) -> &'static Policy {
         self.policy.get().unwrap_or_else(|| self.built())
@@ -194,7 +195,7 @@ impl PolicyCell {
                 }
             });
         let builder = self.ban.into_iter().fold(builder, PolicyBuilder::ban).key(self.template);
-        // The label of another subject is its key, but for duplicates that are released.
+        // The label of another subject is its key, except that of released duplicates.
         let key_of = |label: &'static str| self.released.filter(|_| label == RELEASED_LABEL).unwrap_or(label);
         let builder = self.labels.iter().fold(builder, |builder, (_, label)| builder.key_on(*label, key_of(label)));
         let builder = self.on_outage.into_iter().fold(builder, PolicyBuilder::on_outage);
@@ -220,10 +221,10 @@ impl CellName {
     }
 }
 
-/// Returns a policy that admits nothing, in place of one that is refused.
+/// Returns a policy that admits nothing, in place of a refused one.
 ///
-/// The attribute has validated the policy with the same code, so only a mistake of this library leads here: it closes the
-/// function rather than leaving it unlimited.
+/// The attribute has validated the policy with the same code, so only a mistake of this library leads here. The
+/// function is then closed rather than unlimited.
 fn closed(name: String, mistake: &BackendError) -> Policy {
     log::misuse(&name, mistake);
     // No call fits into a bucket without capacity, even if the call sets its count.
@@ -238,7 +239,7 @@ fn path_of(item: &str) -> Vec<&str> {
     path
 }
 
-/// Announces the policy of an annotated function to the program, so that a file can be compared with it before its first call.
+/// Announces the policy of a function to the program, so that a file can be compared with it before its first call.
 #[cfg(feature = "config")]
 #[doc(hidden)]
 #[macro_export]
@@ -250,7 +251,7 @@ macro_rules! __announce {
     };
 }
 
-/// Only files are compared with it.
+/// Announces nothing: only files are compared with policies.
 #[cfg(not(feature = "config"))]
 #[doc(hidden)]
 #[macro_export]

@@ -1,4 +1,4 @@
-//! What is made of a rejection: its message, and what the function returns.
+//! The message of a rejection, and the value that the function returns for it.
 
 use std::fmt::Write as _;
 
@@ -13,29 +13,29 @@ pub fn push_text(message: &mut String, text: &'static str) {
     message.push_str(text);
 }
 
-/// Adds the value of a placeholder to a message, as it is.
+/// Adds the value of a placeholder to a message.
 pub fn push_shown(message: &mut String, value: &(impl Value + ?Sized)) {
-    // Only the value's own `Display` can fail; what it wrote until then is its rendering.
+    // Only the value's own `Display` can fail. The text that it wrote until then is its rendering.
     let _ = write!(message, "{value}");
 }
 
-/// Adds a value to a message that was rendered before the call was decided.
+/// Adds a value that was rendered before the call was decided.
 #[allow(clippy::needless_pass_by_value, reason = "a future that says it has it, and no borrow of it")]
 pub fn push_string(message: &mut String, value: String) {
     message.push_str(&value);
 }
 
-/// Adds a value of the context to a message.
+/// Adds a value of the context.
 pub fn push_context(message: &mut String, name: &'static str) {
     context::show(message, name, str::to_owned);
 }
 
-/// Adds a value of the context to a message, filtered.
+/// Adds a filtered value of the context.
 pub fn push_context_filtered(message: &mut String, name: &'static str, filter: impl FnOnce(&str) -> String) {
     context::show(message, name, filter);
 }
 
-/// Adds how long to wait: `42s`, or `never` if waiting will not help.
+/// Adds the time to wait: `42s`, or `never` if waiting does not help.
 pub fn push_retry_after(message: &mut String, rejection: &Rejection) {
     match rejection.retry_after() {
         Some(wait) => push_shown(message, &RoundedUp(wait)),
@@ -50,8 +50,8 @@ pub fn push_count(message: &mut String, rejection: &Rejection) {
     }
 }
 
-/// Adds the window of the rule that denied the call: `1m`, or the schedule; of a concurrency limit, the length of a
-/// lease.
+/// Adds the window of the rule that denied the call: `1m`, or the schedule. For a concurrency limit, it is the length
+/// of a lease.
 pub fn push_per(message: &mut String, rejection: &Rejection) {
     let Some(limiting) = rejection.rule() else { return };
     #[cfg(feature = "cron")]
@@ -72,20 +72,20 @@ pub fn push_rule(message: &mut String, rejection: &Rejection) {
     }
 }
 
-/// Returns the position of the function's own rule that denied the call, or `None` if it was no rule. A rule of an override
-/// that stands for none of them has a position that none of them has, so that it gets no message of theirs.
+/// Returns the position of the function's own rule that denied the call, or `None` if no rule did. A rule of an
+/// override that replaces no own rule gets a position that none has, so it gets no message of theirs.
 #[must_use]
 pub fn denying_rule(rejection: &Rejection) -> Option<usize> {
     rejection.rule().map(|rule| rule.replaced.unwrap_or(usize::MAX))
 }
 
-/// Returns whether it was a ban that rejected the call.
+/// Returns whether a ban rejected the call.
 #[must_use]
 pub fn is_ban(rejection: &Rejection) -> bool {
     rejection.kind() == RejectionKind::Banned
 }
 
-/// Makes what the function returns of the rejection, by what the user named.
+/// Converts the rejection into the function's result by the user's `reject`.
 pub fn reject<T>(rejection: Rejection, reject: impl FnOnce(Rejection) -> T) -> T {
     reject(rejection)
 }

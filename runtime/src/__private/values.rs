@@ -1,4 +1,4 @@
-//! The values of placeholders, and the subject that they are rendered into.
+//! The values of placeholders, and the subject that they render.
 
 use std::fmt::{self, Debug, Display};
 use std::panic::Location;
@@ -10,7 +10,7 @@ use crate::context;
 use crate::limiter::Limiter;
 use crate::subject::{Subject, filters};
 
-/// The text of a key: what stands before each value, and after the last one. The attribute has escaped it.
+/// The texts of a key before each value and after the last one. The attribute has escaped them.
 pub(super) type Texts = &'static [&'static str];
 
 /// A value that a placeholder can show.
@@ -26,7 +26,7 @@ pub trait Value: Display {}
 #[diagnostic::do_not_recommend]
 impl<T: Display + ?Sized> Value for T {}
 
-/// The values of a key: one of them, or a tuple of several.
+/// The values of a key: one value, or a tuple of several.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be shown by a placeholder",
     label = "a placeholder's value is `Display`",
@@ -35,7 +35,7 @@ impl<T: Display + ?Sized> Value for T {}
     note = "for an `Option`, show a default in place of `None`, like `{{name.as_deref().unwrap_or_default()}}`"
 )]
 pub trait Values {
-    /// Adds each value behind the text that stands before it.
+    /// Adds each value after its text.
     fn render(self, key: &mut Renderer<'_>);
 }
 
@@ -46,7 +46,7 @@ pub struct Renderer<'s> {
     texts: slice::Iter<'static, &'static str>,
 }
 
-/// Renders the subject of a call. Where it cannot be rendered, the error of the call says where its attribute is.
+/// Renders the subject of a call. If that fails, the error of the call names the place of its attribute.
 #[inline]
 #[track_caller]
 pub fn subject(texts: Texts, values: impl Values) -> Subject {
@@ -92,7 +92,7 @@ impl<T: Value> Values for &T {
     }
 }
 
-/// Text of which the attribute knows that it is some, by the type of the argument. It takes no formatting.
+/// The attribute sees by the argument's type that it is text, which needs no formatting.
 #[diagnostic::do_not_recommend]
 impl Values for &str {
     #[inline]
@@ -151,7 +151,7 @@ impl<F: FnOnce(&str) -> String> Values for FilteredInContext<F> {
 
 /// One or more values of the context.
 pub trait Alternative {
-    /// Adds the first one that is there, behind its name. Returns whether there is one.
+    /// Adds the first existing value after its name. Returns whether there is one.
     fn push_tagged(self, subject: &mut Subject) -> bool;
 }
 
@@ -173,15 +173,15 @@ impl<A: Alternative, B: Alternative> Alternative for (A, B) {
     }
 }
 
-/// The first of some values of the context that is there.
+/// The first existing one of several values of the context.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstInContext<A> {
-    /// The names of all, as they are written behind the first `@`.
+    /// The names of all values, as they are written after the first `@`.
     names: &'static str,
     alternatives: A,
 }
 
-/// Returns the first of these values that is there.
+/// Returns the first existing one of these values.
 pub fn first_in_context<A: Alternative>(names: &'static str, alternatives: A) -> FirstInContext<A> {
     FirstInContext { names, alternatives }
 }
@@ -216,12 +216,12 @@ pub fn trim(value: &(impl Value + ?Sized)) -> String {
     filters::trim(&filters::text_of(value))
 }
 
-/// Returns the value's digest, keyed with the limiter's secret.
+/// Returns the value's digest, which is keyed with the limiter's secret.
 pub fn hash(value: &(impl Value + ?Sized), limiter: &Limiter) -> String {
     limiter.secret().digest(&filters::text_of(value))
 }
 
-/// Returns the network of an address, which has so many of its bits.
+/// Returns the network of an address. `ipv4` and `ipv6` are the lengths of networks, in bits.
 pub fn subnet(value: &(impl Value + ?Sized), ipv4: u8, ipv6: u8) -> String {
     filters::subnet(&filters::text_of(value), SubnetBits { ipv4, ipv6 })
 }

@@ -1,4 +1,4 @@
-//! Limits on concurrent calls. A tally has the leases of such a limit alone: `store/memory/leases.rs`, and
+//! Limits on concurrent calls. A tally keeps only leases for such a limit: `store/memory/leases.rs`, and
 //! `lua/parts/leases.lua`.
 
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Counting for ConcurrentCalls {
 
     #[cfg(feature = "redis")]
     fn work_ns(&self, _is_reported: bool) -> u32 {
-        // It forgets leases that have ended.
+        // The work includes the removal of leases that have ended.
         60_000
     }
 }

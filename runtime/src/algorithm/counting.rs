@@ -1,4 +1,4 @@
-//! What an algorithm answers, and what it is asked.
+//! The questions that stores and layers ask an algorithm, and their answers.
 
 #[cfg(feature = "redis")]
 use std::sync::Arc;
@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use crate::wait::Wait;
 
-/// A rule in the numbers of its algorithm. Times are in microseconds.
+/// A rule as the numbers of its algorithm. Times are in microseconds.
 pub(crate) trait Counting {
-    /// What a tally keeps for it.
+    /// Returns what a tally keeps for the rule.
     fn kept(&self) -> Kept<'_>;
 
-    /// How long a hit counts, ticks aside.
+    /// Returns how long a hit counts, without regard to ticks.
     fn memory_us(&self) -> u64;
 
-    /// Whether what it has counted fades, so that calls may be made later than they were counted.
+    /// Returns whether counted hits fade, so that calls may be made later than they were counted.
     fn slides(&self) -> bool;
 
-    /// Returns the most that it admits within that time, both ends included; `None` if there is no bound. `room` is the room
-    /// at the beginning, if it is known.
+    /// Returns the most that the rule admits within a span; `None` if there is no bound. `room` is the room at the
+    /// beginning, if it is known.
     fn most_admitted(&self, within: Span, room: Option<u64>) -> Option<u64>;
 
-    /// Adds its fields, in the order that the header of `decide.lua` gives.
+    /// Adds the fields of the rule in the order of the header of `decide.lua`.
     #[cfg(feature = "redis")]
     fn pack(&self, packed: &mut Vec<u8>, ticks: &mut TickLists<'_>);
 
-    /// Estimates what it adds to the work of the server beside what every rule does, in nanoseconds.
+    /// Estimates the work of the server for this algorithm, beyond that for every rule, in nanoseconds.
     #[cfg(feature = "redis")]
     fn work_ns(&self, _is_reported: bool) -> u32 {
         0
@@ -36,56 +36,53 @@ pub(crate) trait Counting {
 #[cfg(feature = "redis")]
 pub(crate) type TickLists<'a> = std::slice::Iter<'a, Arc<[u64]>>;
 
-/// What a tally keeps for a rule.
+/// The state that a tally keeps for a rule.
 pub(crate) enum Kept<'a> {
-    /// The calls that it admitted, in the log of all sliding windows.
+    /// The calls that the rule admitted, in the log of all sliding windows.
     Log(Window),
-    /// A cell of its own.
     Cell(&'a dyn Celled),
-    /// The leases of the calls that are running.
+    /// The leases of running calls.
     Leases,
 }
 
-/// A sliding window in numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// The place of its rule among those of the group.
+    /// The place of the rule in its group.
     pub(crate) place: usize,
     pub(crate) count: u64,
     pub(crate) per_us: u64,
-    /// Whether it is against duplicates: every call weighs 1, whatever its cost.
+    /// Whether the rule is against duplicates. Then every call weighs 1, whatever its cost.
     pub(crate) is_duplicate: bool,
 }
 
-/// A rule that keeps a cell. Every cell but that which [`Self::at`] takes is one of now.
+/// A rule that keeps a cell. The methods take stored cells if they say so, and else cells that [`Self::at`] has brought
+/// to the present time.
 pub(crate) trait Celled {
-    /// Identifies the meaning of the cell in the layout of a tally. The count is not part of it, so it may change and keep the
-    /// tally.
+    /// Identifies the meaning of the cell in the layout of a tally. The count is no part of it, so a tally stays if the
+    /// count changes.
     fn tag(&self) -> String;
 
-    /// Returns the cell as it is at that time: windows that are over are empty, tokens have flowed in.
+    /// Returns a stored cell as it is at that time: past windows are empty, and tokens have flowed in.
     fn at(&self, cell: Cell, now_us: u64) -> Cell;
 
-    /// Returns how long a call has to wait.
     fn wait(&self, cell: Cell, cost: u64, now_us: u64) -> Wait;
 
-    /// Returns after what time a call, even if it fits until then, never fits again.
+    /// Returns the time after which a call never fits again, even if it fits until then.
     fn lapse(&self, _cell: Cell, _cost: u64, _now_us: u64) -> Option<Wait> {
         None
     }
 
-    /// Returns the cell with a call counted.
     fn charged(&self, cell: Cell, cost: u64, _now_us: u64) -> Cell {
         Cell { amount: cell.amount + cost, ..cell }
     }
 
-    /// Returns the stored cell with what a call has used that was admitted then, where that still counts.
+    /// Returns the stored cell with the corrected cost of a call that was admitted at `admitted_us`, if the call still
+    /// counts.
     fn refunded(&self, cell: Cell, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell;
 
-    /// Returns what is left.
     fn quota(&self, cell: Cell, now_us: u64) -> Quota;
 
-    /// Returns when a cell that was charged counts no more.
+    /// Returns when a charged cell counts no more.
     fn expires_us(&self, cell: Cell) -> u64;
 
     /// Returns how long a call has to wait by the stored cell, and after what time it never fits again.
@@ -94,14 +91,14 @@ pub(crate) trait Celled {
         (self.wait(cell, cost, now_us), self.lapse(cell, cost, now_us))
     }
 
-    /// Counts a call in the stored cell, and returns how long one of cost 1 has to wait then.
+    /// Counts a call in the stored cell, and returns how long a next call of cost 1 has to wait.
     fn charge(&self, cell: &mut Cell, cost: u64, now_us: u64) -> Wait {
         *cell = self.charged(self.at(*cell, now_us), cost, now_us);
         self.wait(*cell, 1, now_us)
     }
 }
 
-/// What one rule remembers: three integers, like its cell in Redis, and one more.
+/// The memory of one rule: three integers, like its cell in Redis, and one more.
 ///
 /// | algorithm | `stamp_us` | `amount` | `other` |
 /// | --- | --- | --- | --- |
@@ -114,12 +111,12 @@ pub(crate) struct Cell {
     pub(super) stamp_us: u64,
     pub(super) amount: u64,
     pub(super) other: u64,
-    /// Since when hits count in the level of a token bucket: before, it was full or unused.
+    /// The time since which hits count in the level of a token bucket. Before, the bucket was full or unused.
     pub(super) since_us: u64,
 }
 
 impl Cell {
-    /// The time of the last hit, or what the algorithm keeps in place of it.
+    /// Returns the time of the last hit, or what the algorithm keeps in place of it.
     pub(crate) fn latest_us(self) -> u64 {
         self.stamp_us
     }
@@ -129,7 +126,7 @@ impl Cell {
     }
 }
 
-/// A time by the clock of the store, in microseconds since 1970, both ends included.
+/// A span of time by the clock of the store, in microseconds since 1970. Both ends are included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub(crate) from_us: u64,
@@ -141,16 +138,16 @@ impl Span {
         self.until_us.saturating_sub(self.from_us)
     }
 
-    /// How many whole windows of that length it has.
+    /// Returns the number of whole windows of that length.
     pub(super) fn windows(self, per_us: u64) -> u64 {
         self.us() / per_us.max(1)
     }
 }
 
-/// The rest of a rule at the time of a decision.
+/// The remaining quota of a rule at the time of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quota {
-    /// The greatest cost that would be admitted now.
+    /// The greatest cost that the rule admits now.
     pub(crate) remaining: u64,
     /// The time until the rule is as if it had never counted.
     pub(crate) reset: Duration,
@@ -162,7 +159,7 @@ impl Quota {
     }
 }
 
-/// The cost of a call: what it was, and what it is from now on.
+/// A change of a call's cost, from the charged to the used one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CostChange {
     pub(crate) charged: u64,
@@ -170,28 +167,26 @@ pub(crate) struct CostChange {
 }
 
 impl CostChange {
-    /// Returns what a sum that has counted the call is from now on: no more than `most`.
+    /// Corrects a sum that has counted the call, to at most `most`.
     pub(crate) fn corrected(self, sum: u64, most: u64) -> u64 {
         sum.saturating_sub(self.given_back()).saturating_add(self.beyond()).min(most)
     }
 
-    /// Returns the part of the charge that is given back.
     pub(crate) fn given_back(self) -> u64 {
         self.charged.saturating_sub(self.used)
     }
 
-    /// Returns what was used beyond the charge.
     pub(crate) fn beyond(self) -> u64 {
         self.used.saturating_sub(self.charged)
     }
 
-    /// Returns the same where no call counts more than that.
+    /// Returns the change for a rule that counts at most `most` of any call.
     pub(crate) fn at_most(self, most: u64) -> Self {
         Self { charged: self.charged.min(most), used: self.used.min(most) }
     }
 }
 
-/// Adds what the fields of every rule begin with.
+/// Adds the first fields of every rule.
 #[cfg(feature = "redis")]
 pub(super) fn pack_rule(packed: &mut Vec<u8>, kind: u8, count: u64, span: u64) {
     packed.push(kind);
@@ -199,7 +194,7 @@ pub(super) fn pack_rule(packed: &mut Vec<u8>, kind: u8, count: u64, span: u64) {
     pack_integer(packed, span);
 }
 
-/// Seven bytes, big endian. Numbers are validated to be below 2^53.
+/// Adds seven bytes, big endian. Validated numbers are below 2^53.
 #[cfg(feature = "redis")]
 pub(crate) fn pack_integer(packed: &mut Vec<u8>, number: u64) {
     packed.extend(&number.to_be_bytes()[8 - tallygate_lua::INTEGER_BYTES..]);

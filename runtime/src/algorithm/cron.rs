@@ -12,7 +12,7 @@ use super::fixed_window::{corrected_if, quota, wait};
 use crate::lock::lock;
 use crate::wait::Wait;
 
-/// The most ticks that are counted. A schedule with more ticks within a wait turns nobody away.
+/// The most ticks that are counted. A schedule with more ticks within a wait has no bound, so it turns nobody away.
 const MOST_TICKS: usize = 64;
 
 pub(super) struct WindowsOfSchedule<'a> {
@@ -74,7 +74,7 @@ impl Celled for WindowsOfSchedule<'_> {
         if now_us < cell.other {
             return cell;
         }
-        // A schedule that ticks no more never starts afresh.
+        // A schedule without a next tick never starts a new window.
         let coming = self.schedule.next_tick(now_us).unwrap_or(u64::MAX);
         Cell { stamp_us: now_us, amount: 0, other: coming, ..cell }
     }
@@ -89,7 +89,7 @@ impl Celled for WindowsOfSchedule<'_> {
 
     fn refunded(&self, cell: Cell, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell {
         let last_tick_us = self.schedule.last_tick(now_us).unwrap_or(0);
-        // A time later than the last hit was forgotten when the clock was set back.
+        // Hits that are later than the last one were forgotten when the clock was set back.
         corrected_if(last_tick_us <= admitted_us && admitted_us <= cell.stamp_us, cell, costs)
     }
 
@@ -102,10 +102,10 @@ impl Celled for WindowsOfSchedule<'_> {
     }
 }
 
-/// How many ticks are sent beyond the last one: a schedule of every second is good for this many seconds.
+/// The number of ticks that are sent beyond the last one: eight seconds of a schedule of every second.
 const AHEAD: usize = 8;
 
-/// The ticks around a time of each rule that follows a schedule, cached until the time has passed.
+/// The ticks around the present time of each rule with a schedule, cached until they are over.
 #[derive(Debug)]
 pub(crate) struct Ticks {
     rules: Vec<(Schedule, Mutex<Arc<[u64]>>)>,
@@ -117,7 +117,7 @@ impl Ticks {
         Self { rules: schedules.map(|schedule| (schedule.clone(), Mutex::default())).collect() }
     }
 
-    /// Returns the ticks around that time of each rule that follows a schedule, in the order of the rules.
+    /// Returns the ticks around that time of each rule with a schedule, in the order of the rules.
     pub(crate) fn around(&self, now_us: u64) -> impl Iterator<Item = Arc<[u64]>> {
         self.rules.iter().map(move |(schedule, known)| {
             let mut known = lock(known);
@@ -129,14 +129,14 @@ impl Ticks {
     }
 }
 
-/// Whether the time is in the first half of these ticks, which leaves the other half to calls that are late.
+/// Returns whether the time is in the first half of these ticks. The other half is for calls that arrive late.
 fn are_around(ticks: &[u64], now_us: u64) -> bool {
     ticks.first().is_some_and(|&first| first <= now_us) && ticks.get(ticks.len() / 2).is_some_and(|&half| now_us < half)
 }
 
 fn around(schedule: &Schedule, now_us: u64) -> Arc<[u64]> {
     let last = schedule.last_tick(now_us).unwrap_or(0);
-    // One tick before the last is kept, too: this clock may be a little ahead of the server's.
+    // The tick before the last one is kept, because this clock may be a little ahead of the server's.
     let before = last.checked_sub(1).and_then(|us| schedule.last_tick(us));
     let ahead = iter::successors(schedule.next_tick(now_us), |&tick| schedule.next_tick(tick)).take(AHEAD);
     before.into_iter().chain([last]).chain(ahead).collect()

@@ -35,7 +35,7 @@ impl Counting for WindowFromFirstHit {
     }
 
     fn most_admitted(&self, within: Span, room: Option<u64>) -> Option<u64> {
-        // If this rule is the reason to wait, a window begins with the first caller.
+        // If this rule is the reason to wait, a new window begins with the first caller.
         let begun = if room.is_some() { 1 } else { 2 };
         Some(self.count.saturating_mul(within.windows(self.per_us) + begun))
     }
@@ -73,7 +73,6 @@ impl Celled for WindowFromFirstHit {
     }
 }
 
-/// Returns how long a call has to wait in a window that ends at a known time.
 pub(super) fn wait(cell: Cell, count: u64, ends_us: u64, cost: u64, now_us: u64) -> Wait {
     match count.checked_sub(cost) {
         None => Wait::NEVER,

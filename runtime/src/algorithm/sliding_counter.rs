@@ -1,4 +1,4 @@
-//! Sliding counters: the current slot, and the one before in proportion to what the window still covers of it.
+//! Sliding counters: the current slot, and the slot before in proportion to how much of it the window still covers.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl Celled for Slots {
         let left_us = cell.stamp_us + self.slot_us - now_us;
         let Some(most) = self.count.checked_sub(cost) else { return Wait::NEVER };
         match most.checked_sub(cell.amount) {
-            // Not in this slot. In the next one the weight of this fades, until `most` of it are left.
+            // The call does not fit into this slot. In the next one, the weight of this slot fades to `most`.
             None => Wait::us(left_us + self.slot_us - share(self.slot_us, most, cell.amount)),
             Some(free) if free < cell.other => Wait::us(left_us.saturating_sub(share(self.slot_us, free, cell.other))),
             Some(_) => Wait::NONE,
@@ -101,7 +101,7 @@ impl Celled for Slots {
     }
 }
 
-/// `slot · part / whole`, rounded down; `part` is the smaller.
+/// Returns `slot · part / whole`, rounded down. `part` is less than `whole`.
 fn share(slot_us: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(slot_us) * u128::from(part) / u128::from(whole.max(1));
     u64::try_from(share).unwrap_or(slot_us)

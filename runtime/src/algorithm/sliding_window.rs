@@ -1,5 +1,5 @@
-//! Sliding windows, also those against duplicates. The log of a tally has the calls of all of them: `store/memory/log.rs`, and
-//! `lua/parts/read.lua`.
+//! Sliding windows, also those against duplicates. One log of a tally has the calls of all of them:
+//! `store/memory/log.rs`, and `lua/parts/read.lua`.
 
 use std::time::Duration;
 
@@ -13,7 +13,6 @@ use super::counting::{TickLists, pack_rule};
 use crate::micros;
 
 impl Window {
-    /// Returns the window of the first rule of a group.
     pub(super) fn new(rule: &Rule, per: Duration) -> Self {
         let is_duplicate = rule.role() == Role::Duplicate;
         Self { place: 0, count: rule.count(), per_us: micros::from_duration(per), is_duplicate }
@@ -50,24 +49,25 @@ impl Counting for Window {
     }
 }
 
-/// The work of one step of a search in a log, and in a log that is too long for the caches of a processor.
+/// The work of one step of a search in a log, in nanoseconds. `FAR_STEP` is for a log that is too long for the caches
+/// of a processor.
 #[cfg(feature = "redis")]
 const STEP: u32 = 1_000;
 #[cfg(feature = "redis")]
 const FAR_STEP: u32 = 3_000;
-/// When this many entries are left, a search goes on in memory, which takes as long as [`BLOCK_STEPS`].
+/// A search continues in memory when this many entries are left, which takes as long as [`BLOCK_STEPS`].
 #[cfg(feature = "redis")]
 const BLOCK: u64 = 64;
 #[cfg(feature = "redis")]
 const BLOCK_STEPS: u32 = 3;
-/// A log of more entries is too long for the caches, if the server has other logs.
+/// A log with more entries is too long for the caches, if the server has other logs.
 #[cfg(feature = "redis")]
 const NEAR: u64 = 16_384;
 
-/// The work of a search in the log of a window, if the weights of its calls differ.
+/// Returns the work of a search in the log of a window whose calls have different weights.
 #[cfg(feature = "redis")]
 pub(crate) fn search_ns(count: u64) -> u32 {
-    // As many entries as count, and as many that no longer do.
+    // The log has as many entries as the count, and as many that no longer count.
     let entries = 2 * count.min(lua::LOG_ENTRIES as u64);
     let step = if entries > NEAR { FAR_STEP } else { STEP };
     let halvings = (entries / BLOCK).checked_ilog2();

@@ -1,4 +1,4 @@
-//! Token buckets, in integers: a level is tokens times `per`, so a microsecond adds exactly `count` to it.
+//! Token buckets in integers. A level is tokens times `per`, so each microsecond adds exactly `count` to it.
 
 use tallygate_rules::TokenBucket;
 
@@ -30,7 +30,7 @@ impl<'a> Bucket<'a> {
         self.parameters.initial_for(self.count)
     }
 
-    // Only where it is needed: it may divide in 128 bits.
+    // This is computed only where it is needed: it may divide in 128 bits.
     fn reset_after_us(&self) -> u64 {
         micros::from_duration(self.parameters.reset_after_for(self.count))
     }
@@ -39,14 +39,14 @@ impl<'a> Bucket<'a> {
         self.capacity * self.per_us
     }
 
-    /// When a bucket that is left alone is unused again.
+    /// Returns when a bucket without further calls is unused again.
     fn unused_us(&self, cell: Cell) -> u64 {
         cell.stamp_us + self.reset_after_us()
     }
 
-    /// Takes that part of its level out of a bucket of now.
+    /// Takes a part of the level out of a present cell.
     fn taken(&self, cell: Cell, level: u64, now_us: u64) -> Cell {
-        // A full bucket holds the same, whatever was taken before.
+        // Earlier hits do not count in a full bucket.
         let since_us = if cell.amount == self.full() { now_us } else { cell.since_us };
         Cell { stamp_us: now_us, amount: cell.amount - level, other: now_us + self.reset_after_us(), since_us }
     }
@@ -59,10 +59,10 @@ impl Counting for Bucket<'_> {
 
     fn memory_us(&self) -> u64 {
         if self.count == 0 {
-            // A rule that admits nothing still counts what it admitted before.
+            // A rule that admits nothing still counts the calls that it admitted before.
             return Self::new(1, self.parameters).memory_us();
         }
-        // A full bucket is like an unused one, unless that begins with less.
+        // A full bucket is like an unused one, unless an unused one has fewer tokens.
         if self.initial() == self.capacity {
             self.reset_after_us().min(micros::from_duration(self.parameters.fill_time_for(self.count)))
         } else {
@@ -75,11 +75,11 @@ impl Counting for Bucket<'_> {
     }
 
     fn most_admitted(&self, within: Span, room: Option<u64>) -> Option<u64> {
-        // An unused bucket is new again.
+        // A bucket that becomes unused gets its initial tokens again, so there is no bound.
         if self.parameters.reset_after().is_some() {
             return None;
         }
-        // Its wait is rounded up, and so is this time.
+        // The wait is rounded up, so this time is, too.
         let us = u128::from(within.us()) + 2;
         let flown = u128::from(self.count) * us / u128::from(self.per_us.max(1));
         Some(room.unwrap_or(self.capacity).saturating_add(u64::try_from(flown).unwrap_or(u64::MAX)))
@@ -87,7 +87,7 @@ impl Counting for Bucket<'_> {
 
     #[cfg(feature = "redis")]
     fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut TickLists<'_>) {
-        // The script divides by the count. With the count 0, a bucket has no capacity, so its rate does not matter.
+        // The script divides by the count. With a count of 0, a bucket has no capacity, so its rate does not matter.
         pack_rule(packed, tallygate_lua::TOKEN_BUCKET, self.count.max(1), self.per_us);
         for number in [self.capacity, self.initial(), self.reset_after_us()] {
             pack_integer(packed, number);
@@ -117,7 +117,7 @@ impl Celled for Bucket<'_> {
         if missing == 0 {
             return Wait::NONE;
         }
-        // Nothing flows into an unused bucket, and one that is left alone is unused in the end.
+        // Nothing flows into an unused bucket, and a bucket without further calls becomes unused.
         let flow_us = missing.div_ceil(self.count.max(1));
         let unused_us = cell.other.saturating_sub(now_us);
         if unused_us > flow_us {
@@ -144,13 +144,13 @@ impl Celled for Bucket<'_> {
             return cell;
         }
         let current = self.at(cell, now_us);
-        // What was used beyond the cost is taken like a hit of now, as far as there is something: what was reserved may have
-        // flowed in again meanwhile.
+        // Use beyond the cost is taken like a hit at this time, up to the level: the reserved tokens may have flowed in
+        // again.
         let beyond = costs.beyond().saturating_mul(self.per_us).min(current.amount);
         if beyond > 0 {
             self.taken(current, beyond, now_us)
         } else if current.amount < self.full() && cell.since_us <= admitted_us {
-            // A full bucket holds nothing of any hit.
+            // No hit counts in a full bucket, so nothing is given back.
             let given_back = costs.given_back().saturating_mul(self.per_us);
             Cell { amount: cell.amount.saturating_add(given_back).min(self.full()), ..cell }
         } else {

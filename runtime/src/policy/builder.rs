@@ -1,4 +1,4 @@
-//! What a policy is made of.
+//! The builder of policies.
 
 mod build;
 
@@ -14,7 +14,7 @@ use crate::policy::{Policy, PolicyInner, PolicySettings, Templates};
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct PolicyBuilder {
     name: Cow<'static, str>,
-    /// The rules, each with the label of the subject that it counts; `None` is the main one.
+    /// The rules, each with the label of its subject; `None` for the main one.
     rules: Vec<(Option<String>, Rule)>,
     ban: Option<Ban>,
     settings: PolicySettings,
@@ -22,7 +22,7 @@ pub struct PolicyBuilder {
 }
 
 impl Policy {
-    /// Starts a policy of that name. Policies of one name share their tallies.
+    /// Starts a policy with that name. Policies with one name share their tallies.
     pub fn builder(name: impl Into<Cow<'static, str>>) -> PolicyBuilder {
         PolicyBuilder {
             name: name.into(),
@@ -33,7 +33,8 @@ impl Policy {
         }
     }
 
-    /// Starts a policy like this one: to add what only the program knows to a policy of a file, for example.
+    /// Starts a policy with the name, rules and settings of this one: for example, to add to a policy of a file what
+    /// only the program knows.
     ///
     /// # Examples
     ///
@@ -60,13 +61,13 @@ impl Policy {
 }
 
 impl PolicyBuilder {
-    /// Adds a rule on the subject of the call.
+    /// Adds a rule on the main subject of the call.
     pub fn rule(mut self, rule: impl Into<Rule>) -> Self {
         self.rules.push((None, rule.into()));
         self
     }
 
-    /// Adds the given rules on the subject of the call.
+    /// Adds rules on the main subject of the call.
     pub fn rules(mut self, rules: impl IntoIterator<Item: Into<Rule>>) -> Self {
         self.extend(rules);
         self
@@ -112,7 +113,7 @@ impl PolicyBuilder {
         self
     }
 
-    /// Sets what becomes of calls while Redis is away: see [`OnOutage`]. Without it, the
+    /// Sets how calls are decided while Redis is away: see [`OnOutage`]. Without it, the
     /// [limiter's](crate::LimiterBuilder::on_outage) setting holds.
     ///
     /// # Examples
@@ -134,21 +135,21 @@ impl PolicyBuilder {
         self
     }
 
-    /// Sets the longest time that a decision takes, an hour at most. Without it, the
+    /// Sets the longest time that a decision takes, at most an hour. Without it, the
     /// [limiter's](crate::LimiterBuilder::deadline) setting holds.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadline = Some(deadline);
         self
     }
 
-    /// Sets the share of a limit, between 0 and 1, from which a subject is near it: an admitted call then has a
-    /// [warning](crate::Permit::warning), and the call with which a subject comes near the limit of a rule is counted in
-    /// the metrics and handed to [`LimiterBuilder::on_warning`](crate::LimiterBuilder::on_warning).
+    /// Sets the share of a limit, between 0 and 1, from which a subject is near it. An admitted call then has a
+    /// [warning](crate::Permit::warning). The call with which a subject comes near the limit of a rule is counted in
+    /// the metrics and passed to [`LimiterBuilder::on_warning`](crate::LimiterBuilder::on_warning).
     ///
-    /// A subject is near the limit of a rule once it has used that share of its `count`, or of a bucket's capacity. Rules
-    /// against duplicates, and those that one call uses up, warn of nothing; neither does what a call is
-    /// [settled](crate::Permit::settle) for beyond its cost, so reserve what calls usually need. Each call asks for a
-    /// [report](crate::Check::report) then, which costs the backend more.
+    /// A subject is near the limit of a rule when it has used that share of its `count`, or of a bucket's capacity.
+    /// Rules against duplicates, and those that one call uses up, warn of nothing. Neither does use beyond the cost for
+    /// which a call is [settled](crate::Permit::settle), so reserve what calls usually need. Each call then asks for a
+    /// [report](crate::Check::report), which costs the store more.
     ///
     /// # Examples
     ///
@@ -174,11 +175,11 @@ impl PolicyBuilder {
         self
     }
 
-    /// Puts the policy in shadow: its calls are decided, counted and reported to the log and the metrics, but none is denied, not
-    /// even if the backend does not answer. So a limit can be tried before it is enforced.
+    /// Puts the policy in shadow: its calls are decided, counted and reported to the log and the metrics, but none is
+    /// denied, even if the store does not answer. So a limit can be tried before it is enforced.
     ///
-    /// A [peek](crate::Check::peek) shows what would be decided. A file or an
-    /// [override](crate::OverrideBuilder::enforced) may enforce the policy, or put another one in shadow.
+    /// A [peek](crate::Check::peek) shows the decision. A file or an [override](crate::OverrideBuilder::enforced) may
+    /// enforce the policy, or put another one in shadow.
     ///
     /// # Examples
     ///
@@ -202,11 +203,11 @@ impl PolicyBuilder {
         self
     }
 
-    /// Says how the main subject is written, as the `key` of the attribute does: `sms:{phone}`.
+    /// Sets the template of the main subject, like the `key` of the attribute: `sms:{phone}`.
     ///
-    /// It is for people and tools: [the list of policies](crate::guide::production#the-list-of-policies) in Redis shows it,
-    /// and the command line makes subjects of it. It decides nothing. The policies of annotated functions and of files have
-    /// it from there.
+    /// The template is for people and tools, and decides nothing: [the list of
+    /// policies](crate::guide::production#the-list-of-policies) in Redis shows it, and the command line makes subjects
+    /// with it. The policies of annotated functions and of files have it already.
     ///
     /// # Examples
     ///
@@ -229,18 +230,18 @@ impl PolicyBuilder {
         self
     }
 
-    /// Says how the subject of that label is written: see [`key`](Self::key).
+    /// Sets the template of the subject with that label: see [`key`](Self::key).
     pub fn key_on(mut self, label: impl Into<Cow<'static, str>>, key: impl Into<Cow<'static, str>>) -> Self {
         self.templates.set(Some(label.into()), key.into());
         self
     }
 
-    /// Takes calls ahead from Redis, for at most that long, while a process is busy with a subject: it then decides them by
-    /// itself. See the guide about [calls that are taken ahead](crate::guide::prefetch).
+    /// Takes calls ahead from Redis, for at most that time, while a process is busy with a subject. The process then
+    /// decides them by itself. See the guide about [calls that are taken ahead](crate::guide::prefetch).
     ///
-    /// It stays exact: in any window of length `per`, all processes together admit at most `count`. For that, Redis checks
-    /// each window of length `per` as one of `per + ahead`, so a subject at its limit gets `per / (per + ahead)` of it. In memory, the
-    /// policy decides as without it.
+    /// The policy stays exact: in any window of length `per`, all processes together admit at most `count`. For that,
+    /// Redis checks each window of length `per` as one of `per + ahead`, so a subject at its limit gets
+    /// `per / (per + ahead)` of it. In memory, `prefetch` changes nothing.
     ///
     /// # Examples
     ///
@@ -261,7 +262,7 @@ impl PolicyBuilder {
     }
 }
 
-/// Adds rules on the subject of the call.
+/// Adds rules on the main subject of the call.
 impl<R: Into<Rule>> Extend<R> for PolicyBuilder {
     fn extend<I: IntoIterator<Item = R>>(&mut self, rules: I) {
         self.rules.extend(rules.into_iter().map(|rule| (None, rule.into())));

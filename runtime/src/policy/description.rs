@@ -1,4 +1,4 @@
-//! A policy as it stands in the registry: what it is, for people and tools.
+//! The description of a policy in the registry, for people and tools.
 //!
 //! ```text
 //! 1                              the form
@@ -15,7 +15,8 @@
 //! shadow
 //! ```
 //!
-//! In a text, `\n`, `\r` and `\\` stand for what would break the lines. Lines of unknown names are for later versions to add.
+//! In a value, `\n`, `\r` and `\\` stand for characters that would break the lines. Later versions may add lines with
+//! other names.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -27,32 +28,30 @@ use tallygate_rules::{Ban, EffectiveRule, Filter, FilteredValue, Rule, Template,
 use super::Policy;
 use crate::subject::filters::Secret;
 
-/// The form of the text. A text of another form is not read.
+/// The form of the text. No other form is read.
 const FORM: &str = "1";
 
-/// A policy as it stands in the registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Description {
     pub(crate) name: String,
     /// The version of this library in the process that registered the policy.
     pub(crate) version: String,
-    /// How the main subject is written, if that is known.
+    /// The template of the main subject, if it is known.
     pub(crate) key: Option<String>,
-    /// The other subjects, by their labels, and how they are written.
+    /// The labels of the other subjects, with their templates.
     pub(crate) subjects: Vec<(String, Option<String>)>,
-    /// The rules in their order, each with the position of its subject among the others, unless that is the main one.
+    /// The rules in their order, each with the index of its subject in `subjects`; `None` for the main one.
     pub(crate) rules: Vec<(Option<usize>, Rule)>,
     pub(crate) ban: Option<Ban>,
-    /// How long its calls are taken ahead.
+    /// The time for which calls are taken ahead.
     pub(crate) prefetch: Option<Duration>,
-    /// The fingerprint of the secret of the process, if that is known.
+    /// The fingerprint of the process's secret, if it is known.
     pub(crate) secret: Option<String>,
-    /// Whether its calls run whatever is decided.
+    /// Whether calls run even if they are denied.
     pub(crate) is_shadow: bool,
 }
 
 impl Description {
-    /// Describes a policy.
     pub(crate) fn of(policy: &Policy, is_shadow: bool) -> Self {
         let template = |label| policy.templates().of(label).map(str::to_owned);
         let labels = policy.first_places().into_iter().filter_map(|(_, label)| label);
@@ -74,14 +73,13 @@ impl Description {
         }
     }
 
-    /// Adds the secret of the process, if a key shows a digest.
+    /// Adds the fingerprint of the secret, if a key shows a digest.
     pub(crate) fn with_secret(self, secret: &Secret) -> Self {
         let mut keys = self.key.iter().chain(self.subjects.iter().filter_map(|(_, key)| key.as_ref()));
         let secret = keys.any(|key| shows_digest(key)).then(|| secret.fingerprint().to_owned());
         Self { secret, ..self }
     }
 
-    /// Writes the text.
     pub(crate) fn write(&self) -> String {
         let mut text = FORM.to_owned();
         line(&mut text, "name", &self.name);
@@ -130,11 +128,9 @@ fn line(text: &mut String, name: &str, value: &str) {
 
 #[cfg(any(feature = "admin", test))]
 impl Description {
-    /// Reads a text.
-    ///
     /// # Errors
     ///
-    /// It has another form, or is none of [`write`](Self::write).
+    /// Returns an error for a text of another form, or one that [`write`](Self::write) does not write.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut lines = text.split('\n');
         let form = lines.next().unwrap_or_default();
@@ -199,7 +195,7 @@ fn ban(text: &str) -> Option<Ban> {
     parts.next().is_none().then_some(Ban::new(denials, within, duration))
 }
 
-/// Takes back what stands for line ends; `None` if it was never written so.
+/// Reverses the escapes of `line`; `None` if there is an unknown one.
 #[cfg(any(feature = "admin", test))]
 fn unescape(text: &str) -> Option<String> {
     let mut characters = text.chars();

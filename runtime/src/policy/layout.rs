@@ -1,4 +1,4 @@
-//! The layouts of tallies, which keep those apart that cannot be read alike.
+//! The layouts of tallies. Tallies that cannot be read alike have different layouts.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use tallygate_rules::{Ban, Rule, format_duration};
 use crate::algorithm::{self, Kept, Window};
 use crate::subject::digest32;
 
-/// The most bytes of a slash and the name of the tally's layout.
+/// The most bytes of a slash and the name of a layout.
 pub(crate) const LAYOUT_BYTES: usize = 9;
 
-/// The layout of the leases of concurrent calls, which depends on nothing.
+/// The layout of leases. It depends on nothing.
 const LEASES: &str = "/leases";
 
-/// Tells a log of weights from one of units, which earlier versions kept.
+/// Distinguishes a log of weights from a log of units, which earlier versions kept.
 const LOG_OF_WEIGHTS: &str = "w";
 
-/// Identifies the layout of a tally: how long its log of weights reaches back, as in `/w1d`, or with cells a digest of that
-/// and of the cells.
+/// Identifies the layout of a tally: the reach of its log of weights, as in `/w1d`, or with cells a digest of the reach
+/// and the cells.
 ///
-/// Policies of one name but another layout have tallies of their own: one with a shorter window would drop what the
-/// other still counts.
+/// Policies with one name but different layouts have tallies of their own: a policy with a shorter window would drop
+/// calls that the other still counts.
 pub(super) fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
     if rules.first().is_some_and(|rule| rule.lease().is_some()) {
         return LEASES.to_owned();
@@ -28,7 +28,7 @@ pub(super) fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
     let reach_us = reach_us(&windows(rules).collect::<Vec<_>>());
     let log = if reach_us == 0 { "" } else { LOG_OF_WEIGHTS };
     let reach = format!("{log}{}", format_duration(Duration::from_micros(reach_us)));
-    // The duration of a ban may change: what is stored is when it ends.
+    // The duration of a ban may change, because only the ban's end is stored.
     let banned = ban.map(|ban| format!("!{};{}", ban.denials(), ban.within().as_micros()));
     let tags = rules.iter().filter_map(|rule| algorithm::with_cell(rule, |cell| cell.tag()));
     let cells: Vec<_> = tags.chain(banned).collect();
@@ -38,8 +38,8 @@ pub(super) fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
     format!("/{:08x}", digest32(&format!("{reach};{}", cells.join(";"))))
 }
 
-/// Identifies the layout of a tally whose calls are taken ahead for so long. Whoever takes none, or for another time, would
-/// drop calls that are still in use, and has a tally of its own.
+/// Identifies the layout of a tally whose calls are taken ahead for that time. A process that takes none, or for
+/// another time, would drop calls that are still in use, so it has a tally of its own.
 pub(super) fn layout_ahead(rules: &[Rule], ban: Option<Ban>, ahead: Duration) -> String {
     match layout(rules, ban) {
         leases if leases == LEASES => leases,
@@ -47,12 +47,12 @@ pub(super) fn layout_ahead(rules: &[Rule], ban: Option<Ban>, ahead: Duration) ->
     }
 }
 
-/// Identifies the layout of the tally of a rule that is tried out, which is not that of the same rule where it is enforced.
+/// Identifies the layout of a trial's tally, which differs from that of the enforced rule.
 pub(super) fn layout_tried(rules: &[Rule]) -> String {
     format!("/{:08x}", digest32(&format!("{};shadow", layout(rules, None))))
 }
 
-/// The sliding windows, each with the place of its rule.
+/// Returns the sliding windows, each with the place of its rule.
 pub(super) fn windows(rules: &[Rule]) -> impl Iterator<Item = Window> {
     rules.iter().enumerate().filter_map(|(place, rule)| {
         algorithm::with(rule, |counting| match counting.kept() {
@@ -62,7 +62,7 @@ pub(super) fn windows(rules: &[Rule]) -> impl Iterator<Item = Window> {
     })
 }
 
-/// How long the longest of them is.
+/// Returns the length of the longest window.
 pub(super) fn reach_us(windows: &[Window]) -> u64 {
     windows.iter().map(|window| window.per_us).max().unwrap_or_default()
 }

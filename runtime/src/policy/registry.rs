@@ -1,4 +1,4 @@
-//! The policies that this process knows: those that were built and are still in use.
+//! The policies that this process knows: they were built and are still in use.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ use super::{Policy, PolicyInner};
 use crate::lock::lock;
 use crate::system::per_process;
 
-/// The fewest entries that are worth a search for policies that are gone.
+/// The fewest entries for which a search for gone policies is worth its time.
 const FEWEST_TO_PURGE: usize = 64;
 
 per_process! {
     static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
 }
 
-/// Makes the policy of an annotated function known. The program has one for each of them, wherever they are linked in.
+/// Makes the policy of an annotated function known. The program has one for each function, wherever it is linked in.
 #[cfg(feature = "config")]
 #[derive(Debug)]
 pub struct Announced(pub fn());
@@ -26,7 +26,7 @@ pub struct Announced(pub fn());
 #[cfg(feature = "config")]
 inventory::collect!(Announced);
 
-/// Makes the policies of all annotated functions known, also of those that were not called yet.
+/// Makes the policies of all annotated functions known, also of functions that were not called yet.
 #[cfg(feature = "config")]
 pub(crate) fn know_annotated() {
     for Announced(make_known) in inventory::iter::<Announced> {
@@ -34,32 +34,32 @@ pub(crate) fn know_annotated() {
     }
 }
 
-/// Adds a policy that was just built.
 pub(super) fn register(policy: &Policy) {
     lock(&REGISTRY).insert(policy);
 }
 
-/// Returns the policy of that name that was built last.
+/// Returns the last built policy with that name.
 pub(crate) fn find(name: &str) -> Option<Policy> {
     lock(&REGISTRY).find(name)
 }
 
-/// Returns all policies, by their names and then in the order in which they were built.
+/// Returns all policies by name, and then in the order in which they were built.
 pub(crate) fn all() -> Vec<Policy> {
     lock(&REGISTRY).all()
 }
 
-/// Says that this process does not know a policy of that name. `hint` is when a policy is known, and what else to do.
+/// Returns the message that this process knows no policy with that name. `hint` says when a policy is known, and what
+/// else to do.
 pub(crate) fn unknown(name: &str, known: &[Policy], hint: &str) -> String {
     let meant = did_you_mean(name, known.iter().map(Policy::name));
     format!("this process knows no policy `{name}`{meant} ({hint})")
 }
 
-/// Policies by name. It keeps none of them alive.
+/// Policies by name. The registry keeps none of them alive.
 struct Registry {
     policies: BTreeMap<Cow<'static, str>, Vec<WeakShared<PolicyInner>>>,
     entries: usize,
-    /// The number of entries at which those of policies that are gone are removed.
+    /// The number of entries at which the entries of gone policies are removed.
     purge_at: usize,
 }
 
@@ -84,8 +84,8 @@ impl Registry {
         self.policies.values().flatten().filter_map(upgrade).collect()
     }
 
-    /// Removes the entries of policies that are gone. As it is done again only when the number has doubled, the entries
-    /// are at most twice the policies in use, and each insertion costs the same on average.
+    /// Removes the entries of gone policies. It runs again when the number has doubled, so there are at most twice as
+    /// many entries as policies in use, and the average cost of an insertion is constant.
     fn purge(&mut self) {
         self.policies.retain(|_, policies| {
             policies.retain(|policy| !policy.is_gone());
@@ -112,7 +112,7 @@ mod tests {
         Policy::builder(name).rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap()
     }
 
-    /// A policy that the process does not know: other tests, which list all policies, never hold it.
+    /// Returns a policy that the process does not know, so other tests that list all policies do not hold it.
     fn policy(name: impl Into<Cow<'static, str>>, count: u64) -> Policy {
         built(name).with_counts([count])
     }

@@ -1,4 +1,4 @@
-//! The rules of a policy on one subject, with what a store needs of them.
+//! The rules of a policy on one subject, with the numbers that a store needs.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -14,34 +14,33 @@ use crate::algorithm::{self, Kept, Window};
 use crate::micros;
 use crate::subject::{digest32, escape_name};
 
-/// The most bytes of an equals sign and a digest of the label, which the main subject does not have.
+/// The most bytes of an equals sign and a digest of the label. The main subject has no label.
 pub(crate) const LABEL_BYTES: usize = 9;
 
 /// The rules that count one subject, in one tally.
 #[derive(Clone, Debug)]
 pub(crate) struct RuleGroup {
-    /// Says which of the policy's subjects; `None` is the one that every call has.
+    /// The label of the subject; `None` for the main one, which every call has.
     pub(crate) label: Option<Arc<str>>,
-    /// The rules, in their order.
     pub(crate) rules: Vec<Rule>,
-    /// The sliding windows of the group, in numbers, so that no decision converts them.
+    /// The sliding windows as numbers, so that no decision converts them.
     pub(crate) windows: Vec<Window>,
-    /// The places of those that are not: each has a cell of its own.
+    /// The places of the rules with a cell of their own.
     pub(crate) celled: Vec<usize>,
-    /// Whether sliding windows are all that there is: neither cells nor a ban nor leases.
+    /// Whether the group has only sliding windows: no cells, no ban and no leases.
     pub(crate) is_windows: bool,
-    /// How long a lease lasts, in a group of a concurrency limit: its only rule.
+    /// The length of a lease, if a concurrency limit is the group's only rule.
     pub(crate) lease_us: Option<u64>,
-    /// The positions of these rules in the policy.
+    /// The positions of the rules in the policy.
     pub(crate) positions: Arc<[usize]>,
-    /// The ban of this subject, if denials lead to one.
+    /// The ban of the subject, if denials lead to one.
     pub(crate) ban: Option<Ban>,
-    /// The largest count of a sliding window, at least 1, or 0 where there is none and so no log. More units than that are
-    /// never logged of one call.
+    /// The largest count of a sliding window, at least 1, or 0 without a sliding window and so without a log. No more
+    /// units than that are logged of one call.
     pub(crate) largest: u64,
-    /// The longest sliding window: how long the log reaches back.
+    /// The length of the longest sliding window, which is how far the log reaches back.
     pub(crate) reach_us: u64,
-    /// The longest time for which a hit or a denial counts, schedules aside.
+    /// The longest time for which a hit or a denial counts, without regard to schedules.
     pub(crate) longest_us: u64,
     /// Policy, subject and layout, as they stand in keys.
     pub(crate) segment: Arc<str>,
@@ -55,7 +54,7 @@ pub(crate) struct RuleGroup {
 type Placed<'a> = (usize, &'a (Option<String>, Rule));
 
 impl RuleGroup {
-    /// Gathers rules by the label of the subject that they count, the main subject first. Concurrency limits have
+    /// Groups the enforced rules by the labels of their subjects, the main subject first. Concurrency limits have
     /// tallies of their own, and come last.
     pub(crate) fn gather(name: &str, rules: &[(Option<String>, Rule)], ban: Option<Ban>) -> Vec<Self> {
         let are_tried = are_all_tried(rules);
@@ -66,7 +65,7 @@ impl RuleGroup {
         groups
     }
 
-    /// Returns a group for each rule that is tried out beside others, with a tally of its own.
+    /// Returns a group for each trial, with a tally of its own.
     pub(super) fn gather_tried(name: &str, rules: &[(Option<String>, Rule)]) -> Vec<Self> {
         let are_tried = are_all_tried(rules);
         let tried = rules.iter().enumerate().filter(|(_, (_, rule))| !are_tried && rule.is_shadow());
@@ -117,25 +116,24 @@ impl RuleGroup {
         group.with_rules(rules)
     }
 
-    /// The rules that have cells and their places, in their order.
+    /// Returns the rules with cells and their places, in their order.
     #[inline]
     pub(crate) fn rules_with_cells(&self) -> impl Iterator<Item = (usize, &Rule)> {
         self.celled.iter().filter_map(|&place| Some((place, self.rules.get(place)?)))
     }
 
-    /// The concurrency limit and how long a lease lasts, in a group of one.
+    /// Returns the concurrency limit and the length of its leases, in a group of one.
     pub(crate) fn concurrency(&self) -> Option<(&Rule, u64)> {
         Some((self.rules.first()?, self.lease_us?))
     }
 
-    /// Returns what its segment has before the layout: the policy, and the label if there is one.
+    /// Returns the part of the segment before the layout: the policy, and the label if there is one.
     #[cfg(feature = "admin")]
     pub(crate) fn names(&self) -> &str {
         names(&self.segment)
     }
 
-    /// Returns the same group as Redis decides it where calls are taken ahead for so long: with other rules, and a tally of its
-    /// own.
+    /// Returns the stored group, for calls that are taken ahead for that time. It has other rules and its own tally.
     pub(crate) fn ahead(&self, name: &str, ahead: Duration) -> Self {
         let rules: Vec<_> =
             { self.rules.iter() }.map(|rule| rule.ahead(ahead).unwrap_or_else(|| rule.clone())).collect();
@@ -145,7 +143,7 @@ impl RuleGroup {
         Self { segment_hash: FixedState::default().hash_one(&*segment), segment, ..self.with_rules(rules) }
     }
 
-    /// Returns the same group with other counts in its rules.
+    /// Returns the group with other counts in its rules.
     pub(crate) fn with_rules(&self, rules: Vec<Rule>) -> Self {
         let banned = self.ban.map(|ban| ban.within().max(ban.duration())).unwrap_or_default();
         let longest_us = rules.iter().map(|rule| algorithm::with(rule, |counting| counting.memory_us())).max();
@@ -168,7 +166,7 @@ impl RuleGroup {
     }
 }
 
-/// Returns the name of the policy of a segment, as it stands in keys.
+/// Returns the policy's name in a segment, as it stands in keys.
 pub(crate) fn own_name(segment: &str) -> &str {
     segment.split(['=', '/']).next().unwrap_or_default()
 }
@@ -178,12 +176,12 @@ pub(super) fn are_all_tried(rules: &[(Option<String>, Rule)]) -> bool {
     !rules.is_empty() && rules.iter().all(|(_, rule)| rule.is_shadow())
 }
 
-/// Returns what a segment has before the layout.
+/// Returns the part of a segment before the layout.
 pub(crate) fn names(segment: &str) -> &str {
     segment.split_once('/').map_or(segment, |(names, _layout)| names)
 }
 
-/// Keeps the subjects of one policy apart, whatever their values.
+/// Separates the subjects of one policy, whatever their values.
 fn subject_segment(label: Option<&str>) -> String {
     label.map_or_else(String::new, |label| format!("={:08x}", digest32(label)))
 }

@@ -1,34 +1,32 @@
-//! What the clones of a policy share: counted by reference, or for the life of the process.
+//! The value that the clones of a policy share: counted by reference, or for the life of the process.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// A value that is shared by its clones.
 pub(super) enum Shared<T: 'static> {
     Counted(Arc<T>),
-    /// Never dropped, so no clone touches a counter: threads that share a counter slow each other down.
+    /// A static value is never dropped, so no clone touches a counter: threads that share a counter slow each other
+    /// down.
     Static(&'static T),
 }
 
-/// What leads to a shared value as long as there is one.
+/// A reference that does not keep the shared value alive.
 pub(super) enum WeakShared<T: 'static> {
     Counted(Weak<T>),
     Static(&'static T),
 }
 
 impl<T> Shared<T> {
-    /// Shares a value as long as there are clones.
     pub(super) fn counted(value: T) -> Self {
         Self::Counted(Arc::new(value))
     }
 
-    /// Shares a value that is never dropped.
     pub(super) fn leaked(value: T) -> Self {
         Self::Static(Box::leak(Box::new(value)))
     }
 
-    /// Shares another value as long as this one is.
+    /// Shares another value for as long as this one.
     pub(super) fn share_alike(&self, value: T) -> Self {
         match self {
             Self::Counted(_) => Self::counted(value),
@@ -36,7 +34,6 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Whether it is never dropped.
     #[cfg(feature = "config")]
     pub(super) fn is_static(&self) -> bool {
         matches!(self, Self::Static(_))
@@ -85,22 +82,22 @@ impl<T> WeakShared<T> {
     }
 }
 
-/// The term of a policy that is never registered, and of a limiter that registers none.
+/// The term of a policy that is never registered, and of a limiter that registers no policies.
 pub(crate) const NO_REGISTRY: u64 = u64::MAX;
 
-/// The term in which a limiter has registered the policy last. No two limiters have a term in common.
+/// The term of the limiter that has registered the policy last. No two limiters have a term in common.
 #[derive(Debug, Default)]
 pub(crate) struct Registration(AtomicU64);
 
 impl Registration {
-    /// Whether there is nothing to do for a limiter in that term.
+    /// Returns whether a limiter in that term has nothing to register.
     #[inline]
     pub(crate) fn is_done(&self, term: u64) -> bool {
         let known = self.0.load(Ordering::Relaxed);
         known == term || known == NO_REGISTRY || term == NO_REGISTRY
     }
 
-    /// Records that there is nothing to do for a limiter in that term.
+    /// Records that a limiter in that term has nothing to register.
     pub(crate) fn set_done(&self, term: u64) {
         if self.0.load(Ordering::Relaxed) != NO_REGISTRY {
             self.0.store(term, Ordering::Relaxed);

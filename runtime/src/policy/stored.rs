@@ -1,4 +1,4 @@
-//! A policy as Redis decides it, where calls are taken ahead.
+//! The stored policy: as Redis decides it if calls are taken ahead.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use super::{Ahead, Policy, PolicyInner, Stored};
 use crate::lock::lock;
 
 impl Policy {
-    /// Returns how long this policy's calls are [taken ahead](crate::PolicyBuilder::prefetch), if they are.
+    /// Returns the time for which calls are [taken ahead](crate::PolicyBuilder::prefetch), if they are.
     #[must_use]
     #[inline]
     pub fn prefetch(&self) -> Option<Duration> {
         self.inner.settings.prefetch
     }
 
-    /// The policy as Redis decides it, if its calls are taken ahead. In memory, it decides as it is.
+    /// Returns the stored policy, if calls are taken ahead. In memory, the policy itself decides.
     ///
-    /// The windows are wider by the policy and its rules alone, never by the load: whoever checked narrower ones would drop
-    /// calls that are still in use.
+    /// Only the policy and its rules make the windows wider, never the load: a process that checked narrower ones would
+    /// drop calls that are still in use.
     #[inline]
     pub(crate) fn stored(&self) -> Option<&Stored> {
         let ahead = self.prefetch()?;
@@ -41,12 +41,12 @@ impl Policy {
         Stored { policy, ahead: Ahead::new(ahead), taken, rests: Mutex::default() }
     }
 
-    /// Returns the policy for calls on some of its groups alone. All rules keep their positions.
+    /// Returns the policy for calls on some groups alone. All rules keep their positions.
     fn of_groups(&self, is_asked: &[bool]) -> Self {
         let PolicyInner { name, rules, ban, settings, replaced, .. } = &*self.inner;
         let asked = self.groups().iter().zip(is_asked).filter(|(_, is_asked)| **is_asked);
         let groups: Box<[RuleGroup]> = asked.map(|(group, _)| group.clone()).collect();
-        // A ban is the main subject's.
+        // Only the main subject is banned.
         let ban = ban.filter(|_| groups.first().is_some_and(|group| group.ban.is_some()));
         let inner = PolicyInner::from_parts(name.clone(), rules.clone(), ban, groups, *settings, replaced.clone());
         Self { inner: Shared::counted(inner) }
@@ -54,12 +54,12 @@ impl Policy {
 }
 
 impl Stored {
-    /// How long calls of the group with this index are taken ahead; `None` if they are not.
+    /// Returns the time for which calls of the group are taken ahead; `None` if they are not.
     pub(crate) fn ahead_of(&self, group: usize) -> Option<Ahead> {
         self.taken.get(group).is_some_and(|is_taken| *is_taken).then_some(self.ahead)
     }
 
-    /// The policy of those of its groups that are asked about. Which these can be is seldom more than a few choices.
+    /// Returns the policy of the groups that are asked about. There are rarely more than a few combinations.
     pub(crate) fn rest(&self, is_asked: &[bool]) -> Policy {
         let mut rests = lock(&self.rests);
         if let Some((_, known)) = rests.iter().find(|(known, _)| **known == *is_asked) {

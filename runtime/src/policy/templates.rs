@@ -1,18 +1,18 @@
-//! The texts of a policy: how its subjects are written, and the checks of those that are written by hand.
+//! The texts of a policy: the templates of its subjects, and the checks of texts that are written by hand.
 
 use std::borrow::Cow;
 
 use tallygate_rules::{NAME_WITH_BRACES, TemplateUse, is_blank, scan};
 
-/// How the subjects of a policy are written, as far as that is known. It decides nothing.
+/// The known templates of a policy's subjects. They decide nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Templates {
-    /// By the label of the subject; `None` is the main one.
+    /// Each template with the label of its subject; `None` for the main one.
     known: Vec<(Option<Cow<'static, str>>, Cow<'static, str>)>,
 }
 
 impl Templates {
-    /// Sets the template of the subject of that label, in place of the one that there is.
+    /// Sets or replaces the template of the subject with that label.
     pub(crate) fn set(&mut self, label: Option<Cow<'static, str>>, template: Cow<'static, str>) {
         match self.known.iter_mut().find(|(known, _)| *known == label) {
             Some((_, known)) => *known = template,
@@ -20,19 +20,17 @@ impl Templates {
         }
     }
 
-    /// Returns the templates, by the labels of their subjects.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         self.known.iter().map(|(label, template)| (label.as_deref(), &**template))
     }
 
-    /// Returns the template of the subject of that label.
     pub(crate) fn of(&self, label: Option<&str>) -> Option<&str> {
         let (_, template) = self.known.iter().find(|(known, _)| known.as_deref() == label)?;
         Some(template)
     }
 }
 
-/// Returns every mistake in the texts of a policy, but for names that are blank. The names are its own and those of rules.
+/// Returns every mistake in the texts of a policy except blank names. `names` are those of the policy and its rules.
 pub(super) fn mistakes_in_texts<'a>(
     names: impl Iterator<Item = &'a str>,
     labels: &[&str],
@@ -47,7 +45,7 @@ pub(super) fn mistakes_in_texts<'a>(
     of_names.chain(of_labels).chain(of_keys).collect()
 }
 
-/// Checks that a name was not meant to show a value.
+/// Checks that a name does not look like a template.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if name.contains(['{', '}']) {
         return Err(NAME_WITH_BRACES.to_owned());
@@ -55,7 +53,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     TemplateUse::Name.check_fixed_text(name, |_| false)
 }
 
-/// An empty key is legal: all calls are one subject.
+/// An empty key is allowed: all calls are one subject.
 fn check_key(key: &str) -> Result<(), String> {
     if is_blank(key) && !key.is_empty() {
         return Err("`key` must not be empty; say how the subject is written, like `key(\"sms:{phone}\")`".to_owned());

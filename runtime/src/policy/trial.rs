@@ -1,6 +1,7 @@
-//! Rules in shadow, which are tried out beside those that are enforced: each is a policy of its own, which denies nothing.
+//! Rules in shadow, which are tried out beside the enforced rules. Each trial is a policy of its own that denies
+//! nothing.
 //!
-//! All of them have the name and the rules of their policy, so that reports name the rule by its position there.
+//! A trial has the name and the rules of its policy, so that reports name the rule by its position there.
 
 use std::sync::Arc;
 
@@ -26,12 +27,12 @@ impl Trial {
         Self { policy: Policy::of_trial(inner), label }
     }
 
-    /// Returns the same trial with rules that differ only in their numbers.
+    /// Returns the trial with rules that differ only in their numbers.
     pub(super) fn with_rules(&self, rules: &[Rule]) -> Self {
         Self { policy: Policy::of_trial(self.policy.with_rules(rules.into())), label: self.label.clone() }
     }
 
-    /// Returns the same trial in a policy with other settings.
+    /// Returns the trial in a policy with other settings.
     pub(super) fn with_settings(&self, settings: PolicySettings) -> Self {
         let inner = self.policy.with_rules(self.policy.rules().into());
         Self {
@@ -40,13 +41,13 @@ impl Trial {
         }
     }
 
-    /// Whether it is of the rule at that position.
+    /// Whether the trial is of the rule at that position.
     pub(super) fn is_of(&self, position: usize) -> bool {
         self.policy.groups().iter().any(|group| group.positions.contains(&position))
     }
 }
 
-/// What its policy sets for outages and deadlines holds for a rule that is tried out, too.
+/// A trial has the policy's settings for outages and deadlines.
 fn settings_of(policy: PolicySettings) -> PolicySettings {
     PolicySettings { warn_at: None, prefetch: None, shadow: None, ..policy }
 }
@@ -58,31 +59,30 @@ impl Policy {
         policy
     }
 
-    /// The rules that are tried out beside those that are enforced.
     #[inline]
     pub(crate) fn trials(&self) -> &[Trial] {
         &self.inner.trials
     }
 
-    /// Whether a rule that is tried out counts the calls of that subject.
+    /// Whether a trial counts the calls of that subject.
     pub(crate) fn tries_calls_of(&self, label: Option<&str>) -> bool {
         let mut trials = self.trials().iter().filter(|trial| trial.label.as_deref() == label);
         trials.any(|trial| trial.policy.counting_groups() > 0)
     }
 
-    /// Whether it is that of a rule which is tried out.
+    /// Whether this is the policy of a trial.
     #[inline]
     pub(crate) fn is_trial(&self) -> bool {
         self.inner.is_trial
     }
 
-    /// The labels of the subjects of a call: one for each group, and then one for each rule that is tried out.
+    /// Returns the labels of a call's subjects: one for each group, and then one for each trial.
     pub(crate) fn subject_labels(&self) -> impl Iterator<Item = Option<&Arc<str>>> {
         let enforced = self.groups().iter().map(|group| group.label.as_ref());
         enforced.chain(self.trials().iter().map(|trial| trial.label.as_ref()))
     }
 
-    /// The label of each subject, and the index of its first place among those of a call.
+    /// Returns the label of each subject, with the index of its first place among the subjects of a call.
     pub(crate) fn first_places(&self) -> Vec<(usize, Option<&str>)> {
         let mut places: Vec<(usize, Option<&str>)> = Vec::new();
         for (index, label) in self.subject_labels().enumerate() {

@@ -13,14 +13,14 @@ use super::templates::Templates;
 use super::{Policy, PolicyInner};
 
 impl Policy {
-    /// Returns the same policy with other counts: the first for its first rule, and so on; rules beyond keep theirs.
+    /// Returns the policy with other counts: the first for its first rule, and so on. Rules beyond them keep theirs.
     ///
-    /// It has the name and the tallies of this one, so each call may have the counts that its caller has paid for. A count of
-    /// 0 closes the limit: every call is denied, and none can ever be admitted. A count that is too great for its algorithm is
-    /// the greatest that is not.
+    /// Both policies have one name and share their tallies, so each call may have the counts that its caller has paid
+    /// for. A count of 0 closes the limit: every call is denied, and none can ever be admitted. A count that is too
+    /// great for its algorithm becomes the greatest one that is not.
     ///
-    /// Tools of operators show the counts of the policy that was built. Where each call has its own, build it of
-    /// [`Rule::varying`] rules, of which they show `n`.
+    /// Tools of operators show the counts of the policy that was built. If each call has its own, build the policy of
+    /// [`Rule::varying`] rules, whose count they show as `n`.
     ///
     /// # Examples
     ///
@@ -50,9 +50,8 @@ impl Policy {
         self.variant(self.with_rules(rules))
     }
 
-    /// Returns the part of one of so many processes: the same policy, with counts that are divided by their number and
-    /// rounded up. The denials of a ban are not divided: the smaller the counts, the more calls are denied that no other
-    /// process would deny.
+    /// Returns the policy's part for one of `processes`: its counts are divided by their number and rounded up. The
+    /// denials of a ban are not divided: smaller counts deny more calls that no other process would deny.
     pub(crate) fn part_of(&self, processes: NonZeroU64) -> Cow<'_, Self> {
         if processes == NonZeroU64::MIN {
             return Cow::Borrowed(self);
@@ -60,19 +59,19 @@ impl Policy {
         let part = || self.with_rules(self.rules().iter().map(|rule| rule.clone().divided(processes)).collect());
         match self.inner.part.get_or_init(|| (processes, Self { inner: self.inner.share_alike(part()) })) {
             (known, part) if *known == processes => Cow::Borrowed(part),
-            // Limiters that divide by different numbers share the policy.
+            // Limiters that divide by different numbers may share the policy.
             _ => Cow::Owned(Self { inner: Shared::counted(part()) }),
         }
     }
 
-    /// Returns the same policy with those settings that are given.
+    /// Returns the policy with those settings that are given.
     pub(crate) fn with_settings(&self, given: PolicySettings) -> Self {
         let own = self.inner.settings;
         let settings = PolicySettings {
             on_outage: given.on_outage.or(own.on_outage),
             deadline: given.deadline.or(own.deadline),
             warn_at: given.warn_at.or(own.warn_at),
-            // A file cannot change it: another time begins new tallies.
+            // A file cannot change `prefetch`: another time begins new tallies.
             prefetch: own.prefetch,
             takes_nothing_ahead: own.takes_nothing_ahead || given.takes_nothing_ahead,
             shadow: given.shadow.or(own.shadow),
@@ -81,15 +80,14 @@ impl Policy {
         self.variant(PolicyInner { trials, settings, ..self.with_rules(self.rules().into()) })
     }
 
-    /// Returns the same policy, of which this is how its subjects are written. It is known to this process like one that was
-    /// built, as it may be all that is left of that.
+    /// Returns the policy with these templates. This process knows it like one that was built, as the latter may be
+    /// gone.
     pub(crate) fn with_templates(&self, templates: Templates) -> Self {
         Self::known(PolicyInner { templates, ..self.with_rules(self.rules().into()) })
     }
 
-    /// Returns the same policy, of which each call gives the counts of the rules at some places, by
-    /// [`with_counts`](Self::with_counts). It is known to this process like one that was built, so tools do not take the
-    /// counts of this one for those of a call.
+    /// Returns the policy with counts at some places that each call gives, by [`with_counts`](Self::with_counts). This
+    /// process knows it like one that was built, so tools do not take its counts for those of a call.
     pub(crate) fn with_varying_counts(&self, varies: impl Fn(usize) -> bool) -> Self {
         let varying = |(at, rule): (usize, &Rule)| if varies(at) { rule.clone().varying() } else { rule.clone() };
         let rules = self.rules().iter().enumerate().map(varying).collect();
@@ -102,8 +100,8 @@ impl Policy {
         policy
     }
 
-    /// Returns the same policy with other rules on one of its subjects, which are not checked. `None` says that nothing is
-    /// changed.
+    /// Returns the policy with other rules on one of its subjects, which are not checked. `None` says that nothing
+    /// changes.
     pub(crate) fn with_replacement(&self, label: Option<&str>, replacement: &Replacement) -> Option<Self> {
         let rules = replacement.apply(&self.effective_rules(), label)?;
         let (rules, replaced): (Vec<_>, Vec<_>) =
@@ -113,8 +111,8 @@ impl Policy {
         Some(self.variant(inner))
     }
 
-    /// Returns the rules in force, each with the label of its subject and the position of the policy's own rule that it
-    /// replaces or is.
+    /// Returns the rules in force, each with the label of its subject and the position of the own rule that it is or
+    /// replaces.
     pub(crate) fn effective_rules(&self) -> Vec<EffectiveRule> {
         let effective = |(place, rule): (usize, &Rule)| EffectiveRule {
             label: self.label(place).map(str::to_owned),
@@ -124,8 +122,8 @@ impl Policy {
         self.rules().iter().enumerate().map(effective).collect()
     }
 
-    /// The position of the policy's own rule that the rule at `position` replaces, if there is one. Without an override
-    /// that is the rule itself.
+    /// Returns the position of the own rule that the rule at `position` replaces, if there is one. Without an override,
+    /// it is the rule itself.
     pub(crate) fn replaced(&self, position: usize) -> Option<usize> {
         if self.inner.replaced.is_empty() { Some(position) } else { self.inner.replaced.get(position).copied()? }
     }
@@ -134,7 +132,7 @@ impl Policy {
         Self { inner: Shared::counted(PolicyInner { origin: Some(self.origin().clone()), ..inner }) }
     }
 
-    /// Returns the same policy with rules that differ only in their numbers.
+    /// Returns the policy with rules that differ only in their numbers.
     pub(super) fn with_rules(&self, rules: Box<[Rule]>) -> PolicyInner {
         let regroup =
             |group: &RuleGroup| group.with_rules(group.positions.iter().map(|&at| rules[at].clone()).collect());
@@ -168,7 +166,7 @@ mod tests {
         Replacement::Single(rules.into())
     }
 
-    /// Rules on a network at positions 0 and 2, on the main subject at 1 and 3.
+    /// Returns a policy with rules on a network at positions 0 and 2, and on the main subject at 1 and 3.
     fn policy() -> Policy {
         let builder = Policy::builder("sms").rule_on("ip", rule(9, 1)).rule(rule(1, 1).named("short"));
         let builder = builder.rule_on("ip", rule(99, 60).named("ip.hourly")).rule(rule(5, 60));

@@ -1,4 +1,4 @@
-//! Building the subject of any template: text and values, filtered.
+//! Builds the subject of any template from text and filtered values.
 
 use std::fmt::Display;
 
@@ -10,7 +10,7 @@ use super::filters::{self, Secret};
 use crate::error::BackendError;
 use crate::observe::opaque_debug;
 
-/// Builds the [`Subject`] that a template of the attribute renders to: see [`Limiter::subject`](crate::Limiter::subject).
+/// Builds the [`Subject`] of a template of the attribute: see [`Limiter::subject`](crate::Limiter::subject).
 #[derive(Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct SubjectBuilder<'a> {
@@ -20,7 +20,7 @@ pub struct SubjectBuilder<'a> {
 
 /// The last value of a [`SubjectBuilder`], to which filters can be applied.
 ///
-/// These are the filters of placeholders, applied in the order of the calls: `{email:trim:lower}` is
+/// The filters are those of placeholders, in the order of the calls: `{email:trim:lower}` is
 /// `.value(email).trim().lower()`.
 #[derive(Clone)]
 #[must_use = "a builder does nothing until `build` is called"]
@@ -34,7 +34,7 @@ impl<'a> SubjectBuilder<'a> {
         Self { secret, subject: Subject::everyone() }
     }
 
-    /// Adds text of the template, without its doubled braces: `text("{")` is `{{` of a template.
+    /// Adds text of the template, without doubled braces: `text("{")` is `{{` of a template.
     pub fn text(mut self, text: &str) -> Self {
         self.subject.push_text(text);
         self
@@ -45,7 +45,7 @@ impl<'a> SubjectBuilder<'a> {
         SubjectValue { builder: self, value: filters::text_of(&value) }
     }
 
-    /// Adds the value of a placeholder, or the reason why it is missing.
+    /// Adds the value of a placeholder, or the error about a missing one.
     pub(crate) fn try_value(mut self, value: Result<String, BackendError>) -> SubjectValue<'a> {
         let value = value.unwrap_or_else(|mistake| {
             self.subject.refuse(mistake);
@@ -54,8 +54,8 @@ impl<'a> SubjectBuilder<'a> {
         SubjectValue { builder: self, value }
     }
 
-    /// Adds all parts of a template. `read` returns the value that is shown, the first of alternatives that is there,
-    /// without its filters.
+    /// Adds all parts of a template. `read` returns the shown value, which is the first existing alternative, without
+    /// its filters.
     pub(crate) fn template<'t>(
         self,
         template: &'t Template,
@@ -105,8 +105,8 @@ impl<'a> SubjectValue<'a> {
         self.subnet_bits(SubnetBits::DEFAULT.ipv4, SubnetBits::DEFAULT.ipv6)
     }
 
-    /// Replaces an address by its network of these bits, like `{ip:subnet(24, 56)}`. With 32 bits or more of IPv4, and 128 or
-    /// more of IPv6, it is the whole address.
+    /// Replaces an address by its network of these lengths, like `{ip:subnet(24, 56)}`. With 32 or more bits of IPv4
+    /// and 128 or more bits of IPv6, the network is the whole address.
     ///
     /// # Examples
     ///

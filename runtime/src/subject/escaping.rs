@@ -1,7 +1,7 @@
-//! Escaping: from values to text that is safe in keys, and of bounded length.
+//! Escaping of values, to text that is safe in keys and of bounded length.
 //!
-//! Distinct values never share a key: every byte of a value that [`is_plain`] refuses is percent-encoded, so a
-//! separator between two values (such as `:`) never comes from a value.
+//! Distinct values never share a key. Every byte of a value that [`is_plain`] refuses is percent-encoded, so a
+//! separator between two values, like `:`, never comes from a value.
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,16 +13,16 @@ use tallygate_rules::is_plain;
 
 use crate::observe::opaque_debug;
 
-/// Precedes a digest. No value and no literal contains it, so a digest is never mistaken for a value.
+/// The mark before a digest. No value and no literal contains it, so a digest is never mistaken for a value.
 const DIGEST_MARK: char = '!';
 
-/// The digest's 128 bits in hexadecimal.
+/// The digest has 128 bits in hexadecimal.
 const DIGEST_BYTES: usize = 32;
 
-/// The most bytes of the name of a policy within a key. A longer name ends in a digest of the whole.
+/// The most bytes of a policy's name within a key. A longer name ends in a digest of the whole.
 pub(crate) const NAME_BYTES: usize = 55;
 
-/// How many escaped bytes are passed on at once.
+/// The number of escaped bytes that are passed on at once.
 const CHUNK_BYTES: usize = 192;
 
 const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
@@ -58,7 +58,7 @@ impl<const N: usize> Bounded<N> {
         Self { start: EscapedText(ArrayString::new_const()), digest: None }
     }
 
-    /// Adds text as it is, which has to be ASCII.
+    /// Adds ASCII text without escaping.
     #[inline]
     pub(super) fn push(&mut self, text: &str) {
         match &mut self.digest {
@@ -79,13 +79,13 @@ impl<const N: usize> Bounded<N> {
         self.digest = Some(Box::new(digest));
     }
 
-    /// The text, if it is not longer than `N`.
+    /// Returns the text, if it is not longer than `N`.
     #[inline]
     pub(super) fn whole(&self) -> Option<&EscapedText<N>> {
         self.digest.is_none().then_some(&self.start)
     }
 
-    /// The text, shortened if it is longer than `N`.
+    /// Returns the text, shortened if it is longer than `N`.
     pub(super) fn shortened(&self) -> EscapedText<N> {
         let Some(digest) = &self.digest else { return self.start };
         let mut text = self.start.0;
@@ -99,7 +99,6 @@ impl<const N: usize> Bounded<N> {
         EscapedText(text)
     }
 
-    /// A writer that escapes what is written to it.
     pub(super) fn escaped(&mut self) -> Escaped<'_, N> {
         Escaped(self)
     }
@@ -110,7 +109,7 @@ pub(super) struct Escaped<'a, const N: usize>(&'a mut Bounded<N>);
 
 impl<const N: usize> fmt::Write for Escaped<'_, N> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // Most values are plain, which is quick to check.
+        // Most values are plain, and this check is quick.
         if text.bytes().all(is_plain) {
             self.0.push(text);
             return Ok(());
@@ -151,13 +150,13 @@ pub(crate) fn digest32(text: &str) -> u32 {
     Blake2s::<U4>::digest(text.as_bytes()).iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte))
 }
 
-/// Percent-encodes a text of any length, byte by byte unless it is plain.
+/// Percent-encodes a text of any length, except its plain bytes.
 pub(crate) fn percent_encode(text: &str) -> String {
     let encode = |byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(encode).collect()
 }
 
-/// Returns the text that was encoded, or `None` if this is no encoded text.
+/// Returns the decoded text, or `None` if the text is not encoded.
 pub(crate) fn percent_decode(encoded: &str) -> Option<String> {
     let mut bytes = encoded.bytes();
     let mut text = Vec::with_capacity(encoded.len());
@@ -196,7 +195,6 @@ mod tests {
         text.bytes().map(escape).collect()
     }
 
-    /// At most `N` bytes, made of the whole text at once.
     fn shortened(whole: &str) -> String {
         if whole.len() <= N {
             return whole.to_owned();

@@ -1,4 +1,4 @@
-//! The filters of placeholders, and the secret that one of them needs.
+//! The filters of placeholders, and the secret for digests.
 
 use std::fmt::{Display, Write as _};
 use std::sync::OnceLock;
@@ -18,19 +18,19 @@ pub(crate) struct Secret {
     fingerprint: OnceLock<String>,
 }
 
-/// Some editors write it at the start of a file.
+/// Some editors write this mark at the start of a file.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// The text whose digest tells tools whether they have the secret of the programs.
+/// Tools know by the digest of this text whether they have the secret of the programs.
 const FINGERPRINTED: &str = "tallygate: fingerprint of the secret";
 
-/// Whoever guesses secrets has to compute as many digests for each guess. Of the last one, 16 bits are shown, so that thousands of
-/// wrong guesses have the same ones.
+/// The number of digests for one fingerprint, which anyone who guesses secrets has to compute for each guess. Only 16
+/// bits of the last digest are shown, so that thousands of wrong guesses have this fingerprint, too.
 const FINGERPRINT_ROUNDS: u32 = 10_000;
 
-/// Returns a secret without what editors and shells add to it: white space around it, and a mark at its start.
+/// Returns a secret without the additions of editors and shells: white space around it, and a byte order mark.
 ///
-/// Programs and tools read the same file in different ways, and have to get the same secret.
+/// Programs and tools read one file in different ways, and have to get one secret.
 pub(crate) fn bare_secret(secret: &[u8]) -> &[u8] {
     secret.strip_prefix(BYTE_ORDER_MARK).unwrap_or(secret).trim_ascii()
 }
@@ -41,8 +41,8 @@ impl Secret {
         Self { key: Blake2s::<U32>::digest(bare_secret(secret)).into(), fingerprint: OnceLock::new() }
     }
 
-    /// Returns what tells this secret from most others, and does not help to find it; `none` without a secret. It takes some
-    /// milliseconds, once.
+    /// Returns a text that distinguishes this secret from most others and does not help to find it; `none` without a
+    /// secret. The first call takes some milliseconds.
     pub(crate) fn fingerprint(&self) -> &str {
         self.fingerprint.get_or_init(|| {
             if self.key == Self::public().key {
@@ -54,12 +54,11 @@ impl Secret {
         })
     }
 
-    /// The key of limiters without a secret. It is public.
+    /// Returns the key of limiters without a secret. It is public.
     pub(crate) fn public() -> Self {
         Self::new(b"tallygate: no secret")
     }
 
-    /// Returns whether this is the public key.
     pub(crate) fn is_public(&self) -> bool {
         self.key == Self::public().key
     }
@@ -82,24 +81,22 @@ impl Secret {
 
 opaque_debug!(Secret);
 
-/// Returns the text of a value. Only the `Display` of the value can fail. What it wrote until then is its text.
+/// Only the `Display` of a value can fail. The text that it wrote until then is its text.
 pub(crate) fn text_of(value: &(impl Display + ?Sized)) -> String {
     let mut text = String::new();
     let _ = write!(text, "{value}");
     text
 }
 
-/// Returns the value in lower case.
 pub(crate) fn lower(value: &str) -> String {
     value.to_lowercase()
 }
 
-/// Returns the value without white space around it.
 pub(crate) fn trim(value: &str) -> String {
     value.trim().to_owned()
 }
 
-/// Returns the network of an address, or of a network that is no wider. Other text stays as it is.
+/// Returns the network of an address, or of a network that is no wider. Other text does not change.
 pub(crate) fn subnet(value: &str, bits: SubnetBits) -> String {
     Network::parse(value).map_or_else(|| value.to_owned(), |network| network.widened(bits).to_string())
 }

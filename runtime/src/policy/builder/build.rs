@@ -1,4 +1,4 @@
-//! Building a policy, and refusing one that is mistaken.
+//! Builds policies, and refuses mistaken ones.
 
 use std::iter;
 
@@ -18,8 +18,9 @@ impl PolicyBuilder {
     ///
     /// # Errors
     ///
-    /// A blank name or label, a key that is no template or that no rule uses, or a mistake in the rules, the ban, the deadline,
-    /// `warn_at` or `prefetch` that the attribute refuses at compile time. The error lists all of them: see [`Error::rule_errors`].
+    /// Returns an error for a blank name or label, a key that is no template or that no rule uses, or a mistake in the
+    /// rules, the ban, the deadline, `warn_at` or `prefetch` that the attribute refuses at compile time. It lists all
+    /// mistakes: see [`Error::rule_errors`].
     pub fn build(self) -> Result<Policy, Error> {
         let labels: Vec<_> = self.rules.iter().filter_map(|(label, _)| label.as_deref()).collect();
         let names = iter::once(&*self.name).chain(self.rules.iter().filter_map(|(_, rule)| rule.name()));
@@ -28,21 +29,21 @@ impl PolicyBuilder {
         self.build_known(Shared::counted, texts, prefetch)
     }
 
-    /// Builds a policy that the process builds once and keeps. The attribute has checked its texts.
+    /// Builds a policy that the process keeps for its life. The attribute has checked its texts.
     pub(crate) fn build_static(self) -> Result<Policy, Error> {
         let prefetch = self.mistakes_in_prefetch();
         self.build_known(Shared::leaked, Vec::new(), prefetch)
     }
 
-    /// Builds a policy that is not made known: one that another process has registered, or one of a rehearsal. The process of a
-    /// registered policy may have accepted its texts, and a file or an override may have given it rules of which it takes
-    /// nothing ahead.
+    /// Builds a policy that this process does not know: one that another process has registered, or one of a rehearsal.
+    /// The texts and `prefetch` are not checked: the other process may have accepted the texts, and a file or an
+    /// override may have given the policy rules of which it takes nothing ahead.
     #[cfg(feature = "redis")]
     pub(crate) fn build_unlisted(self) -> Result<Policy, Error> {
         self.build_as(Shared::counted, Vec::new(), Vec::new())
     }
 
-    /// Returns each rule with the subject that it counts, as far as a check by hand knows it.
+    /// A check by hand may have any key, so only the labels of the subjects are known.
     fn rules_by_subject(&self) -> Vec<(CountedSubject<'_>, Rule)> {
         let subjects = self.rules.iter().map(|(label, _)| CountedSubject::labelled(label.as_deref()));
         subjects.zip(self.rules.iter().map(|(_, rule)| rule.clone())).collect()
@@ -70,7 +71,7 @@ impl PolicyBuilder {
         texts: Vec<String>,
         prefetch: Vec<RuleError>,
     ) -> Result<Policy, Error> {
-        // A check by hand may have any cost, any subjects, and be refunded on one of these.
+        // A check by hand may have any cost and any subjects, and may be refunded on one of these.
         let own = || self.rules.iter().map(|(_, rule)| rule);
         let rules = validate_by_subject(&self.rules_by_subject(), Costs::Recounted).err();
         let ban = self.ban.and_then(|ban| validate_ban(&ban, own()).err());
@@ -117,9 +118,9 @@ mod tests {
         let rules = |rules: [Rule; 2]| Policy::builder("sms").rules(rules).build();
         let text = rules([Rule::sliding_window(9, minute), Rule::fixed_window(9, minute)]).unwrap_err().to_string();
         assert!(text.contains("`9 per 1m` is at least as strict as `9 per fixed 1m`"), "{text}");
-        // A call settled beyond its cost empties the bucket, and counts for a day.
+        // A call that is settled beyond its cost empties the bucket, and counts for a day.
         assert!(rules([Rule::token_bucket(1, minute), Rule::sliding_window(9_000, 1_440 * minute)]).is_ok());
-        // One of the two subjects may be refunded alone.
+        // A call may be refunded on one of the two subjects alone.
         let narrow = Policy::builder("sms").rule(Rule::sliding_window(9, minute)).key("{phone}");
         assert!(narrow.rule_on("all", Rule::sliding_window(9, minute)).key_on("all", "all").build().is_ok());
         let bucket = tallygate_rules::TokenBucket::new(minute).with_reset_after(Duration::from_secs(5));

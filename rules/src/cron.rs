@@ -46,7 +46,8 @@ const DAY_US: u64 = 24 * HOUR_US;
 /// | `FRIL`, `5L` | day of the week | the last Friday of the month |
 /// | `FRI#2`, `5#2` | day of the week | the second Friday of the month |
 ///
-/// It may also be a macro: `@yearly` (or `@annually`), `@monthly`, `@weekly`, `@daily` (or `@midnight`), `@hourly`.
+/// A macro is an expression, too: `@yearly` (or `@annually`), `@monthly`, `@weekly`, `@daily` (or `@midnight`),
+/// `@hourly`.
 ///
 /// A day must match the day of the month *and* the day of the week: `0 0 0 13 * FRI` is Friday the 13th. A range does
 /// not wrap around: write `FRI-7,0-MON` instead of `FRI-MON`. A month without the requested day (a fifth Friday, a
@@ -81,8 +82,7 @@ const DAY_US: u64 = 24 * HOUR_US;
 ///
 /// # Text and equality
 ///
-/// [`Display`](fmt::Display) writes `"0 0 6 * * *" Asia/Shanghai`, as in the [text form of a
-/// rule](crate::Rule#text-form).
+/// [`Display`](fmt::Display) writes `"0 0 6 * * *" Asia/Shanghai`, as in a rule's [text form](crate::Rule#text-form).
 ///
 /// Two schedules are equal if their expressions have the same meaning and their zones the same name: `@daily` equals
 /// `0 0 0 * * ?`.

@@ -84,9 +84,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
 
 /// Writes a duration in the longest unit that is exact.
 ///
-/// [`parse_duration`] reads the text back, except for a fraction of a microsecond, written in `ns`, and for more
-/// microseconds than fit into 64 bits, written in `s`. No rule that passes [`validate`](crate::validate()) has one of
-/// these.
+/// [`parse_duration`] reads it back, except for a fraction of a microsecond, written in `ns`, and for more microseconds
+/// than fit into 64 bits, written in `s`. No rule that passes [`validate`](crate::validate()) has one of these.
 ///
 /// # Examples
 ///

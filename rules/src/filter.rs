@@ -70,8 +70,7 @@ impl Filter {
         }
     }
 
-    /// Returns the place in the order of filters: the value becomes text, is cleaned, reduced to its network, and
-    /// hashed.
+    /// Returns the filter's place in their order: the value becomes text, is cleaned, cut to its network, and hashed.
     fn stage(self) -> u8 {
         match self {
             Self::Debug => 0,

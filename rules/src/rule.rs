@@ -117,7 +117,7 @@ impl Rule {
 
     /// Returns a rule of one call in any window of length `per`. Further calls are duplicates.
     ///
-    /// It counts calls and ignores their cost.
+    /// The rule counts calls and ignores their cost.
     #[must_use]
     pub const fn duplicate(per: Duration) -> Self {
         let mut rule = Self::limit(1, Algorithm::SlidingWindow { per });
@@ -128,7 +128,7 @@ impl Rule {
     /// Returns a rule of at most `limit` concurrent calls over all processes. A lease that is not renewed ends after
     /// `lease`, so a process that has died keeps its concurrent calls that long.
     ///
-    /// It counts calls and ignores their cost.
+    /// The rule counts calls and ignores their cost.
     #[must_use]
     pub const fn concurrency(limit: u64, lease: Duration) -> Self {
         let mut rule = Self::limit(limit, Algorithm::Concurrency { lease });

@@ -179,7 +179,7 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
 
 /// Returns the number of [edits](edits) between two words if it is at most `most`.
 pub(crate) fn edits_up_to(most: usize, one: &str, other: &str) -> Option<usize> {
-    // This skips the slow comparison of words with very different lengths.
+    // Words of very different lengths need no slow comparison.
     let lengths = one.chars().count().abs_diff(other.chars().count());
     (lengths <= most).then(|| edits(one, other)).filter(|&edits| edits <= most)
 }

@@ -21,10 +21,10 @@ use crate::rule::Rule;
 
 /// Finds every mistake in rules of one policy that all count one subject.
 ///
-/// A rule that can never bind is a mistake: it admits whatever the other rules admit, so its limit has no effect. `20
-/// per 1m` can never bind beside `10 per 2m`; nor beside `prevent_duplicate per 5s` if every call costs 1, as no more
-/// than 12 calls fit into a minute then; nor `100000 per 1d` beside `1 per 1s bucket`; nor `30 per 1m` beside `10 per
-/// fixed 1m`, as no more than two of its windows fall into any minute. It is only a mistake if this is certain:
+/// A rule that can never bind is a mistake: it admits whatever the other rules admit, so its limit has no effect.
+/// `20 per 1m` can never bind beside `10 per 2m`; nor beside `prevent_duplicate per 5s` if every call costs 1, as no
+/// more than 12 calls fit into a minute then; nor `100000 per 1d` beside `1 per 1s bucket`; nor `30 per 1m` beside
+/// `10 per fixed 1m`, as no more than two of its windows fall into any minute. It is only a mistake if this is certain:
 ///
 /// * A rule over a longer window than a stricter sliding window is allowed: see [`implied_by`].
 /// * A rule whose count [each call gives](Rule::varying) is compared with no other.

@@ -1,4 +1,4 @@
-//! What all parts of an expansion share: the model, the function, the paths of the runtime, and spans.
+//! The data that all parts of an expansion share: the model, the function, the paths of the runtime, and spans.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -24,7 +24,7 @@ pub(super) struct Expansion<'m> {
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum ExpandedFunction {
     Limited,
-    /// It returns the check of a call.
+    /// The companion, which returns the check of a call.
     Companion,
 }
 

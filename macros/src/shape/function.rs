@@ -80,7 +80,8 @@ impl Function {
 
     /// Returns the identifier of the argument with this name, also of `self`.
     ///
-    /// It differs from the name if another attribute has rewritten the function and bound the argument again.
+    /// The identifier differs from the name if another attribute has rewritten the function and bound the argument
+    /// again.
     pub(crate) fn binding(&self, name: &str) -> Option<Ident> {
         let renamed = self.body.renamed_self().filter(|_| name == "self").cloned();
         renamed.or_else(|| self.bindings().into_iter().map(|binding| binding.name).find(|ident| ident.unraw() == name))

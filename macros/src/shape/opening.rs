@@ -27,8 +27,8 @@ const ITEM_WORDS: [&str; 16] = [
 
 /// Counts the tokens of the inner attributes and items at the start of a body.
 ///
-/// They do nothing when the body runs, so the check can follow them. It cannot come first: after a statement, inner
-/// attributes are errors and items break a lint.
+/// Declarations do nothing when the body runs, so the check can follow them. The check cannot come first: after a
+/// statement, inner attributes are errors and items break a lint.
 pub(super) fn count_declarations(body: TokenStream) -> usize {
     // Most bodies have no declarations, and this check is quicker than parsing the start.
     let may_declare = body.clone().into_iter().next().is_some_and(|first| match first {

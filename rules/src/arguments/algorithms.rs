@@ -8,7 +8,7 @@ pub(super) enum AlgorithmName {
     FixedWindow,
     SlidingCounter,
     TokenBucket,
-    /// It has no name: the argument `cron` chooses it.
+    /// The argument `cron` chooses this algorithm, which has no name.
     Cron,
 }
 

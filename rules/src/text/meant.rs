@@ -43,7 +43,7 @@ pub fn duration_meant(text: &str) -> Option<String> {
     const LONGEST: usize = 60;
     let text = text.trim();
     if text.len() > LONGEST || text.ends_with('M') && !text.contains('T') {
-        // It may mean minutes or months.
+        // `M` may mean minutes or months.
         return None;
     }
     let lower = text.to_lowercase().replace('_', " ");

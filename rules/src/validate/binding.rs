@@ -140,8 +140,7 @@ impl Supply {
     }
 }
 
-/// Returns the length of the rule's shortest window, or the `per` of a bucket. The windows of a schedule differ in
-/// length.
+/// Returns the length of the rule's shortest window, or a bucket's `per`. A schedule has windows of many lengths.
 fn shortest_window_us(rule: &Rule) -> Option<u128> {
     #[cfg(feature = "cron")]
     if let Some(schedule) = rule.schedule() {

@@ -61,7 +61,7 @@ pub enum Algorithm {
 pub enum Role {
     /// The subject makes too many calls.
     Limit,
-    /// The call was made before: the rule is `prevent_duplicate`. It counts calls and ignores their cost.
+    /// The call was made before. The rule is `prevent_duplicate`, which counts calls and ignores their cost.
     Duplicate,
     /// Too many calls of the subject are running. The rule counts calls and ignores their cost.
     Concurrency,

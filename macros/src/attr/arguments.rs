@@ -129,7 +129,7 @@ impl<'d> Arguments<'d> {
             self.diagnostics.report(unknown.name.span(), message);
         }
         let all_known = !self.parsed.broken && self.parsed.arguments.is_empty();
-        // If an argument is unknown, it may be the missing one, misspelt.
+        // An unknown argument may be the missing one, misspelt.
         if all_known {
             for missing in self.missing {
                 self.diagnostics.push(missing);

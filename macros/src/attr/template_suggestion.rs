@@ -24,7 +24,7 @@ fn path(value: &Expr) -> Option<String> {
     match value {
         Expr::Path(name) => {
             let name = name.path.get_ident()?.to_string();
-            // A name in upper case is a constant or a type, and no argument.
+            // A name that begins with a capital is a constant or a type, and no argument.
             name.starts_with(|first: char| !first.is_uppercase()).then_some(name)
         }
         Expr::Field(field) => {

@@ -71,8 +71,8 @@ impl Expansion<'_> {
     //             tallygate_result
     //         }
     // A function that is not async calls `run_body(move || { … body })` instead of the future, and `blocking_finish`. A
-    // call that is running until the body of its response is over calls `finish_holding`, which returns what is left of
-    // the permit, and ends with this instead of the result:
+    // call that is running until the body of its response is over keeps what `finish_holding` returns of its permit,
+    // and ends with this instead of the result:
     //             hold(tallygate_result, tallygate_permit)
     // A function that returns `impl IntoResponse` ends with this, and its rejections have this type, too:
     //             Answered::Result(tallygate_result)

@@ -57,7 +57,7 @@ impl Counting for WindowsOfSchedule<'_> {
 
     #[cfg(feature = "redis")]
     fn work_ns(&self, _is_reported: bool) -> u32 {
-        /// Each tick adds this much, and there are at most so many.
+        /// The work for each of at most `TICKS` ticks.
         const TICK: u32 = 400;
         const TICKS: u32 = 10;
         TICKS * TICK

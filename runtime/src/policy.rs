@@ -359,6 +359,7 @@ impl PartialEq for Policy {
                 && self.inner.settings == other.inner.settings
                 && self.rules() == other.rules()
                 && self.has_rules_of(other)
+                && self.subject_labels().eq(other.subject_labels())
     }
 }
 
@@ -374,6 +375,17 @@ impl fmt::Debug for Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn policies_are_equal_if_their_rules_count_the_same_subjects_in_shadow_too() {
+        let minute = Duration::from_secs(60);
+        let counted_on = |label| {
+            let builder = Policy::builder("p").rule(Rule::sliding_window(1, minute));
+            builder.rule_on(label, Rule::sliding_window(5, 10 * minute).shadow()).build().unwrap()
+        };
+        assert_eq!(counted_on("a"), counted_on("a"));
+        assert_ne!(counted_on("a"), counted_on("b"));
+    }
 
     #[test]
     fn the_margin_grows_with_the_time() {

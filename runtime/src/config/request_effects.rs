@@ -1,5 +1,7 @@
 //! The settings of requests in a file besides their rules: exemptions, cost, plans, refunds and responses.
 
+use std::slice;
+
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use tallygate_rules::{Role, Rule};
@@ -17,6 +19,7 @@ const COST: &str = "cost = 5";
 const REFUND_IF: &str = r#"refund_if = "success""#;
 const PLAN: &str = r#"plan = "{@plan}""#;
 const REJECT: &str = r#"reject = { status = 403, body = "not now" }"#;
+const EXEMPTS_ALL: &str = "this exempts all requests of the policy; exempt fewer paths, or remove the policy";
 const EXEMPT_PATHS: &str = r#"exempt_paths = ["/health"]"#;
 
 /// The settings of requests in a file besides their rules.
@@ -140,23 +143,36 @@ fn exempt_paths(table: &mut Table<'_>, paths: Option<&[PathPattern]>, lines: &mu
     let texts = table.texts("exempt_paths", EXEMPT_PATHS, lines).unwrap_or_default();
     let read = texts.into_iter().filter_map(|text| lines.read(text, PathPattern::parse));
     let exempt: Vec<_> = read.collect();
-    for At { value, place } in &exempt {
-        if let Some(mistake) = paths.and_then(|paths| mistake_in_exemption(value, paths)) {
-            lines.report(*place, mistake);
-        }
+    if let Some(paths) = paths {
+        report_mistakes_in_exemptions(&exempt, paths, lines);
     }
     exempt.into_iter().map(|pattern| pattern.value).collect()
 }
 
-/// Returns why it is a mistake to exempt this path in a policy for `paths`, which are all paths if there are none.
-fn mistake_in_exemption(exempt: &PathPattern, paths: &[PathPattern]) -> Option<&'static str> {
-    let covers_all =
-        if paths.is_empty() { exempt.contains_all() } else { paths.iter().all(|path| exempt.covers(path)) };
-    if covers_all {
-        return Some("this exempts all requests of the policy; exempt fewer paths, or remove the policy");
+/// Reports exemptions that leave nothing of a policy for `paths`, or that exempt nothing. No paths stand for all paths.
+fn report_mistakes_in_exemptions(exempt: &[At<PathPattern>], paths: &[PathPattern], lines: &mut Lines<'_>) {
+    let covers_all = |exempt: &[At<PathPattern>]| match paths {
+        [] => exempt.iter().any(|exempt| exempt.value.contains_all()),
+        paths => paths.iter().all(|path| exempt.iter().any(|exempt| exempt.value.covers(path))),
+    };
+    let mut mistakes = 0;
+    for one in exempt {
+        let is_apart = |path: &PathPattern| !path.covers(&one.value) && !one.value.covers(path);
+        let mistake = if covers_all(slice::from_ref(one)) {
+            EXEMPTS_ALL
+        } else if !paths.is_empty() && paths.iter().all(is_apart) {
+            "`match` has no such path, so there is nothing to exempt; remove it, or change `path`"
+        } else {
+            continue;
+        };
+        mistakes += 1;
+        lines.report(one.place, mistake);
     }
-    let is_apart = !paths.is_empty() && !paths.iter().any(|path| path.covers(exempt));
-    is_apart.then_some("`match` has no such path, so there is nothing to exempt; remove it, or change `path`")
+    if let (0, [first, ..]) = (mistakes, exempt)
+        && covers_all(exempt)
+    {
+        lines.report(first.place, EXEMPTS_ALL);
+    }
 }
 
 fn cost(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> u64 {

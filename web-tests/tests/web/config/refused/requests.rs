@@ -151,6 +151,11 @@ pub(super) const REFUSED: &[Refused] = &[
         ],
     ),
     refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = ['/a', '/b'] }\nkey = '{@ip}'\nrules = ['10 per 60s']\nexempt_paths = [‸'/a', '/b']",
+        &["this exempts all requests of the policy; exempt fewer paths, or remove the policy"],
+    ),
+    refused(
         Refuses,
         "[policy.a]\nrules = ['10 per 60s']\n‸cost = 5\n‸refund_if = 'success'\n‸reject = { status = 403 }\n‸exempt_paths = '/'",
         &[

@@ -125,7 +125,22 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
-    not(all(feature = "admin", feature = "config", feature = "metrics", feature = "simulation", feature = "tonic")),
+    not(all(
+        feature = "actix",
+        feature = "admin",
+        feature = "axum",
+        feature = "config",
+        feature = "cron",
+        feature = "metrics",
+        feature = "redis",
+        feature = "simulation",
+        feature = "testing",
+        feature = "tls",
+        feature = "tonic",
+        feature = "tracing-spans",
+        feature = "utoipa",
+        feature = "web",
+    )),
     allow(dead_code, unreachable_pub, unused_imports, reason = "what only one feature uses has no `cfg` of its own")
 )]
 

@@ -15,9 +15,7 @@ use crate::policy::Policy;
 /// What decides calls: tallies, or a layer before them.
 pub(crate) trait Decider: Send + Sync + 'static {
     /// Decides a call that this process can decide by itself; `None` for any other.
-    fn decide_at_once(&self, _: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
-        None
-    }
+    fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>>;
 
     /// Decides a call.
     fn decide(&self, call: Call<'_>) -> impl Future<Output = Result<LayeredAnswer, BackendError>> + Send;

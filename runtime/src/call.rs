@@ -57,6 +57,8 @@ pub(crate) struct PlainCall<'a> {
 pub(crate) enum Scope {
     /// All subjects of the call.
     Call,
+    /// Some subjects of a call, by the rules of these: calls were taken ahead for the others.
+    Rest,
     /// The subject of the group with this index. The answers to all parts are combined.
     Part(usize),
     /// The main subject of a call that is denied: nothing is charged, and the denial counts towards a ban.
@@ -100,7 +102,7 @@ impl<'a> Call<'a> {
     pub(crate) fn first_group(self) -> usize {
         match self.scope {
             Scope::Part(index) => index,
-            Scope::Call | Scope::Denial => 0,
+            Scope::Call | Scope::Rest | Scope::Denial => 0,
         }
     }
 

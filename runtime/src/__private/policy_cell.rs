@@ -229,7 +229,8 @@ fn closed(name: String, mistake: &BackendError) -> Policy {
     log::misuse(&name, mistake);
     // No call fits into a bucket without capacity, even if the call sets its count.
     let nothing = Rule::from_bucket(0, TokenBucket::new(Duration::from_secs(1)).with_capacity(0));
-    Policy::of_checked(name, vec![(None, nothing)], PolicySettings::default())
+    let settings = PolicySettings { on_outage: Some(OnOutage::Deny), ..PolicySettings::default() };
+    Policy::of_checked(name, vec![(None, nothing)], settings)
 }
 
 /// Returns the path of the function that contains an item: `crate`, `module`, `Type`, `function`.

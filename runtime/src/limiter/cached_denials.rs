@@ -6,7 +6,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use self::denial_cache::DenialCache;
-use crate::call::Call;
+use crate::call::{Call, Scope};
 use crate::clock::Clock;
 use crate::decision::{AdmittedAt, Recount, Report};
 use crate::error::BackendError;
@@ -57,7 +57,10 @@ impl<S: Decider> Decider for CachedDenials<S> {
     async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         let asked_us = self.clock.now_us();
         let verdict = self.below.decide(call).await?;
-        self.record(call, verdict.answer.outcome, asked_us);
+        // What `prefetch` asks for itself says nothing of the next call.
+        if call.scope == Scope::Call {
+            self.record(call, verdict.answer.outcome, asked_us);
+        }
         Ok(verdict)
     }
 
@@ -131,6 +134,21 @@ mod tests {
             assert!(denials.recount(call, Recount::REFUND, &AdmittedAt::Once(0)).await.unwrap());
         };
         assert!(!is_cached(SECOND, plain, recount).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_asked_for_some_subjects_replaces_no_cached_denial() {
+        let denied = Outcome::Denied { rule: 0, retry_after: Wait::us(30_000_000) };
+        let ahead = CallOptions { cost: 8, ..CallOptions::PLAIN };
+        for (scope, outcome) in
+            [Scope::Part(0), Scope::Rest].into_iter().flat_map(|scope| [(scope, denied), (scope, Outcome::Admitted)])
+        {
+            let asks = async |denials: &CachedDenials<StubStore>, call: Call<'_>| {
+                denials.below.answer(outcome);
+                denials.decide(Call { scope, options: ahead, ..call }).await.unwrap();
+            };
+            assert!(is_cached(SECOND, CallOptions::PLAIN, asks).await, "{scope:?} {outcome:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

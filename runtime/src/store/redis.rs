@@ -264,7 +264,8 @@ impl Decider for Redis {
         let deadline = self.deadline_of(request.policy);
         let until = request.until().unwrap_or(now + deadline);
         if until < now {
-            return Err(connection::connect::late());
+            // Nothing was sent.
+            return Err(connection::connect::late().into_refusal());
         }
         let deployment = self.deployment();
         let decided = match deployment {

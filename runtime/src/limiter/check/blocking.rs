@@ -58,7 +58,8 @@ impl Check<'_> {
         self.decide_on_thread()
     }
 
-    fn decide_on_thread(&self) -> Result<Decision, BackendError> {
+    fn decide_on_thread(&mut self) -> Result<Decision, BackendError> {
+        self.report_to_context();
         let core = &self.limiter().core;
         let patience = core.patience(self.policy()).filter(|_| self.options.wait.is_none());
         let mut check = self.clone().into_owned();

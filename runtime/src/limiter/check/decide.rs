@@ -34,9 +34,7 @@ impl Check<'_> {
     }
 
     pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
-        if !self.options.report && !self.options.shadow && context::wants_reports() {
-            (self.options.report, self.options.report_is_optional) = (true, true);
-        }
+        self.report_to_context();
         let observation = Observation::start(self.policy().name(), self.purpose());
         let tries = self.may_try_rules();
         // Rules are tried out in Redis, too.
@@ -46,6 +44,13 @@ impl Check<'_> {
             return ControlFlow::Break(if tries { self.try_rules_at_once(decided) } else { decided });
         }
         ControlFlow::Continue(observation)
+    }
+
+    /// Asks for a report if the context wants one.
+    pub(super) fn report_to_context(&mut self) {
+        if !self.options.report && !self.options.shadow && context::wants_reports() {
+            (self.options.report, self.options.report_is_optional) = (true, true);
+        }
     }
 
     /// Decides a call that this process cannot decide at once.

@@ -9,7 +9,7 @@ use tallygate_rules::Role;
 
 use super::part::{Part, Taken};
 use super::{PrefetchedStore, admitted};
-use crate::call::{Awaited, Call, CallOptions, LeaseName, OwnedCall};
+use crate::call::{Awaited, Call, CallOptions, LeaseName, OwnedCall, Scope};
 use crate::decision::{AdmittedAt, Recount, Report, RuleStatus};
 use crate::error::BackendError;
 use crate::policy::Stored;
@@ -50,7 +50,7 @@ impl<S: Decider> PrefetchedStore<S> {
             return self.ask_whole(call).await;
         }
         let policy = stored.rest(&ahead.asked());
-        let verdict = self.below.decide(Call { policy: &policy, subjects: &rest, ..call }).await?;
+        let verdict = self.below.decide(Call { policy: &policy, subjects: &rest, scope: Scope::Rest, ..call }).await?;
         match verdict.answer.outcome {
             Outcome::Admitted if !ahead.has_ended() => {
                 Ok(LayeredAnswer { answer: ahead.completed_by(&verdict.answer), ..verdict })

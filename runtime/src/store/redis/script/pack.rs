@@ -77,7 +77,7 @@ fn asked(request: &Call<'_>) -> u8 {
     let peek = if request.options.peek { lua::PEEK } else { 0 };
     let provisional = if request.options.provisional { lua::PROVISIONAL } else { 0 };
     let scope = match request.scope {
-        Scope::Call => 0,
+        Scope::Call | Scope::Rest => 0,
         Scope::Part(_) => lua::PART,
         Scope::Denial => lua::PART | lua::DENIAL,
     };

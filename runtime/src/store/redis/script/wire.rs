@@ -44,7 +44,8 @@ fn read_replies(mut values: &[i64], requests: &[Call<'_>]) -> Option<Vec<Reply>>
     for request in requests {
         let (&fields, rest) = values.split_first_chunk::<{ lua::REPLY_FIELDS }>()?;
         let [_, code, _] = fields;
-        let (lapse, rest) = rest.split_at_checked(usize::from(request.scope != Scope::Call))?;
+        let (lapse, rest) =
+            rest.split_at_checked(usize::from(matches!(request.scope, Scope::Part(_) | Scope::Denial)))?;
         let is_decided = !matches!(code, lua::ASK_AGAIN | lua::UNREADABLE);
         let reported = if request.options.report && is_decided { request.rules() } else { 0 };
         let (quotas, rest) = rest.split_at_checked(lua::REPORT_FIELDS * reported)?;

@@ -28,7 +28,10 @@ async fn call(limiter: &Limiter, policy: &Policy, cost: u64) -> (Option<Permit>,
     let lines = log.lines().into_iter();
     let tried = lines.filter(|line| line.contains("denied in shadow") && line.contains(policy.name()));
     let rule = |line: String| line.split("rule=").nth(1)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
-    (permit, tried.filter_map(rule).collect())
+    let mut tried: Vec<_> = tried.filter_map(rule).collect();
+    // Rules in shadow are asked together, so either may answer first.
+    tried.sort_unstable();
+    (permit, tried)
 }
 
 async fn tried(limiter: &Limiter, policy: &Policy) -> (bool, Vec<usize>) {

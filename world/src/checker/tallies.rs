@@ -214,18 +214,23 @@ impl Tally {
         true
     }
 
-    /// The same where several calls were taken at once: some of them are corrected, and some were not used. Returns whether so
-    /// much was still counted.
+    /// Corrects calls of a policy with `prefetch`, of which several may have been taken at one time. Which of them a correction is
+    /// about is not known, so their sum is corrected. Returns whether so much was still counted.
     fn correct_part(&mut self, admitted_us: u64, cost: u64, used: u64, us: u64) -> bool {
-        let is_open = |hit: &&mut Hit| hit.at_us == admitted_us && hit.live >= cost;
-        // Of several at one time, the smallest that is enough.
-        let Some(hit) = self.hits.iter_mut().filter(|hit| is_open(hit)).min_by_key(|hit| hit.live) else {
+        let mut open: Vec<_> = self.hits.iter_mut().filter(|hit| hit.at_us == admitted_us).collect();
+        if open.iter().map(|hit| hit.live).sum::<u64>() < cost {
             return false;
-        };
+        }
+        let mut left = cost;
+        for hit in &mut open {
+            let taken = left.min(hit.live);
+            (hit.live, left) = (hit.live - taken, left - taken);
+        }
+        let Some(first) = open.first_mut() else { return false };
+        first.live += used;
         if cost > used {
             self.given_back.push((us, cost - used));
         }
-        hit.live = hit.live - cost + used;
         true
     }
 

@@ -22,7 +22,7 @@ local used = ARGV[4] + 0
 -- If the clock has gone back by little, it stands still.
 if admitted > now and admitted <= now + ${STANDSTILL} then now = admitted end
 --- @include parts/request.lua
--- What is given back. It is negative if more was used.
+-- The weight that is given back. It is negative if more was used.
 local given_back = cost - used
 local writes, tallies = {}, 0
 local fault

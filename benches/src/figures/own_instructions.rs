@@ -34,7 +34,7 @@ type Path = (&'static str, fn(&Ground, usize));
 /// How many more calls of each subject one process makes than the other one. The first half of them warms up.
 fn counted_calls(path: &str) -> usize {
     match path {
-        // What is taken ahead meets the demand after some time; and each denied subject asks the server once a second.
+        // After some calls, enough calls are taken ahead. Each denied subject asks the server once a second.
         "in Redis, taken ahead" | "in Redis, cached denial" => 40,
         path if path.starts_with("in Redis") => 4,
         _ => 20,

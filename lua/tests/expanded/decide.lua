@@ -84,7 +84,7 @@ for _ = 1, 2 * #ARGV do
   -- Whether the wait is only an upper bound.
   local is_bound = false
   local reports = report and {}
-  -- What is needed to take a lease, by subject.
+  -- For each subject, the values that taking its lease needs.
   local leases
 
   -- What charging needs of the last subject. `charges` has all subjects if there are several.

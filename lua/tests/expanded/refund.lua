@@ -48,7 +48,7 @@ local part = asked % 8 >= 4
 local denial = asked % 16 >= 8
 local provisional = asked >= 16
 local charging = not peek and not denial and cost > 0
--- What is given back. It is negative if more was used.
+-- The weight that is given back. It is negative if more was used.
 local given_back = cost - used
 local writes, tallies = {}, 0
 local fault

@@ -274,6 +274,7 @@ mod tests {
             assert!(cell.call(()).counts([9, 9]).enter().await.is_err());
             assert!(cell.blocking_enter(()).is_err());
             assert!(!cell.call(()).check().peek().await.unwrap().is_allowed());
+            assert_eq!(cell.policy().on_outage(), Some(OnOutage::Deny), "nobody admits it in an outage");
         }
     }
 }

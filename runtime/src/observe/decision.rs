@@ -2,7 +2,7 @@
 
 use tallygate_rules::Rule;
 
-use super::metrics::{self, PolicyMetrics, Start};
+use super::metrics::{self, DecisionStart, PolicyMetrics};
 use super::span::{self, DecisionSpan};
 use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
 use super::{log, opaque_debug};
@@ -84,7 +84,7 @@ pub(crate) enum DecisionOutcome<'a> {
 }
 
 pub(crate) struct Observation {
-    start: Start,
+    start: DecisionStart,
     span: DecisionSpan,
 }
 
@@ -92,7 +92,7 @@ impl Observation {
     #[inline]
     pub(crate) fn start(policy: &str, purpose: Purpose) -> Self {
         Self {
-            start: Start::now(),
+            start: DecisionStart::now(),
             span: if matches!(purpose, Purpose::Peek | Purpose::Trial) {
                 DecisionSpan::none()
             } else {

@@ -75,9 +75,9 @@ struct DecisionKeys {
     concurrency: Box<[OnceLock<Key>]>,
 }
 
-pub(super) struct Start(Instant);
+pub(super) struct DecisionStart(Instant);
 
-impl Start {
+impl DecisionStart {
     pub(super) fn now() -> Self {
         Self(Instant::now())
     }
@@ -89,7 +89,7 @@ impl PolicyMetrics {
     }
 
     /// Counts a decision of the policy with these rules, and records how long it took.
-    pub(super) fn record(&self, policy: &str, rules: &[Rule], labels: Labels<'_>, start: &Start) {
+    pub(super) fn record(&self, policy: &str, rules: &[Rule], labels: Labels<'_>, start: &DecisionStart) {
         match self.decision(labels).filter(|_| labels.is_of(rules)) {
             Some(known) => count(known.get_or_init(|| labels.key(policy)), 1),
             None => count(&labels.key(policy), 1),

@@ -8,7 +8,7 @@ use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
 
 pub(super) const IS_ON: bool = false;
 
-pub(super) use self::NoMetrics as Start;
+pub(super) use self::NoMetrics as DecisionStart;
 pub(crate) use self::{
     NoChange as GaugeChange, NoMetrics as OverrideGauge, NoMetrics as PolicyMetrics, NoMetrics as TallyGauge,
     NoMetrics as UnappliedFileGauge,

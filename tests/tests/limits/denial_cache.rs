@@ -36,6 +36,14 @@ async fn denied(limiter: &Limiter, policy: &Policy) -> Denial {
     }
 }
 
+/// A policy of which a denial is cached, and how often the server was asked until then.
+async fn exhausted(server: &Server) -> (Limiter, Policy, usize) {
+    let (limiter, policy) = (limiter(server).await, policy([Rule::sliding_window(1, HOUR)]));
+    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
+    denied(&limiter, &policy).await;
+    (limiter, policy, asked(server))
+}
+
 fn asked(server: &Server) -> usize {
     server.calls("evalsha")
 }
@@ -76,11 +84,7 @@ async fn a_cached_denial_is_that_of_redis_with_the_time_counted_down() {
 #[tokio::test]
 async fn a_call_in_shadow_that_would_wait_is_decided_by_a_cached_denial_as_well() {
     let server = Server::start();
-    let limiter = limiter(&server).await;
-    let policy = policy([Rule::sliding_window(1, HOUR)]);
-    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
-    denied(&limiter, &policy).await;
-    let calls = asked(&server);
+    let (limiter, policy, calls) = exhausted(&server).await;
     for _ in 0..5 {
         assert!(limiter.check(&policy, &subject()).wait(HOUR).shadow().await.unwrap().is_allowed());
     }
@@ -138,11 +142,7 @@ async fn a_call_that_costs_less_is_asked_for_and_its_admission_forgets_the_denia
 #[tokio::test]
 async fn what_asks_for_a_report_is_always_asked() {
     let server = Server::start();
-    let limiter = limiter(&server).await;
-    let policy = policy([Rule::sliding_window(1, HOUR)]);
-    assert!(limiter.check(&policy, &subject()).await.unwrap().is_allowed());
-    denied(&limiter, &policy).await;
-    let calls = asked(&server);
+    let (limiter, policy, calls) = exhausted(&server).await;
     for _ in 0..5 {
         let decision = limiter.check(&policy, &subject()).report().await.unwrap();
         assert_eq!(decision.report()[0].remaining(), 0);

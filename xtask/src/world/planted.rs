@@ -86,7 +86,7 @@ const ALL: &[Planted] = &[
     },
     Planted {
         name: "a lease that is renewed too late",
-        file: "runtime/src/limiter/leases.rs",
+        file: "runtime/src/limiter/leases/keeper.rs",
         old: "since_us.saturating_add(shortest_us(leases) / 2)",
         new: "since_us.saturating_add(2 * shortest_us(leases))",
     },

@@ -1,5 +1,8 @@
 //! What a store below is asked for the leases of calls.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use tallygate_rules::Rule;
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
@@ -62,4 +65,21 @@ fn a_runtime_that_ends_takes_no_place_of_lost_answers_along() {
     assert_eq!(late(), 1);
     drop(runtime);
     assert_eq!(late(), 0);
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test]
+async fn a_call_that_reaches_the_store_after_its_deadline_was_not_sent() {
+    use crate::call::Awaited;
+    use crate::limiter::Limiter;
+    use crate::system::Instant;
+
+    let limiter = Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap();
+    let until = Instant::now();
+    while Instant::now() <= until {
+        yield_now().await;
+    }
+    let (call, awaited) = (call(), Awaited { caller: None, until: Some(until) });
+    let late = limiter.core.store.decide(Call { awaited: Some(&awaited), ..call.as_call() }).await;
+    assert!(late.is_err_and(|error| error.is_refusal()), "no lease is given back that was never asked for");
 }

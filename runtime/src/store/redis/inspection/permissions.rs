@@ -36,12 +36,12 @@ pub(crate) enum Access {
 }
 
 /// The purpose of a command, and its words, which change nothing. [`KEY`] stands for a key that never exists.
-type Trial = (CommandPurpose, &'static [&'static str]);
+type PlayedCommand = (CommandPurpose, &'static [&'static str]);
 
 const KEY: &str = "KEY";
 
 /// The commands that the guide lists, without `append`, which would create the key.
-const TRIALS: [Trial; 25] = [
+const TRIALS: [PlayedCommand; 25] = [
     (Decisions, &["evalsha", "0000000000000000000000000000000000000000", "0"]),
     // The server refuses to compile the text.
     (Decisions, &["eval", "=", "0"]),

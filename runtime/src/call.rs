@@ -1,4 +1,4 @@
-//! A call as a store decides it: on complete subjects, borrowed or owned.
+//! A call as it is handed to a store, with complete subjects: borrowed or owned.
 
 mod tally_key;
 
@@ -18,23 +18,24 @@ use crate::system::{Instant, per_process};
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) policy: &'a Policy,
-    /// One subject for each group of the policy, in their order. A part has only its own.
+    /// One subject for each rule group of the policy, in their order. A part of a call has only the subject of its
+    /// group.
     pub(crate) subjects: &'a [SubjectKey],
     pub(crate) options: CallOptions,
     pub(crate) scope: Scope,
     pub(crate) awaited: Option<&'a Awaited>,
 }
 
-/// The caller of a call that another task asks for, and the deadline that several questions share.
+/// The caller of a call, and the deadline of its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Awaited {
-    /// Is alive as long as the caller awaits the answer; `None` if the caller itself asks.
+    /// Alive while the caller awaits the answer that another task asks for; `None` if the caller itself asks.
     pub(crate) caller: Option<Weak<()>>,
-    /// The deadline that several questions share.
+    /// The deadline that several requests for this call share.
     pub(crate) until: Option<Instant>,
 }
 
-/// A call that outlives what it is made of: in queues, for its leases and for its refund.
+/// A call that owns its data, for queues, leases and refunds.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnedCall {
     pub(crate) policy: Policy,
@@ -57,22 +58,21 @@ pub(crate) struct PlainCall<'a> {
 pub(crate) enum Scope {
     /// All subjects of the call.
     Call,
-    /// Some subjects of a call, by the rules of these: calls were taken ahead for the others.
+    /// Some subjects of a call: for the others, calls were taken ahead.
     Rest,
     /// The subject of the group with this index. The answers to all parts are combined.
     Part(usize),
-    /// The main subject of a call that is denied: nothing is charged, and the denial counts towards a ban.
+    /// The main subject of a denied call: charges nothing, and counts the denial towards a ban.
     Denial,
 }
 
 impl<'a> Call<'a> {
-    /// A whole call.
     #[inline]
     pub(crate) fn new(policy: &'a Policy, subjects: &'a [SubjectKey], options: CallOptions) -> Self {
         Self { policy, subjects, options, scope: Scope::Call, awaited: None }
     }
 
-    /// The part of the call that takes leases; `None` if it takes none. Nobody awaits their return.
+    /// Returns the part of the call that takes leases; `None` if it takes none. No caller awaits the return of leases.
     pub(crate) fn leases(self) -> Option<Self> {
         let first = self.policy.counting_groups();
         let subjects = self.subjects.get(first..).filter(|subjects| !subjects.is_empty())?;
@@ -80,7 +80,7 @@ impl<'a> Call<'a> {
         takes.then_some(Self { subjects, scope: Scope::Part(first), awaited: None, ..self })
     }
 
-    /// The part of a whole call that stays counted when the call is over. Leases do not.
+    /// Returns the part of a whole call that stays counted after its end: all but the leases.
     pub(crate) fn counted(self) -> Self {
         let subjects = self.subjects.get(..self.policy.counting_groups()).unwrap_or(self.subjects);
         Self::new(self.policy, subjects, CallOptions { cost: self.options.cost, ..CallOptions::PLAIN })
@@ -117,7 +117,7 @@ impl<'a> Call<'a> {
         Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
     }
 
-    /// The leases of all its subjects, to give them back.
+    /// Returns the leases of all subjects, to give them back.
     pub(crate) fn returned_leases(self, prefix: &str) -> Vec<ReturnedLeases> {
         let names: Vec<_> = self.options.lease.into_iter().collect();
         self.keys(prefix).map(|key| ReturnedLeases { key, names: names.clone() }).collect()
@@ -148,18 +148,17 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The rule groups that decide it.
     pub(crate) fn groups(self) -> &'a [RuleGroup] {
         let first = self.first_group();
         self.policy.groups().get(first..first + self.subjects.len()).unwrap_or_default()
     }
 
-    /// How many rules decide it.
+    /// The number of rules that decide the call.
     pub(crate) fn rules(self) -> usize {
         self.groups().iter().map(|group| group.rules.len()).sum()
     }
 
-    /// The place of its first rule among those of all groups of the policy, one group after the other.
+    /// The position of its first rule in the policy, whose rules are counted group by group.
     pub(crate) fn first_place(self) -> usize {
         self.policy.groups().iter().take(self.first_group()).map(|group| group.rules.len()).sum()
     }
@@ -190,7 +189,6 @@ pub(crate) enum SubjectKeys {
 }
 
 impl SubjectKeys {
-    /// Returns a subject, repeated so many times.
     pub(crate) fn repeated(subject: SubjectKey, count: usize) -> Self {
         if count == 1 { Self::One(subject) } else { Self::Several(vec![subject; count].into()) }
     }
@@ -225,7 +223,7 @@ impl DerefMut for SubjectKeys {
     }
 }
 
-/// How one call is decided. The same options are handed down from the caller to the store.
+/// The options of a call, handed down from the caller to the store.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct CallOptions {
@@ -237,13 +235,13 @@ pub(crate) struct CallOptions {
     pub(crate) report_is_optional: bool,
     /// Decides only, and charges nothing.
     pub(crate) peek: bool,
-    /// If it is denied, it may be decided again: its denial does not count towards a ban.
+    /// A denial does not count towards a ban, because the call may be decided again.
     pub(crate) provisional: bool,
     /// Issues a permit that can be refunded.
     pub(crate) refundable: bool,
     /// Waits for admission.
     pub(crate) wait: Option<WaitLimit>,
-    /// Runs the call whatever is decided.
+    /// Runs the call even if it is denied.
     pub(crate) shadow: bool,
     /// The name of its leases, where concurrent calls are counted.
     pub(crate) lease: Option<LeaseName>,
@@ -299,15 +297,15 @@ impl Demand {
 pub(crate) struct LeaseName(NonZeroU64);
 
 per_process! {
-    /// How many calls of this process have a name.
+    /// The name of the next call.
     static CALLS: AtomicU64 = AtomicU64::new(1);
 }
 
 impl LeaseName {
-    /// Returns the name of another call. Names are in the order of the calls.
+    /// Returns a new name. Later names are greater.
     pub(crate) fn next() -> Self {
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
-        // There are not so many calls.
+        // In practice, the counter never wraps to 0.
         Self(NonZeroU64::new(call).unwrap_or(NonZeroU64::MAX))
     }
 

@@ -71,11 +71,11 @@ impl Decision {
         }
     }
 
-    /// Returns where each rule in [shadow](crate::Rule::shadow) stands that is tried out beside those which decide the call, if
-    /// this is a [`peek`](crate::Limiter::peek) with a report; else nothing.
+    /// Returns where the rules in [shadow](crate::Rule::shadow) stand, if this is a [`peek`](crate::Limiter::peek) with
+    /// a report; else nothing.
     ///
-    /// Such a rule counts what the others admit, and denies nothing. Where it admits less than the cost of a call, the log has a
-    /// line of that call.
+    /// A rule in shadow counts the calls that the enforced rules admit, and denies nothing. When it admits less than
+    /// the cost of a call, the log has a line about that call.
     ///
     /// # Examples
     ///
@@ -104,7 +104,7 @@ impl Decision {
         }
     }
 
-    /// Adds where the rules in shadow stand.
+    /// Adds the status of each rule in shadow.
     pub(crate) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
         match self {
             Self::Allowed(permit) => Self::Allowed(permit.with_tried(tried)),

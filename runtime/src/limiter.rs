@@ -111,15 +111,15 @@ impl Limiter {
 
     /// Finds out whether calls can be decided: for the readiness probe of a service.
     ///
-    /// It lets Redis decide some calls on keys that no limit has, and removes the keys: with the scripts and the permissions that
-    /// calls need, on each master of a cluster at the same time. Nothing is counted. It takes at most the
-    /// [deadline](LimiterBuilder::deadline). While Redis is known to be away, it
-    /// returns at once, as a call does. In memory, calls can always be decided.
+    /// It lets Redis decide some calls on keys of their own, which no limit uses, and removes these keys. It needs the
+    /// scripts and the permissions that calls need, and asks all masters of a cluster at the same time. Nothing is
+    /// counted. It takes at most the [deadline](LimiterBuilder::deadline). While Redis is known to be away, it returns
+    /// at once, as a call does. In memory, calls can always be decided.
     ///
     /// # Errors
     ///
-    /// Redis, or each master of a cluster, does not answer in time, or answers with an error: is a replica, is full,
-    /// cannot persist what it writes, refuses a command or a permission.
+    /// Redis, or each master of a cluster, does not answer in time, or answers with an error: it is a replica, is full,
+    /// cannot persist what it writes, or refuses a command or a permission.
     ///
     /// # Examples
     ///
@@ -142,9 +142,10 @@ impl Limiter {
 
     /// Returns the policy of that name, if this process knows one.
     ///
-    /// Known are the policies of annotated functions, from their first call on or once a file was applied, and those that were
-    /// [built](crate::PolicyBuilder::build) and are still in use, also by a limit around a router. Of several with one name it is the one that was built
-    /// last; all of them share their tallies anyway.
+    /// The process knows the policies of annotated functions, from their first call on or once a file was applied. It
+    /// also knows policies that were [built](crate::PolicyBuilder::build) and are still in use, for example by a limit
+    /// around a router. If several have this name, it returns the one that was built last; all of them share their
+    /// tallies anyway.
     ///
     /// # Examples
     ///
@@ -170,8 +171,8 @@ impl Limiter {
         registry::find(name)
     }
 
-    /// Returns all policies that this process knows, as [`policy`](Self::policy) does: ordered by their names, and those
-    /// of one name in the order in which they were built.
+    /// Returns all policies that this process knows, as [`policy`](Self::policy) does: ordered by name, and then in the
+    /// order in which they were built.
     #[must_use = "nothing is done but to find them"]
     pub fn policies() -> impl Iterator<Item = Policy> {
         registry::all().into_iter()
@@ -187,8 +188,8 @@ impl Limiter {
     /// | `{ip:subnet(24, 56)}` | `.value(ip).subnet_bits(24, 56)` |
     /// | `mail:{email:trim:lower:hash}` | `.text("mail:").value(email).trim().lower().hash()` |
     ///
-    /// The filter `hash` needs the secret of the limiter, so the limiter has to be the function's. Where values are only
-    /// separated by colons, [`Subject::of`](crate::Subject::of) is shorter.
+    /// The filter `hash` needs the secret of the limiter, so use the limiter of the function. If only colons separate
+    /// the values, [`Subject::of`](crate::Subject::of) is shorter.
     ///
     /// # Examples
     ///
@@ -207,13 +208,11 @@ impl Limiter {
         &self.core.secret
     }
 
-    /// Returns the store of the tallies.
     #[cfg(feature = "admin")]
     pub(crate) fn store(&self) -> &Store {
         &self.core.store
     }
 
-    /// Returns the prefix of the keys of the tallies.
     #[cfg(feature = "admin")]
     pub(crate) fn prefix(&self) -> &str {
         &self.core.prefix

@@ -1,4 +1,4 @@
-//! Which tally it is: its identity within one limiter, and its key `{prefix}:{policy}{layout}:{subject}`, of at most
+//! The identity of a tally within one limiter, and its key `{prefix}:{policy}{layout}:{subject}`, of at most
 //! [`KEY_BYTES`].
 
 use std::hash::{BuildHasher, Hasher};
@@ -19,7 +19,7 @@ const KEY_BYTES: usize = PREFIX_BYTES + 1 + NAME_BYTES + LABEL_BYTES + LAYOUT_BY
 
 /// The identity of a tally: the rule group that it is kept for, and the subject that is counted.
 ///
-/// It stands for what the key of the tally says after the prefix, without any text being written or copied.
+/// It equals what the key says after the prefix, but writes and copies no text.
 #[derive(Clone, Copy)]
 pub(crate) struct TallyId<'a> {
     pub(crate) group: &'a RuleGroup,
@@ -27,7 +27,6 @@ pub(crate) struct TallyId<'a> {
 }
 
 impl TallyId<'_> {
-    /// Hashes the identity.
     #[inline]
     pub(crate) fn hash(&self, seed: &RandomState) -> u64 {
         let mut hasher = seed.build_hasher();
@@ -36,20 +35,17 @@ impl TallyId<'_> {
         hasher.finish()
     }
 
-    /// Whether its group has that segment.
     #[inline]
     pub(crate) fn has_segment(&self, segment: &Arc<str>) -> bool {
-        // The versions of a policy share it.
+        // Versions of one policy share the segment, so the pointers are usually equal.
         Arc::ptr_eq(&self.group.segment, segment) || self.group.segment == *segment
     }
 
-    /// The key of the tally.
     pub(crate) fn key(&self, prefix: &str) -> TallyKey {
         TallyKey::new(prefix, &self.group.segment, self.subject)
     }
 }
 
-/// The key of a tally.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TallyKey(ArrayString<KEY_BYTES>);
 
@@ -64,7 +60,7 @@ impl TallyKey {
         Self(key)
     }
 
-    /// Returns a key of another form, that no tally has; `None` if it is too long for one.
+    /// Returns a key that no tally has, because its form differs; `None` if it is too long.
     #[cfg(feature = "redis")]
     pub(crate) fn reserved(key: &str) -> Option<Self> {
         ArrayString::from(key).ok().map(Self)

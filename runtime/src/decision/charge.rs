@@ -1,5 +1,5 @@
-//! What an admitted call was counted as, and what recounts it afterwards: as nothing, where it is refunded; as what it has
-//! used, where it is settled.
+//! The charge of an admitted call, and its recount: a refund removes it, and a settlement changes it to what the call
+//! has used.
 
 use std::future::Future;
 use std::mem;
@@ -18,7 +18,6 @@ use crate::system::home::Runtimes;
 pub(crate) struct Charge {
     pub(crate) call: OwnedCall,
     pub(crate) admitted: AdmittedAt,
-    /// Who has counted it.
     pub(crate) counted_by: DecidedBy,
 }
 
@@ -32,12 +31,11 @@ impl Charge {
         Self { call, admitted, counted_by }
     }
 
-    /// What was counted.
     pub(crate) fn counted(&self) -> Call<'_> {
         self.call.as_call().counted()
     }
 
-    /// The subject that the rule at this position counts, if that is of this part of the call.
+    /// Returns the subject that the rule at `position` counts; `None` if it is not of this `part` of the call.
     pub(crate) fn subject_of(&self, position: usize, part: Option<usize>) -> Option<&SubjectKey> {
         let group = self.call.policy.group_of(position)?;
         self.call.subjects.get(group).filter(|_| part.is_none_or(|part| part == group))
@@ -47,14 +45,15 @@ impl Charge {
 /// When a call was admitted, in microseconds since 1970 by the clock of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AdmittedAt {
-    /// When all its subjects were charged.
+    /// One time for all subjects.
     Once(u64),
-    /// When each of its subjects was charged, in the order of the policy's groups: by a server of its own, or ahead.
+    /// One time for each subject, in the order of the policy's groups: where several servers count them, or calls were
+    /// taken ahead.
     Each(Box<[u64]>),
 }
 
 impl AdmittedAt {
-    /// When the subject of the group with this index was charged.
+    /// Returns when the subject of the group with this index was charged.
     pub(crate) fn us(&self, group: usize) -> u64 {
         match self {
             Self::Once(us) => *us,
@@ -63,27 +62,27 @@ impl AdmittedAt {
     }
 }
 
-/// The outcome of a refund, when it is known: whether it has changed anything.
+/// Resolves to whether the recount has changed anything.
 pub(crate) type Refunded<'a> = Pin<Box<dyn Future<Output = Result<bool, BackendError>> + Send + 'a>>;
 
-/// Recounts charges. A permit does not know the limiter that issued it, only that it can do this.
+/// Recounts charges. It is all that a permit knows of the limiter that issued it.
 pub(crate) trait Refunder: Send + Sync {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a>;
 
-    /// Recounts for callers that can await nothing.
+    /// Recounts for callers that cannot await.
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError>;
 
-    /// Returns what runs a recount for which nobody waits; `None` if this process has the counts, so that a recount blocks
-    /// nobody.
+    /// Returns the runtimes for a recount in the background; `None` if the counts are in this process, where a recount
+    /// blocks nobody.
     fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>>;
 }
 
-/// All that it takes to refund a permit.
+/// What a refund or a settlement of a permit needs.
 pub(crate) struct RefundTicket {
     /// `None` if nobody has counted the call.
     refunder: Option<Arc<dyn Refunder>>,
     pub(crate) charge: Charge,
-    /// The tickets of the rules that are tried out, which counted the call, too.
+    /// The tickets of rules in shadow, which have counted the call, too.
     pub(super) trials: Vec<Self>,
 }
 
@@ -102,7 +101,7 @@ impl RefundTicket {
         let trials = self.take_trials(recount);
         let recounted = self.recount_own(recount).await;
         for (trial, recount) in trials {
-            // A rule that is tried out changes no answer.
+            // A rule in shadow changes no answer.
             let _ = trial.recount_own(recount).await;
         }
         recounted
@@ -128,14 +127,14 @@ impl RefundTicket {
         self.refunder.map_or(Ok(false), |refunder| refunder.blocking_recount(self.charge, recount))
     }
 
-    /// Returns the ticket that recounts only the rules that are tried out on the subject of that label, or on the main one.
+    /// Returns the ticket for only the rules in shadow on the subject with this label; `None` is the main subject.
     pub(super) fn of_trials(mut self, label: Option<&str>) -> Self {
         self.trials
             .retain(|trial| trial.charge.call.policy.groups().iter().any(|group| group.label.as_deref() == label));
         Self { refunder: None, ..self }
     }
 
-    /// Takes what is tried out on the subjects that are recounted.
+    /// Takes the tickets of the rules in shadow on the subjects that are recounted.
     fn take_trials(&mut self, recount: Recount) -> Vec<(Self, Recount)> {
         let label = |policy: &Policy, group: usize| policy.groups().get(group).and_then(|group| group.label.clone());
         let recounted = recount.part.map(|part| label(&self.charge.call.policy, part));
@@ -144,7 +143,7 @@ impl RefundTicket {
         meant.map(|trial| (trial, Recount { part: None, ..recount })).collect()
     }
 
-    /// Recounts where nobody can await it: in a task, if there is a runtime.
+    /// Recounts where the caller cannot await: in a task, if there is a runtime.
     pub(crate) fn recount_unawaited(
         self,
         recount: Recount,
@@ -161,17 +160,17 @@ impl RefundTicket {
 /// How much of a charge is recounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recount {
-    /// The index of the group, where only one of several subjects is concerned.
+    /// The index of the only group to recount; `None` for all groups.
     pub(crate) part: Option<usize>,
     /// The cost of the call from now on.
     pub(crate) used: u64,
 }
 
 impl Recount {
-    /// The call counts no more.
+    /// Removes the call from all counts.
     pub(crate) const REFUND: Self = Self { part: None, used: 0 };
 
-    /// What it changes of what was counted.
+    /// Returns the part of the counted call that is recounted.
     pub(crate) fn of(self, counted: Call<'_>) -> Call<'_> {
         self.part.map_or(counted, |index| counted.part(index))
     }

@@ -9,8 +9,9 @@ pub enum DecidedBy {
     /// The backend that the limiter was built with, or what this process knows of it.
     #[default]
     Backend,
-    /// This process alone, as Redis is away: by the same rules, by its [part](crate::LimiterBuilder::processes) of their
-    /// counts, and by what it has admitted itself in outages.
+    /// This process alone, while Redis is away. It uses the same rules with its
+    /// [part](crate::LimiterBuilder::processes) of their counts, and counts only what it has admitted itself in
+    /// outages.
     Standby,
     /// Nobody: Redis is away, and the policy admits calls meanwhile. Nothing is counted.
     Nobody,

@@ -17,7 +17,7 @@ use crate::wait::{RoundedUp, Wait};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Denial {
     policy: Policy,
-    /// The position of the rule; a ban has none. Small, so that a rejection is.
+    /// The position of the rule; `None` for a ban. A `u16`, to keep rejections small.
     rule: Option<u16>,
     decided_by: DecidedBy,
     /// Whether the call costs more than the rule ever admits.
@@ -27,19 +27,17 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// The denial of a call of that cost.
     pub(crate) fn new(policy: &Policy, rule: Option<u32>, retry_after: Wait, cost: u64, decided_by: DecidedBy) -> Self {
-        // A policy has far fewer rules than that.
+        // A policy has far fewer rules than `u16::MAX`.
         let rule = rule.map(|rule| u16::try_from(rule).unwrap_or(u16::MAX));
         let (policy, report) = (policy.clone(), Report::default());
         let mut denial = Self { policy, rule, decided_by, is_too_costly: false, retry_after, report };
-        // Only a wait without an end may come from the cost.
+        // A call that costs too much can never be admitted, so its wait is endless.
         denial.is_too_costly =
             retry_after == Wait::NEVER && denial.rule().is_some_and(|limiting| cost > limiting.rule.greatest_cost());
         denial
     }
 
-    /// The report alone.
     pub(crate) fn into_report(self) -> Report {
         self.report
     }
@@ -48,12 +46,10 @@ impl Denial {
         Self { report, ..self }
     }
 
-    /// Where the rules in shadow stand.
     pub(super) fn tried(&self) -> &[RuleStatus] {
         self.report.tried()
     }
 
-    /// Adds where the rules in shadow stand.
     pub(super) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
         Self { report: self.report.with_tried(tried), ..self }
     }
@@ -83,8 +79,8 @@ impl Denial {
         &self.policy
     }
 
-    /// Returns the rule that denied the call. Of several, it is the duplicate rule, or else the one with the longest
-    /// wait. A ban has no rule.
+    /// Returns the rule that denied the call. If several did, it is the duplicate rule, or else the one with the
+    /// longest wait. A ban has no rule.
     #[must_use]
     pub fn rule(&self) -> Option<LimitingRule<'_>> {
         let position = usize::from(self.rule?);
@@ -94,13 +90,13 @@ impl Denial {
 
     /// Returns how long to wait until the same call would be admitted, if no other calls come in between.
     ///
-    /// It is exact to the microsecond, and the longest wait of all: of every rule that denies the call, and of a ban. So a
-    /// banned caller may have to wait longer than the ban lasts. For a concurrency limit it is no more than a bound:
-    /// the time after which the first of their leases ends. Any of these calls may be over before, and one that takes longer
-    /// renews its lease.
+    /// It is exact to the microsecond. It is the longest wait of all rules that deny the call and of a ban, so a banned
+    /// caller may have to wait longer than the ban lasts. For a concurrency limit it is only a bound: the time until
+    /// the first lease of the running calls ends. A running call may end before that, and a longer one renews its
+    /// lease.
     ///
-    /// `None` means that waiting does not help: the call costs more than a rule can admit at once, or the limit is closed by a
-    /// count of 0. Or a token bucket is as new again before the call would be admitted, and then holds fewer tokens than the
+    /// `None` means that waiting does not help: the call costs more than a rule can admit at once, or a count of 0
+    /// closes the limit. Or a token bucket would start anew before it could admit the call, with fewer tokens than the
     /// call costs: see [`TokenBucket`](crate::TokenBucket).
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
@@ -149,7 +145,7 @@ impl fmt::Display for Denial {
 }
 
 impl Denial {
-    /// The wait is that of all rules, so it may be longer than the window of the duplicate.
+    /// The wait may be longer than the window of the duplicate rule, as it is the longest of all rules.
     fn write_duplicate(&self, f: &mut fmt::Formatter<'_>, per: Duration) -> fmt::Result {
         write!(f, "duplicate request: the same one was admitted less than {} ago", format_duration(per))?;
         match self.retry_after() {
@@ -185,7 +181,7 @@ impl<'a> LimitingRule<'a> {
         self.position
     }
 
-    /// Returns the name that the rule was given, if it was.
+    /// Returns the name of the rule, if it has one.
     #[must_use]
     pub fn name(&self) -> Option<&'a str> {
         self.rule.name()
@@ -231,7 +227,8 @@ pub enum RejectionKind {
     Banned,
     /// The backend did not decide within the deadline, or answered with an error.
     Unavailable,
-    /// The call lacks a value of its context that its limit counts by and that other calls have, such as the user of a request.
+    /// The call lacks a value of its context that the limit counts by and that other calls have, such as the user of a
+    /// request.
     Unidentified,
 }
 

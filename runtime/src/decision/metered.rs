@@ -7,13 +7,13 @@ use crate::observe::opaque_debug;
 
 /// A permit that counts what its call uses. When it is dropped, it is [settled](Permit::settle) for that.
 ///
-/// It is for calls whose use is only known when they are over, such as a stream of tokens from a language model. Move it into
-/// the stream: it is dropped with that, at its end, after an error, or because the client has gone. What was counted until
-/// then is what the call has used. Where concurrent calls are counted, the call is running until then, too.
+/// Use it for calls whose use is only known at their end, such as a stream of tokens from a language model. Move it
+/// into the stream: it is dropped with the stream, at its end, after an error, or when the client disconnects. Under a
+/// concurrency limit, the call runs until then.
 ///
-/// In Redis, a task settles, a moment after the drop. The limits are those of a settlement, and the call counts as its cost
-/// if it fails; the log [has a warning](crate::guide::observability). Without a runtime, the thread that drops it waits for
-/// the answer. If the runtime ends at once, the call counts as its cost.
+/// In Redis, a task settles it shortly after the drop. The limits of a settlement apply. If it fails, the call counts
+/// as its cost, and the log [has a warning](crate::guide::observability). Without a runtime, the thread that drops it
+/// waits for the answer. If the runtime ends right after the drop, the call counts as its cost.
 ///
 /// # Examples
 ///
@@ -45,7 +45,7 @@ pub struct Metered {
 }
 
 impl Permit {
-    /// Returns a permit that counts what the call uses, which is nothing so far, and is settled for that when it is dropped.
+    /// Returns a permit that counts what the call uses, starting at 0, and is settled for that sum when it is dropped.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl Metered {
     ///
     /// # Errors
     ///
-    /// As of [`Permit::settle`].
+    /// Fails as [`Permit::settle`] does.
     pub async fn settle(mut self) -> Result<bool, BackendError> {
         match self.permit.take() {
             Some(permit) => permit.settle(self.used).await,
@@ -85,7 +85,7 @@ impl Metered {
 impl Drop for Metered {
     fn drop(&mut self) {
         let settlement = self.permit.take().map(|permit| permit.into_settlement(self.used));
-        // Whether it can be settled was checked before.
+        // `metered` has checked that the permit can be settled.
         let Some(Ok(Some((ticket, recount)))) = settlement else { return };
         let policy = ticket.charge.call.policy.clone();
         ticket.recount_unawaited(recount, move |settled| report_settlement(policy.name(), settled));

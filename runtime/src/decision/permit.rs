@@ -11,11 +11,10 @@ use crate::policy::Policy;
 
 /// The proof that a call was admitted.
 ///
-/// Where concurrent calls are counted, by [`Rule::concurrency`](crate::Rule::concurrency), the call is running until its
-/// permit is dropped. Refunding or settling a permit takes it, and so ends the call, too.
+/// Under [`Rule::concurrency`](crate::Rule::concurrency), the call runs until its permit is dropped. Refunding or
+/// settling a permit consumes it, and so ends the call, too.
 pub struct Permit {
-    // An `Arc`, although no permit shares them: to drop a permit without extras, as most are, is one test, as the rest is
-    // code of its own.
+    // An `Arc`, although permits do not share it: dropping a permit without extras, which most are, is one branch.
     extras: Option<Arc<PermitExtras>>,
     decided_by: DecidedBy,
 }
@@ -26,22 +25,19 @@ pub(crate) type Lease = Box<dyn Send + Sync>;
 /// What a call asked for beside the permit.
 struct PermitExtras {
     report: Report,
-    /// The share of a limit from which the subject is near it.
+    /// A subject that uses this share of a limit is near it.
     warn_at: Option<f64>,
     /// Boxed, as few calls can be refunded, and it is large.
     refund: Option<Box<RefundTicket>>,
-    /// Held until the permit is dropped, where concurrent calls are counted.
     lease: Option<Lease>,
 }
 
 impl Permit {
-    /// A permit without extras.
     #[inline]
     pub(crate) const fn plain(decided_by: DecidedBy) -> Self {
         Self { extras: None, decided_by }
     }
 
-    /// A permit with a report, of a policy that warns from that share on; with what refunds it, and the leases that it holds.
     pub(crate) fn new(
         decided_by: DecidedBy,
         report: Report,
@@ -60,19 +56,17 @@ impl Permit {
         self.decided_by
     }
 
-    /// Returns where every rule stands after the call whose count is known, if [`Check::report`](crate::Check::report) asked for it, or the
-    /// policy [warns](crate::PolicyBuilder::warn_at); else nothing.
+    /// Returns where every rule whose count is known stands after the call, if [`Check::report`](crate::Check::report)
+    /// asked for it, or the policy [warns](crate::PolicyBuilder::warn_at); else nothing.
     #[must_use]
     pub fn report(&self) -> &[RuleStatus] {
         self.extras.as_ref().map_or(&[], |extras| extras.report.rules())
     }
 
-    /// Where the rules in shadow stand.
     pub(super) fn tried(&self) -> &[RuleStatus] {
         self.extras.as_ref().map_or(&[], |extras| extras.report.tried())
     }
 
-    /// Adds where the rules in shadow stand.
     pub(super) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
         let decided_by = self.decided_by;
         let Some(extras) = self.extras.and_then(Arc::into_inner) else {
@@ -82,14 +76,14 @@ impl Permit {
         Self::new(decided_by, report.with_tried(tried), warn_at, refund, lease)
     }
 
-    /// Returns where the rule stands whose limit the subject is near after this call: of several the one of which the
-    /// smallest share remains. `None` if it is near none, or if the policy has no
+    /// Returns the status of the rule whose limit the subject is near after this call. If there are several, it is the
+    /// one with the smallest share left. `None` if the subject is near no limit, or if the policy has no
     /// [`warn_at`](crate::PolicyBuilder::warn_at).
     #[must_use]
     pub fn warning(&self) -> Option<&RuleStatus> {
         let share = self.extras.as_ref()?.warn_at?;
         let near = self.report().iter().filter(|status| status.is_near(share));
-        // Each product compares two shares: what remains of one limit and of the other.
+        // Compares the shares that are left without a division: a/b < c/d if a·d < c·b.
         near.min_by(|one, other| {
             let scaled = |of: &RuleStatus, by: &RuleStatus| u128::from(of.remaining()) * u128::from(by.limit());
             scaled(one, other).cmp(&scaled(other, one))
@@ -98,12 +92,12 @@ impl Permit {
 
     /// Refunds the permit: removes exactly the hits of this call, also when other calls were admitted since.
     ///
-    /// Returns whether a rule still counted the call. Hits that are out of their window stay where they are, and so do tokens
-    /// that have flowed into a bucket again, and hits of sliding windows behind which more than 1,024 later calls are
-    /// stored. What was admitted while Redis was away is refunded where it was counted: in this process.
+    /// Returns whether a rule still counted the call. Not removed are hits that are out of their window, tokens that
+    /// have flowed into a bucket again, and hits of sliding windows with more than 1,024 later calls stored behind
+    /// them. A call that was admitted while Redis was away is refunded in this process, where it was counted.
     ///
-    /// Dropping a permit refunds nothing. If this future is dropped before it is ready, the hits may have been removed or not,
-    /// on several subjects also on some of them alone.
+    /// Dropping a permit refunds nothing. If this future is dropped before it is ready, the hits may or may not have
+    /// been removed; of several subjects, perhaps only those of some.
     ///
     /// # Errors
     ///
@@ -132,26 +126,27 @@ impl Permit {
         self.into_ticket()?.recount(Recount::REFUND).await
     }
 
-    /// Refunds the permit as [`refund`](Self::refund) does, and blocks the calling thread meanwhile: for functions that are
-    /// not async. As to threads, see [`Check::blocking_decide`](crate::Check::blocking_decide).
+    /// Refunds the permit as [`refund`](Self::refund) does, and blocks the calling thread meanwhile: for functions that
+    /// are not async. [`Check::blocking_decide`](crate::Check::blocking_decide) says on which threads.
     ///
     /// # Errors
     ///
-    /// As of [`refund`](Self::refund).
+    /// Fails as [`refund`](Self::refund) does.
     pub fn blocking_refund(self) -> Result<bool, BackendError> {
         self.into_ticket()?.blocking_recount(Recount::REFUND)
     }
 
-    /// Refunds the permit on one of several subjects: removes the hits of this call that the rules of that label count, which
-    /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) set, and leaves the others.
+    /// Refunds the permit on one of several subjects: removes the hits of this call that the rules with this label
+    /// count, and leaves the others. [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) sets the label of a
+    /// rule.
     ///
-    /// In the attribute, `refund_key = "…"` does this, and so does `prevent_duplicate(release_if = …)`: a failed submission may be
-    /// repeated at once, and its other limits still count it. Else it is as [`refund`](Self::refund). Where all rules of that
-    /// label are in shadow, these are refunded, and the answer is `false`.
+    /// In the attribute, `refund_key = "…"` and `prevent_duplicate(release_if = …)` do this: a failed submission may be
+    /// repeated at once, and its other limits still count it. Otherwise it works like [`refund`](Self::refund). If all
+    /// rules with this label are in shadow, they are refunded, and the result is `false`.
     ///
     /// # Errors
     ///
-    /// As of [`refund`](Self::refund); and the policy has no rule of that label.
+    /// Fails as [`refund`](Self::refund) does, or because the policy has no rule with this label.
     ///
     /// # Examples
     ///
@@ -184,18 +179,17 @@ impl Permit {
     ///
     /// # Errors
     ///
-    /// As of [`refund_on`](Self::refund_on).
+    /// Fails as [`refund_on`](Self::refund_on) does.
     pub fn blocking_refund_on(self, label: &str) -> Result<bool, BackendError> {
         self.blocking_refund_subject(Some(label))
     }
 
-    /// Refunds the permit on the subject of that label, or on the main one.
+    /// Refunds the permit on the subject with this label; `None` is the main subject.
     pub(crate) async fn refund_subject(self, label: Option<&str>) -> Result<bool, BackendError> {
         let (ticket, recount) = self.into_subject_refund(label)?;
         ticket.recount(recount).await
     }
 
-    /// Does the same, and blocks the calling thread meanwhile.
     pub(crate) fn blocking_refund_subject(self, label: Option<&str>) -> Result<bool, BackendError> {
         let (ticket, recount) = self.into_subject_refund(label)?;
         ticket.blocking_recount(recount)
@@ -224,7 +218,7 @@ impl Permit {
         ticket.ok_or_else(not_refundable)
     }
 
-    /// Returns this permit, which also takes back what was counted by rules that are tried out.
+    /// Adds the permits of rules in shadow, which a refund or a settlement of this permit recounts, too.
     pub(crate) fn with_trials(mut self, tried: Vec<Self>) -> Self {
         let ticket = self.extras.as_mut().and_then(Arc::get_mut).and_then(|extras| extras.refund.as_mut());
         if let Some(ticket) = ticket {

@@ -66,8 +66,8 @@ impl Rejection {
         self
     }
 
-    /// Returns the text that the attribute's `message`, or [`with_message`](Self::with_message), put in place of the usual
-    /// one.
+    /// Returns the text that replaces the usual one, set by the attribute's `message` or by
+    /// [`with_message`](Self::with_message).
     #[must_use]
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()
@@ -114,7 +114,7 @@ impl Rejection {
         self.backend_error().is_some_and(|error| error.kind() == BackendErrorKind::Misuse)
     }
 
-    /// Returns why the call could not be decided, unless it was denied.
+    /// Returns why the call could not be decided; `None` if it was denied.
     pub(crate) fn backend_error(&self) -> Option<&BackendError> {
         match &self.reason {
             RejectionReason::Denied(_) => None,

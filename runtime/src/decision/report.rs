@@ -1,4 +1,4 @@
-//! Where the rules of a policy stand, and the warning of an application when a subject comes near one.
+//! Where the rules of a policy stand, and the warning that a subject comes near a limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 
-/// Where all rules of a policy stand after a decision; nothing, as most calls ask for none.
+/// Where all rules of a policy stand after a decision; empty for most calls, as they ask for no report.
 // Behind one pointer, as it is moved with every decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report(Option<Arc<Statuses>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Statuses {
-    /// Where the rules stand that decide the call.
+    /// The rules that decide the call.
     rules: Vec<RuleStatus>,
-    /// Where the rules in shadow stand.
+    /// The rules in shadow.
     tried: Vec<RuleStatus>,
 }
 
@@ -37,7 +37,6 @@ impl Report {
         self.0.as_ref().map_or(&[], |statuses| &statuses.tried)
     }
 
-    /// Adds where the rules in shadow stand.
     pub(crate) fn with_tried(&self, tried: Vec<RuleStatus>) -> Self {
         Self::of(self.rules().to_vec(), tried)
     }
@@ -49,7 +48,7 @@ impl Report {
 }
 
 impl Report {
-    /// Returns the report with so much more remaining of each rule.
+    /// Returns the report with `more` added to what remains of each rule.
     pub(crate) fn with_more(&self, more: impl Fn(&RuleStatus) -> u64) -> Self {
         let with_more = |status: &RuleStatus| {
             let remaining = status.remaining().saturating_add(more(status)).min(status.limit());
@@ -62,7 +61,7 @@ impl Report {
     }
 }
 
-/// Of rules in any order.
+/// Sorts the rules by their positions.
 impl From<Vec<RuleStatus>> for Report {
     #[inline]
     fn from(mut rules: Vec<RuleStatus>) -> Self {
@@ -89,9 +88,9 @@ impl RuleStatus {
         Self::new(position, rule, Quota::new(0, 0))
     }
 
-    /// Returns the status as it is if the call counts as what it has used.
+    /// Returns the status after the cost of the call has changed.
     pub(crate) fn recounted(&self, costs: CostChange) -> Self {
-        // To a rule that counts calls, a call is one call.
+        // A rule that counts calls ignores their cost.
         let costs = if self.rule.role() == Role::Limit { costs } else { costs.at_most(1) };
         let remaining = self.remaining().saturating_add(costs.given_back()).min(self.limit());
         let remaining = remaining.saturating_sub(costs.beyond());
@@ -123,13 +122,13 @@ impl RuleStatus {
         self.quota.remaining
     }
 
-    /// Whether that share of the limit is used. One call uses up a limit of 1, so nothing is near that; neither is a
-    /// duplicate.
+    /// Whether this share of the limit is used. A rule that one call uses up, such as a limit of 1 or a duplicate rule,
+    /// is never near.
     pub(crate) fn is_near(&self, share: f64) -> bool {
         self.can_be_near() && self.used_share(self.remaining()) >= share
     }
 
-    /// Whether that share of the limit is used since a call of that cost.
+    /// Whether a call of this cost has raised the used share of the limit to `share`.
     pub(crate) fn has_come_near(&self, share: f64, cost: u64) -> bool {
         let weight = if self.rule.role() == Role::Limit { cost } else { 1 };
         self.is_near(share) && self.used_share(self.remaining().saturating_add(weight)) < share
@@ -144,8 +143,8 @@ impl RuleStatus {
         self.limit().saturating_sub(remaining) as f64 / self.limit() as f64
     }
 
-    /// Returns how long it takes, without further calls, until the rule is as if it had never counted; for concurrency, at
-    /// most, if no lease is renewed.
+    /// Returns how long it takes, without further calls, until the rule is as if it had never counted. For concurrency,
+    /// it is the longest time, if no lease is renewed.
     #[must_use]
     pub fn reset(&self) -> Duration {
         self.quota.reset
@@ -179,8 +178,8 @@ impl<'a> Warning<'a> {
         self.policy
     }
 
-    /// Returns the subject that the rule counts, as it stands in keys: values are escaped, and those with the filter `hash`
-    /// are digests. It may be personal, so it does not belong into a log.
+    /// Returns the subject that the rule counts, as it stands in keys: values are escaped, and those with the filter
+    /// `hash` are digests. Do not log it, as it may be personal data.
     #[must_use]
     pub fn subject(&self) -> &'a str {
         self.subject

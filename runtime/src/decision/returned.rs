@@ -1,7 +1,7 @@
-//! What a limited function returns: a type that a rejection becomes, and whose body can hold the permit of a call.
+//! The types that a limited function returns: they carry a rejection, or a body that can hold the permit of a call.
 //!
-//! A function may return `impl` of the trait of responses of a web framework. The type behind it is unknown, so nothing can be
-//! made of a rejection, and there is no body yet. Such a function returns a type of this module, for which the module `web`
+//! A function may return `impl` of the response trait of a web framework. Its type is unknown, so a rejection cannot
+//! become one, and it has no body yet. The attribute wraps it in a type of this module, for which the module `web`
 //! implements the trait of each framework.
 
 use super::permit::Permit;
@@ -9,9 +9,9 @@ use super::rejection::Rejection;
 
 /// A type that can carry a [`Rejection`] back to the caller of a limited function.
 ///
-/// Every `Result<T, E>` is one when `E: From<Rejection>`, `Rejection` itself included. With the feature of a web framework, so
-/// is its response, and a function may return `impl` of its trait of responses, whatever the type behind it: a rejected call is
-/// then answered with problem details. The guide [lists them](crate::guide::web).
+/// Every `Result<T, E>` with `E: From<Rejection>` is one, `Rejection` itself included. With the feature of a web
+/// framework, so is its response, and a function may return `impl` of its response trait: a rejected call is then
+/// answered with problem details. The guide [lists the types](crate::guide::web).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a rejection back to the caller",
     label = "a limited function returns a type that is `FromRejection`",
@@ -24,7 +24,7 @@ pub trait FromRejection {
     fn from_rejection(rejection: Rejection) -> Self;
 }
 
-// For a type that is no `Result`, the notes above say more than that an error lacks a `From`.
+// Otherwise, for a type that is no `Result`, the compiler reports a missing `From` instead of the notes above.
 #[diagnostic::do_not_recommend]
 impl<T, E: From<Rejection>> FromRejection for Result<T, E> {
     fn from_rejection(rejection: Rejection) -> Self {
@@ -34,13 +34,13 @@ impl<T, E: From<Rejection>> FromRejection for Result<T, E> {
 
 /// A response whose body can hold a permit. Functions with `concurrency(…, until = "body")` return one.
 ///
-/// With the feature of a web framework, its response is one, and so is `Result<T, E>` of it. A function may also return `impl`
-/// of the framework's trait of responses, alone or in a `Result`, whatever the type behind it.
+/// With the feature of a web framework, its response is one, and so is a `Result<T, E>` of it. A function may also
+/// return `impl` of the response trait of the framework, alone or in a `Result`.
 ///
 /// # Examples
 ///
-/// By hand, it keeps a call running until a response of any origin was sent. A type of your own passes the permit on to the
-/// response that it becomes.
+/// Called by hand, it keeps the call running until a response of any origin was sent. A type of your own passes the
+/// permit on to the response that it becomes.
 ///
 /// ```
 /// use tallygate::{HoldPermit, Permit};
@@ -69,8 +69,8 @@ pub trait HoldPermit {
     fn hold_permit(self, permit: Permit) -> Self;
 }
 
-/// An error has no body that goes on: its permit is dropped.
-// Of a `Result` that is none, the notes above say more than that its value is none.
+/// An error has no body that could hold the permit, so the permit is dropped.
+// Otherwise, for a `Result` without this trait, the compiler reports only that its value lacks the trait.
 #[diagnostic::do_not_recommend]
 impl<T: HoldPermit, E> HoldPermit for Result<T, E> {
     fn hold_permit(self, permit: Permit) -> Self {

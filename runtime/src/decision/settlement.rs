@@ -11,27 +11,28 @@ use crate::error::BackendError;
 use crate::observe::log;
 
 impl Permit {
-    /// Settles the permit: from now on, the call counts as what it has really used, in place of the cost that it has
-    /// reserved. It asks the backend once; in a cluster, once for each subject, and several times for the logs of more than
-    /// three subjects.
+    /// Settles the permit: from now on, the call counts as what it has really used, instead of the cost that it has
+    /// reserved. It asks the backend once; in a cluster, once for each subject, and several times for the logs of more
+    /// than three subjects.
     ///
-    /// What was reserved beyond that is given back, as by [`refund`](Self::refund). What was used beyond the cost is charged
-    /// at the time of the call, also beyond the limit: then the subject waits it off. A token bucket in use is charged at the
-    /// time of the settlement, whatever has flowed in since the call, and emptied at most. Under a sliding window, what was
-    /// used beyond the cost counts with a later call if more than 1,024 of them are stored behind this one; and one call
-    /// weighs at most the greatest `count` of this subject's windows, as they were for this call. A rule that has counted
-    /// more than the greatest `count` of its algorithm may count no more than that, and no call has used more than 2^53 − 1.
-    /// To a rule against duplicates, the call
-    /// stays one call, unless it has used nothing, which is a refund.
+    /// What was reserved and not used is given back, as by [`refund`](Self::refund). What was used beyond the cost is
+    /// charged at the time of the call, even beyond the limit: then the subject has to wait longer. A token bucket in
+    /// use is charged at the time of the settlement, whatever has flowed in since the call, and it is emptied at most.
+    /// Under a sliding window, what was used beyond the cost counts with a later call if more than 1,024 later calls
+    /// are stored behind this one. There, one call weighs at most the greatest `count` of this subject's windows, as
+    /// they were for this call. A rule that has counted more than the greatest `count` of its algorithm may count no
+    /// more than that, and no call has used more than 2^53 − 1. A duplicate rule counts the call as one, unless it has
+    /// used nothing, which is a refund.
     ///
-    /// Returns whether that has changed anything: what does not count any more stays as it is. No denial is counted, and
-    /// nobody is warned, now or later, where it brings the subject near a limit:
-    /// [`Permit::warning`](Self::warning) of the next call still tells. If this future is dropped before it is ready, the
-    /// call may have been settled or not, on several subjects also on some of them alone.
+    /// Returns whether that has changed anything: what no longer counts stays as it is. A settlement counts no denial.
+    /// It also warns nobody, now or later, if it brings the subject near a limit: [`Permit::warning`](Self::warning) of
+    /// the next call still reports that. If this future is dropped before it is ready, the call may or may not have
+    /// been settled; on several subjects, perhaps only on some.
     ///
     /// # Errors
     ///
-    /// As of [`refund`](Self::refund); and the call has reserved nothing: it had a cost of 0, or was a peek.
+    /// Fails as [`refund`](Self::refund) does, or because the call has reserved nothing: it had a cost of 0, or was a
+    /// peek.
     ///
     /// # Examples
     ///
@@ -66,12 +67,12 @@ impl Permit {
     ///
     /// # Errors
     ///
-    /// As of [`settle`](Self::settle).
+    /// Fails as [`settle`](Self::settle) does.
     pub fn blocking_settle(self, used: u64) -> Result<bool, BackendError> {
         self.into_settlement(used)?.map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(recount))
     }
 
-    /// Returns why the permit cannot be settled, if it cannot.
+    /// Fails if the permit cannot be settled.
     pub(super) fn check_settled(&self) -> Result<(), BackendError> {
         let charge = self.charge().ok_or_else(not_refundable)?;
         if charge.call.options.cost == 0 && self.decided_by() != DecidedBy::Nobody {
@@ -92,7 +93,7 @@ impl Permit {
     }
 }
 
-/// Reports a settlement that has failed: what was used beyond the cost is never counted.
+/// Reports a failed settlement: what was used beyond the cost is never counted.
 pub(crate) fn report_settlement(policy: &str, settled: Result<bool, BackendError>) {
     /// Whether the last settlement of this process has failed.
     static FAILING: AtomicBool = AtomicBool::new(false);

@@ -15,7 +15,7 @@ use crate::bounds::shown_message;
 #[derive(Clone)]
 pub struct BackendError {
     inner: Arc<BackendErrorInner>,
-    /// Whether the call was not sent, or was sent back: nothing was executed.
+    /// Whether the call was certainly not executed: it was not sent, or was sent back.
     is_refusal: bool,
 }
 
@@ -29,7 +29,7 @@ struct BackendErrorInner {
 
 type SharedSource = Arc<dyn StdError + Send + Sync>;
 
-/// The kind of a [`BackendError`]: it cannot decide for the moment, or never will as things are.
+/// The kind of a [`BackendError`]: whether it may pass by itself, or somebody has to change something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BackendErrorKind {
@@ -39,11 +39,11 @@ pub enum BackendErrorKind {
     /// The set-up or the call is mistaken: a password, a permission, a key that holds something else, a server of the
     /// wrong kind. No call like this one is decided until somebody changes that.
     Wrong,
-    /// The program is mistaken: the call lacks a value of its context or one of its subjects, its policy is refused, or it is
-    /// made where it cannot be. Every such call fails until the code is changed.
+    /// The program is mistaken: the call lacks a value of its context or one of its subjects, its policy is refused, or
+    /// it is made in a place where it cannot work. Every such call fails until the code is changed.
     Misuse,
-    /// The call lacks a value of its context that other calls have, such as the user of a request, so nobody can say
-    /// whom it counts for. The backend was not asked, and nothing is broken: the caller has to change the call.
+    /// The call lacks a value of its context that the limit counts by and that other calls have, such as the user of a
+    /// request. The backend was not asked, and nothing is broken: the caller has to change the call.
     Unidentified,
     /// The backend answered with an error that this version does not know: it may be away, or the set-up mistaken.
     Unknown,
@@ -120,7 +120,6 @@ impl BackendError {
         if self.kind() == BackendErrorKind::Wrong { self } else { later }
     }
 
-    /// Whether the call was certainly not executed.
     pub(crate) fn is_refusal(&self) -> bool {
         self.is_refusal
     }

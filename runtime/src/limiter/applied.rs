@@ -19,34 +19,38 @@ pub struct Applied {
     policies: Policies,
 }
 
-/// Policies that were put in force, which is yet to be reported.
+/// Policies that were put in force, before this is reported.
 pub(super) struct PutInForce {
     applied: Applied,
-    /// The names that the file in force had before, and has no longer.
+    /// The names that only the file before had.
     lost: Vec<String>,
 }
 
 impl Limiter {
-    /// Puts the policies of a file in force for all calls that this limiter decides, in place of those that were applied
-    /// before. A policy that the file no longer has returns to the rules of the program, and the log has a warning with its name.
+    /// Puts the policies of a file in force for all calls that this limiter decides, in place of those that were
+    /// applied before. A policy that is no longer in the file has the rules of the program again, and the log has a
+    /// warning with its name.
     ///
-    /// It may be called at start-up, and again whenever the file has changed. It holds for this limiter and its clones, in
-    /// this process; each process reads its own file. [Overrides](Self::override_policy), such as those in Redis, go first.
+    /// Call it at start-up, and again whenever the file has changed. It holds for this limiter and its clones, in this
+    /// process; each process reads its own file. [Overrides](Self::override_policy), such as those in Redis, take
+    /// precedence.
     ///
-    /// What has been counted stays counted as far as the layout of the tallies is the same: counts change freely; another
-    /// longest window or another algorithm starts new tallies.
+    /// Counts are kept as long as the layout of the tallies is the same: a new `count` keeps them, and a new longest
+    /// window or a new algorithm starts new tallies.
     ///
-    /// The policies of all annotated functions of the program are known, also of those that were not called yet. One that is
-    /// built by hand is known from then on, and is changed then; if the file does not fit it, it keeps all its own rules, and the
-    /// log has an error with the place of the mistake. Other names change nothing, as programs may share a file:
-    /// [`Applied::require_known`] refuses them.
+    /// It changes the policies of all annotated functions, even before their first call, and policies that are built by
+    /// hand as soon as they are built. If the file does not fit a policy that is built later, this policy keeps all its
+    /// own rules, and the log has an error with the place of the mistake. Unknown names change nothing, as programs may
+    /// share a file: [`Applied::require_known`] refuses them.
     ///
     /// # Errors
     ///
-    /// The file does not fit a policy that this process knows: it says another `key`, or rules on a subject that the policy
-    /// does not have. Or, while `web::limits` limits a router by the file, a key shows a value of requests that the file in force
-    /// does not show, that no `web::Layer` of this process finds, and that is not [declared](crate::context::declare). Then nothing is
-    /// applied, and what was in force stays so.
+    /// * The file does not fit a policy that this process knows: it has another `key`, or rules on a subject that the
+    ///   policy does not have.
+    /// * While `web::limits` limits a router by the file: a key shows a value of requests that the file in force does
+    ///   not show, that no `web::Layer` of this process finds, and that is not [declared](crate::context::declare).
+    ///
+    /// After an error, nothing is applied, and what was in force stays in force.
     ///
     /// # Examples
     ///
@@ -92,8 +96,8 @@ impl Limiter {
         Ok(PutInForce { applied: Applied { policies: policies.clone() }, lost })
     }
 
-    /// Returns the count of a plan, as the file that was applied last says: `plans.free = 100` in the table of the policy. For a
-    /// `count` that is an expression, or for [`Policy::with_counts`](crate::Policy::with_counts).
+    /// Returns the count of a plan in the file that was applied last: `plans.free = 100` in the table of the policy.
+    /// Use it in a `count` that is an expression, or in [`Policy::with_counts`](crate::Policy::with_counts).
     ///
     /// `None` means that no file was applied, or that it does not have this plan of this policy. A count of 0 closes the limit.
     ///
@@ -133,8 +137,8 @@ impl Limiter {
         self.core.overrides.plan_count(policy, plan)
     }
 
-    /// Returns a mistake for each value in a key that no layer of this program finds in requests, once its layers are there.
-    /// A value that the file in force shows is none: it may come from contexts of the program.
+    /// Returns a mistake for each value in a key that no layer of this program finds in requests, once the program has
+    /// layers. A value that the file in force shows is accepted: it may come from contexts of the program.
     #[cfg(feature = "web")]
     fn unknown_values(&self, policies: &Policies) -> Vec<Mistake> {
         let limits_requests = self.core.limits_requests.load(Ordering::Relaxed);
@@ -153,7 +157,6 @@ impl Limiter {
         self.core.limits_requests.store(true, Ordering::Relaxed);
     }
 
-    /// The policies that were applied last.
     #[cfg(feature = "web")]
     pub(crate) fn applied(&self) -> Option<Policies> {
         self.core.overrides.applied()
@@ -161,7 +164,7 @@ impl Limiter {
 }
 
 impl PutInForce {
-    /// Reports it, and the file that they are of, if that is known.
+    /// Reports the policies, and their file if it is known.
     pub(super) fn reported(self, file: Option<&Path>) -> Applied {
         let Self { applied, lost } = self;
         if !lost.is_empty() {
@@ -178,12 +181,12 @@ impl Applied {
         self.policies.changes().iter().filter(|change| registry::find(&change.name).is_none())
     }
 
-    /// Returns the names that this process does not know at this moment, with their places and what was probably meant: names
-    /// of policies, and of values that keys of requests show.
+    /// Returns the names in the file that this process does not know at this moment, with their places and what was
+    /// probably meant: names of policies, and of values of requests in keys.
     ///
-    /// Known are all annotated functions that are linked into the program, and the policies that were built and are in use. Known
-    /// values are those that a `web::Layer` of this process finds, and those that are [declared](crate::context::declare). Before the
-    /// process has made a layer, they are not looked at.
+    /// The process knows all annotated functions that are linked into the program, and policies that were built and are
+    /// in use. It knows values that one of its `web::Layer`s finds, or that are [declared](crate::context::declare).
+    /// Before the process has made a layer, values are not checked.
     #[must_use]
     pub fn unknown(&self) -> Vec<Mistake> {
         #[cfg(feature = "web")]
@@ -207,14 +210,14 @@ impl Applied {
         unknown.iter().enumerate().map(mistake).collect()
     }
 
-    /// Refuses names that this process does not know at this moment, such as misspelt ones: for start-up, once the policies
-    /// that are built by hand are there, and the routers with their layers.
+    /// Refuses names that this process does not know at this moment, such as misspelt ones. Call it at start-up, once
+    /// the policies that are built by hand and the routers with their layers are there.
     ///
     /// The policies stay applied.
     ///
     /// # Errors
     ///
-    /// There are such names: see [`unknown`](Self::unknown).
+    /// There are unknown names: see [`unknown`](Self::unknown).
     pub fn require_known(&self) -> Result<(), ConfigError> {
         let unknown = self.unknown();
         if unknown.is_empty() { Ok(()) } else { Err(ConfigError::new(unknown)) }

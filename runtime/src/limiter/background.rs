@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 
-/// A task in the background, of which there is one at a time.
+/// A background task of which at most one runs at a time.
 pub(super) struct BackgroundTask(Arc<TaskState>);
 
 struct TaskState {
@@ -14,7 +14,7 @@ struct TaskState {
     ended: watch::Sender<()>,
 }
 
-/// The task that runs. Dropped with it, wherever that ends.
+/// A running task counts as ended when this is dropped, however it ends.
 pub(super) struct RunningTask(Arc<TaskState>);
 
 impl Default for BackgroundTask {
@@ -31,7 +31,7 @@ impl BackgroundTask {
         (!is_running).then(|| RunningTask(Arc::clone(&self.0)))
     }
 
-    /// Returns what changes when the task ends; `None` if it is not running.
+    /// Returns a receiver that changes when the task ends; `None` if it is not running.
     pub(super) fn end(&self) -> Option<watch::Receiver<()>> {
         // Subscribed first, so that an end between the two lines is not missed.
         let end = self.0.ended.subscribe();

@@ -58,7 +58,6 @@ pub struct LimiterBuilder {
     tls: Option<Tls>,
 }
 
-/// The default settings.
 impl Default for LimiterBuilder {
     fn default() -> Self {
         Self {
@@ -92,17 +91,17 @@ impl LimiterBuilder {
 
     /// Sets the secret that keys the filter `hash`, as in `{phone:hash}`.
     ///
-    /// With a secret, the keys in Redis, in its backups and in its log do not reveal the values, and nobody without the
-    /// secret can check a guess. Without one, the digest is the same for everybody: a value that can be guessed, such as a
-    /// telephone number, can be found by trying all of them, of which one core tries more than a million a second. Programs that
-    /// share tallies need the same secret; another secret starts new tallies.
+    /// With a secret, the keys in Redis, in its backups and in its log do not reveal the values, and nobody can check a
+    /// guess without the secret. Without one, the digest is the same for everybody: whoever tries all possible values
+    /// finds one that can be guessed, such as a telephone number. One core tries more than a million a second. Programs
+    /// that share tallies need the same secret; another secret starts new tallies.
     ///
-    /// It may be of any length and any bytes. 16 random bytes or more, as hexadecimal digits or in Base64, cannot be guessed. White
-    /// space around it and the byte order mark of a text file are no part of it, so `secret(fs::read("secret")?)` is the secret
-    /// that the command line reads from the same file.
+    /// It may be of any length and any bytes. 16 random bytes or more, as hexadecimal digits or in Base64, cannot be
+    /// guessed. White space around it and the byte order mark of a text file do not belong to it, so
+    /// `secret(fs::read("secret")?)` is the secret that the command line reads from the same file.
     ///
-    /// With the [registry](Self::registry), a policy whose keys show digests is listed with 16 bits of a digest of the secret, so
-    /// that a tool with another secret says so. They are too few to find the secret by them.
+    /// With the [registry](Self::registry), a policy whose keys show digests is listed with 16 bits of a digest of the
+    /// secret, so that a tool with another secret says so. These bits are too few to find the secret.
     pub fn secret(mut self, secret: impl Into<Vec<u8>>) -> Self {
         self.secret = Some(secret.into());
         self
@@ -111,8 +110,8 @@ impl LimiterBuilder {
     /// Sets the longest time that a decision takes, connecting and queueing included: 250 milliseconds by default, an hour
     /// at most.
     ///
-    /// A call that has no answer by then goes by [`on_outage`](Self::on_outage). A policy may have a
-    /// [deadline of its own](crate::PolicyBuilder::deadline).
+    /// A call that has no answer by then is decided by [`on_outage`](Self::on_outage). A policy may have a [deadline of
+    /// its own](crate::PolicyBuilder::deadline).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
@@ -129,11 +128,11 @@ impl LimiterBuilder {
         self
     }
 
-    /// Sets the greatest number of callers that [wait](crate::Check::wait) for admission in this process at once, those of all
-    /// policies together: 100,000 by default; with 0, no call waits.
+    /// Sets the greatest number of callers that [wait](crate::Check::wait) for admission in this process at once, over
+    /// all policies: 100,000 by default; with 0, no call waits.
     ///
-    /// Beyond that number, a call that may wait asks once, as one that may not: its denial is returned at once, with the exact
-    /// [`retry_after`](crate::Denial::retry_after). The metric `tallygate_waits_refused_total` counts these.
+    /// Beyond that number, a call asks once instead of waiting: its denial is returned at once, with the exact
+    /// [`retry_after`](crate::Denial::retry_after). The metric `tallygate_waits_refused_total` counts such calls.
     ///
     /// # Examples
     ///
@@ -158,31 +157,32 @@ impl LimiterBuilder {
     /// Sets how long a denial by Redis is cached in this process, so that a flood of calls on one subject does not reach
     /// Redis: a second by default, at most ten; zero turns the cache off.
     ///
-    /// A cached denial ends at the latest when the call would be admitted. A reset or a refund by another process has its
-    /// effect here when the cached denial ends. Calls that ask for a [report](crate::Check::report) are never answered from
-    /// the cache.
+    /// A cached denial ends no later than the call would be admitted. A reset or a refund by another process takes
+    /// effect here when the cached denial ends. Calls that ask for a [report](crate::Check::report) are never answered
+    /// from the cache.
     pub fn denial_cache(mut self, longest: Duration) -> Self {
         self.denial_cache = longest;
         self
     }
 
-    /// Sets what becomes of calls while Redis is away, under policies that
-    /// [do not say so](crate::PolicyBuilder::on_outage): see [`OnOutage`]. By default they are rejected with
+    /// Sets what happens to calls while Redis is away, under policies that [do not set it
+    /// themselves](crate::PolicyBuilder::on_outage): see [`OnOutage`]. By default they are rejected with
     /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
     ///
-    /// With [`OnOutage::Local`], set also how many [processes](Self::processes) share the counts.
+    /// With [`OnOutage::Local`], also set how many [processes](Self::processes) share the counts.
     pub fn on_outage(mut self, on_outage: OnOutage) -> Self {
         self.on_outage = on_outage;
         self
     }
 
-    /// Sets over how many processes the counts of all rules are divided, rounded up, where each process decides alone, as
-    /// Redis is away: 1 by default.
+    /// Sets by how many processes the counts of all rules are divided, rounded up, when each process decides alone
+    /// because Redis is away: 1 by default.
     ///
-    /// It is best the number of processes that usually share the load. If there are `n` of them, then in any window all of
-    /// them together admit at most `count` by Redis and `n` times ⌈`count` / `processes`⌉ in outages. Rounded up, every
-    /// process admits at least one call. The number of a ban's denials is not divided. A call that costs more than the part
-    /// of this process is rejected with [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
+    /// Use the number of processes that usually share the load. If `n` processes run, then in any window all of them
+    /// together admit at most `count` by Redis and `n` times ⌈`count` / `processes`⌉ in outages. As it is rounded up,
+    /// every process admits at least one call. The number of denials before a ban is not divided. A call that costs
+    /// more than the part of this process is rejected with
+    /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable).
     ///
     /// # Examples
     ///
@@ -197,20 +197,21 @@ impl LimiterBuilder {
         self
     }
 
-    /// Sets how many subjects whose calls are denied are kept of each policy, to find out who is denied most often: none by
-    /// default, at most 10,000.
+    /// Sets how many denied subjects are kept of each policy, to find out who is denied most often: none by default, at
+    /// most 10,000.
     ///
-    /// [`Limiter::denied_subjects`](crate::Limiter::denied_subjects) reads those of this process. With Redis, they are also
-    /// published there, about ten seconds after a denial, and [`Limiter::top_denied`](crate::Limiter::top_denied) reads those
-    /// of all processes. Denials from the cache count, and so do those of this process alone in an outage.
+    /// [`Limiter::denied_subjects`](crate::Limiter::denied_subjects) reads those of this process. With Redis, this
+    /// process also publishes them there, about ten seconds after a denial, and
+    /// [`Limiter::top_denied`](crate::Limiter::top_denied) reads those of all processes. Denials from the cache count,
+    /// and so do denials by this process alone in an outage.
     ///
-    /// Of n denials of a policy, every subject with more than 2n / `subjects` of them is kept, and no count is off by more
-    /// than that: 1,000 find whoever makes up 0.2 % of the denials. A subject takes some 100 bytes and its text in memory,
-    /// and a denial about 0.2 µs more. Only the first 1,000 policies of which a call is denied have their subjects kept; that
-    /// there are more is in the log once, as a warning.
+    /// Of n denials of a policy, every subject with more than 2n / `subjects` of them is kept, and no count is off by
+    /// more than that: 1,000 find every subject with 0.2 % of the denials. In memory, a subject takes some 100 bytes
+    /// and its text. A denial takes about 0.2 µs more. Only the first 1,000 policies with a denied call have their
+    /// subjects kept; if there are more, the log has one warning.
     ///
-    /// **Subjects may be personal data**, and this keeps and publishes them as they stand in keys. With the filter `hash`, as
-    /// in `{phone:hash}`, that is a digest.
+    /// **Subjects may be personal data**, and this keeps and publishes them as they stand in keys. With the filter
+    /// `hash`, as in `{phone:hash}`, they are digests.
     pub fn denied_subjects(mut self, subjects: usize) -> Self {
         self.denied_subjects = subjects;
         self
@@ -220,8 +221,8 @@ impl LimiterBuilder {
     /// keys, and no subject. By default it does. See the guide about [the list of
     /// policies](crate::guide::production#the-list-of-policies).
     ///
-    /// The list is written in the background after a policy's first decision by Redis, and renewed about once a day. No call
-    /// waits for it, and none fails by it.
+    /// The list is written in the background after a policy's first decision by Redis, and renewed about once a day. No
+    /// call waits for it or fails because of it.
     ///
     /// # Examples
     ///
@@ -236,8 +237,9 @@ impl LimiterBuilder {
         self
     }
 
-    /// Connects as a user that may not write: for tools that look. By default, a connection finds out whether the server may write
-    /// by removing a key that does not exist; with this, it only reads. What changes something is refused by the server.
+    /// Connects as a user that may not write: for tools that only read. By default, a connection finds out whether the
+    /// server may write by removing a key that does not exist; with this, it only reads. The server refuses everything
+    /// that changes something.
     #[cfg(feature = "admin")]
     pub fn looks_only(mut self) -> Self {
         self.looks_only = true;
@@ -246,13 +248,13 @@ impl LimiterBuilder {
 
     /// Sets what is done when a subject comes near a limit of a policy that [warns](crate::PolicyBuilder::warn_at) of that.
     ///
-    /// It is called once for each rule near whose limit an admitted call has brought its subject: in the process that made
-    /// that call, and again only after the subject was further away from the limit in between. The call waits for it, so it
-    /// should only note the warning, for example in a channel. It must not panic: the call has been counted, and would end
-    /// with that panic. Calls in [shadow](crate::rate_limit) warn, too; peeks do not.
+    /// It is called once for each rule near whose limit an admitted call has brought its subject: in the process that
+    /// made the call, and again only after the subject was further away from the limit. The call waits for it, so it
+    /// should only pass the warning on, for example to a channel. It must not panic: the call has been counted, and
+    /// would end with that panic. Calls in [shadow](crate::rate_limit) warn, too; peeks do not.
     ///
-    /// Where Redis decides a call that [blocks](crate::Check::blocking_decide), it is called on the thread of the limiter. Other
-    /// such calls wait for that thread, and are refused on it.
+    /// Where Redis decides a call that [blocks](crate::Check::blocking_decide), it is called on the thread of the
+    /// limiter. Other blocking calls wait for that thread, and are refused on it.
     ///
     /// # Examples
     ///
@@ -281,16 +283,16 @@ impl LimiterBuilder {
         self
     }
 
-    /// Sets which certificates a connection of `rediss://` accepts, and its own. Without this setting, it accepts those that
-    /// the system accepts.
+    /// Sets which certificates a `rediss://` connection accepts, and its own. Without this setting, it accepts the
+    /// certificates that the system accepts.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Sets the clock by which the limiter decides, also in Redis, where it takes the place of the server's clock: for
-    /// [tests](crate::testing) only.
+    /// Sets the clock by which the limiter decides, for [tests](crate::testing) only. In Redis, it replaces the
+    /// server's clock.
     #[cfg(feature = "testing")]
     pub fn clock(mut self, clock: &ManualClock) -> Self {
         self.clock = clock.into();

@@ -1,4 +1,4 @@
-//! Denies calls of which this process knows that the store would deny them.
+//! Denies calls that this process knows the store would deny.
 
 mod denial_cache;
 
@@ -12,7 +12,7 @@ use crate::decision::{AdmittedAt, Recount, Report};
 use crate::error::BackendError;
 use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
 
-/// Caches the denials of the store below, as long as they hold.
+/// Caches the denials of the store below while they hold.
 pub(super) struct CachedDenials<S> {
     below: S,
     clock: Clock,
@@ -21,7 +21,7 @@ pub(super) struct CachedDenials<S> {
 }
 
 impl<S> CachedDenials<S> {
-    /// Caches denials for at most that long; zero turns it off.
+    /// Caches denials for at most `longest`; zero turns the cache off.
     pub(super) fn new(below: S, longest: Duration, clock: Clock) -> Self {
         Self { below, clock, cache: DenialCache::new(longest) }
     }
@@ -38,8 +38,8 @@ impl<S> CachedDenials<S> {
         cache.get(call, self.clock.now_us())
     }
 
-    /// Removes the cached denials of `call`, because its tallies have changed. Answers that are still on their way are not cached.
-    /// A ban does not need it: the denials of a policy with a ban are not cached.
+    /// Removes the cached denials of `call`, because its tallies have changed. Answers that are still on their way are
+    /// not cached. A ban changes no cached denial: a policy with a ban caches none.
     fn invalidate(&self, call: Call<'_>) {
         if let Some(cache) = &self.cache {
             cache.invalidate(call, self.clock.now_us());
@@ -57,7 +57,7 @@ impl<S: Decider> Decider for CachedDenials<S> {
     async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         let asked_us = self.clock.now_us();
         let verdict = self.below.decide(call).await?;
-        // What `prefetch` asks for itself says nothing of the next call.
+        // A request by `prefetch` says nothing about the next call.
         if call.scope == Scope::Call {
             self.record(call, verdict.answer.outcome, asked_us);
         }
@@ -78,7 +78,7 @@ impl<S: Decider> Decider for CachedDenials<S> {
 
     async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         let recounted = self.below.recount(counted, recount, admitted).await;
-        // Cached denials are of whole calls.
+        // Only denials of whole calls are cached.
         self.invalidate(counted);
         recounted
     }

@@ -32,7 +32,6 @@ pub struct Check<'a> {
     options: CallOptions,
 }
 
-/// Some of the subjects of a call.
 #[derive(Clone, Copy)]
 enum CheckSubjects {
     Main,
@@ -72,14 +71,14 @@ impl Limiter {
         Check::new(self, policy, subject, CallOptions::PLAIN)
     }
 
-    /// Waits for admission of one call of `subject`, however long that takes: [`check`](Self::check) with an unlimited
-    /// [`wait`](Check::wait).
+    /// Waits for admission of one call of `subject`, however long it takes. It is a [`check`](Self::check) with an
+    /// unlimited [`wait`](Check::wait).
     ///
     /// The decision is a denial only if the call can never be admitted.
     ///
     /// # Errors
     ///
-    /// A [`BackendError`](crate::BackendError), as of [`check`](Self::check).
+    /// Fails with a [`BackendError`](crate::BackendError), as [`check`](Self::check) does.
     ///
     /// # Examples
     ///
@@ -105,8 +104,8 @@ impl Limiter {
         check
     }
 
-    /// Reports where `subject` stands and whether a call would be admitted, and counts nothing: [`check`](Self::check)
-    /// with [`peek`](Check::peek) and [`report`](Check::report).
+    /// Reports where `subject` stands and whether a call would be admitted, and counts nothing. It is a
+    /// [`check`](Self::check) with [`peek`](Check::peek) and [`report`](Check::report).
     pub fn peek<'a>(&'a self, policy: &'a Policy, subject: &'a Subject) -> Check<'a> {
         self.check(policy, subject).peek().report()
     }
@@ -118,7 +117,7 @@ impl<'a> Check<'a> {
         Self { inputs: Inputs::new(limiter, policy, subject), options }
     }
 
-    /// Returns the same call, which outlives what it is made of.
+    /// Returns the call with inputs that it owns.
     pub(crate) fn into_owned(self) -> Check<'static> {
         Check { inputs: self.inputs.into_owned(), options: self.options }
     }
@@ -127,7 +126,7 @@ impl<'a> Check<'a> {
         self.policy().name()
     }
 
-    /// Returns whether both count the same subjects by the same rules, as often, in the same limiter.
+    /// Returns whether both calls count the same subjects equally often by the same rules, in the same limiter.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         let (policy, others) = (self.policy(), other.policy());
         let subjects = (self.inputs.subjects(), other.inputs.subjects());
@@ -141,7 +140,7 @@ impl<'a> Check<'a> {
     /// Adds another subject of the call, by the label that [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave
     /// it.
     ///
-    /// A call that leaves one of the policy's subjects out, or adds one that the policy does not have, is not decided:
+    /// A call that leaves out a subject of the policy, or adds one that the policy does not have, is not decided:
     /// awaiting it is an error.
     pub fn subject(mut self, label: &str, subject: &Subject) -> Self {
         self.insert_subject(label, subject);
@@ -152,34 +151,34 @@ impl<'a> Check<'a> {
         self.inputs.insert_subject(label, subject);
     }
 
-    /// Sets the weight of the call, which is 1 by default. A call of cost 0 is decided by what is there, and counts
-    /// nothing.
+    /// Sets the weight of the call: 1 by default. A call of cost 0 is decided by the current counts, and counts nothing
+    /// itself.
     #[inline]
     pub fn cost(mut self, cost: u64) -> Self {
         self.options.cost = cost;
         self
     }
 
-    /// Reports where every rule stands: see [`Decision::report`](crate::Decision::report). The answer costs the backend
-    /// more.
+    /// Reports where every rule stands: see [`Decision::report`](crate::Decision::report). This takes the backend more
+    /// time.
     pub fn report(mut self) -> Self {
         self.options.report = true;
         self.options.report_is_optional = false;
         self
     }
 
-    /// Decides only: nothing is counted, neither a call nor a denial.
+    /// Decides only: counts neither a call nor a denial.
     pub fn peek(mut self) -> Self {
         self.options.peek = true;
         self
     }
 
-    /// Decides, counts and reports to the log and the metrics, but denies nothing: to try a limit. The decision is a permit, also
-    /// if a rule would deny the call or the backend does not answer. [`PolicyBuilder::shadow`](crate::PolicyBuilder::shadow)
-    /// says it of all calls of a policy.
+    /// Decides, counts and reports to the log and the metrics, but denies nothing: to try a limit. The decision is a
+    /// permit, even if a rule would deny the call or the backend does not answer.
+    /// [`PolicyBuilder::shadow`](crate::PolicyBuilder::shadow) sets it for all calls of a policy.
     ///
-    /// A call that would be denied is not counted, so there is nothing to refund, and it does not wait. A
-    /// [peek](Self::peek) says what would be decided.
+    /// A call that would be denied is not counted, so it has nothing to refund, and it does not wait. A
+    /// [peek](Self::peek) returns what would be decided.
     pub fn shadow(mut self) -> Self {
         self.options.shadow = true;
         self
@@ -195,11 +194,11 @@ impl<'a> Check<'a> {
 
     /// Waits up to that long for admission. The decision is a denial only if the call cannot be admitted by then.
     ///
-    /// Callers that wait for the same subjects in one process are admitted in the order in which they came, and ask no more
-    /// often than [`Denial::retry_after`](crate::Denial::retry_after) allows. A denial whose `retry_after` ends later than
-    /// the wait is returned at once. Where concurrent calls have to be over, that is no more than a bound, and the first of
-    /// these callers asks when one is over, and each half a second. A caller that is dropped while it waits has counted
-    /// nothing, unless an answer was already on the way.
+    /// Callers that wait for the same subjects in one process are admitted in order of arrival, and ask no more often
+    /// than [`Denial::retry_after`](crate::Denial::retry_after) allows. A denial whose `retry_after` ends later than
+    /// the wait is returned at once. Under a concurrency limit, `retry_after` is only a bound: the first caller asks
+    /// when a running call ends, and every half a second. A caller that is dropped while it waits has counted nothing,
+    /// unless an answer was already on its way.
     ///
     /// It needs a tokio runtime with time enabled, or [`blocking_decide`](Self::blocking_decide).
     ///

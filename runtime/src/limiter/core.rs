@@ -25,35 +25,34 @@ use crate::store::{Decider as _, LayeredAnswer, LeaseHolder, Store};
 use crate::subject::filters::Secret;
 use crate::system::home::Runtimes;
 
-/// What an application does when a subject comes near a limit.
+/// The callback of the application for a subject that comes near a limit.
 pub(super) type OnWarning = Arc<dyn Fn(&Warning<'_>) + Send + Sync>;
 
-/// All that the clones of a limiter share.
 pub(crate) struct Core {
     pub(super) prefix: String,
     pub(super) secret: Secret,
     pub(super) store: Store,
-    /// What decides before the store; `None` in memory.
+    /// The layers before Redis; `None` in memory.
     pub(super) layers: Option<Layers>,
     pub(super) wait_queues: WaitQueues,
     pub(super) sleepers: Arc<Sleepers>,
     pub(super) overrides: Overrides,
     pub(super) clock: Clock,
     pub(super) on_warning: Option<OnWarning>,
-    /// `None` where they are not counted.
     pub(super) denied_subjects: Option<DeniedSubjects>,
     pub(super) registrations: Registrations,
     #[cfg(feature = "config")]
     pub(super) file_watch: BackgroundTask,
-    /// Whether a router is limited by the file.
+    /// Whether the file limits a router.
     #[cfg(all(feature = "config", feature = "web"))]
     pub(super) limits_requests: AtomicBool,
     pub(super) runtimes: Arc<Runtimes>,
 }
 
 impl Core {
-    /// How long a plain function waits for an answer of the store; `None` if that decides at once. A decision takes a deadline at
-    /// most, and another one where rules are tried out. Only what keeps the thread that asks makes it take longer.
+    /// How long a plain function waits for an answer of the store; `None` if the store decides at once. A decision
+    /// takes at most one deadline, and another one if there are rules in shadow. Only a blocked thread makes it take
+    /// longer.
     pub(super) fn patience(&self, policy: &Policy) -> Option<Duration> {
         self.store.deadline_of(policy).map(|deadline| 3 * deadline)
     }
@@ -65,7 +64,8 @@ impl Core {
         }
     }
 
-    /// Wakes the callers that wait for room which a recount may have made, and tells the listeners of the context what has changed.
+    /// Wakes the callers for which a recount may have made room, and tells the listeners of the context what has
+    /// changed.
     fn finish_recount(&self, charge: &Charge, recount: Recount, has_changed: bool) {
         if recount.used < charge.call.options.cost {
             self.sleepers.wake(recount.of(charge.counted()));
@@ -75,7 +75,8 @@ impl Core {
         }
     }
 
-    /// Tells the application, the log and the metrics of each rule near whose limit an admitted call has brought its subject.
+    /// Warns the application, the log and the metrics for each rule near whose limit an admitted call has brought its
+    /// subject.
     #[inline]
     pub(super) fn warn(&self, call: Call<'_>, report: &Report) {
         if let Some(share) = call.policy.warn_at()
@@ -97,7 +98,6 @@ impl Core {
     }
 }
 
-/// What the limiter asks: the layers, or memory.
 impl Core {
     /// Decides a call that this process can decide by itself; `None` for any other.
     #[inline]
@@ -121,7 +121,7 @@ impl Core {
         LayeredAnswer::with_lease_here(verdict.answer, call, || Arc::clone(self) as _)
     }
 
-    /// Lets the next such call reach the tallies, because there may be room again.
+    /// Lets the next call like this one reach the tallies, because there may be room again.
     pub(super) fn forget(&self, call: Call<'_>) {
         if let Some(layers) = &self.layers {
             layers.forget(call);
@@ -151,7 +151,7 @@ impl Core {
             Some(layers) => layers.ban(call, duration).await,
             None => self.store.ban(call, duration).await,
         };
-        // The new ban may end earlier than the one before.
+        // The new ban may end earlier than the previous one.
         self.sleepers.wake(call.part(0));
         banned
     }

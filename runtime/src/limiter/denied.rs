@@ -15,7 +15,7 @@ use crate::lock::lock;
 use crate::observe::{self, ReportedOnce, log, opaque_debug};
 use crate::system::RandomState;
 
-/// The most policies whose denials are counted: they may be built with a name for each call.
+/// The most policies whose denials are counted. A program may build a policy with a new name for each call.
 const MOST_POLICIES_KEPT: usize = 1_000;
 
 /// The most subjects that are kept of one policy, whatever is set.
@@ -35,7 +35,7 @@ pub(super) struct DeniedSubjects {
 }
 
 impl DeniedSubjects {
-    /// Counts none, if no subject is to be kept.
+    /// Returns `None` if no subject is to be kept.
     pub(super) fn new(most: usize) -> Option<Self> {
         let most = NonZeroUsize::new(most)?;
         observe::note_listener();
@@ -48,7 +48,6 @@ impl DeniedSubjects {
         })
     }
 
-    /// Counts a denial.
     pub(super) fn count(&self, policy: &str, label: Option<&str>, subject: &str) {
         let id = SubjectId { label, subject };
         let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +66,6 @@ impl DeniedSubjects {
         }
     }
 
-    /// Visits the sketch of that policy, if there is one.
     fn with_sketch(&self, policy: &str, visit: impl FnOnce(&mut Sketch)) {
         let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(sketch) = known.get(policy) {
@@ -75,7 +73,6 @@ impl DeniedSubjects {
         }
     }
 
-    /// Visits the sketch of each policy.
     fn for_each(&self, mut visit: impl FnMut(&str, &mut Sketch)) {
         let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
         known.iter().for_each(|(policy, sketch)| visit(policy, &mut lock(sketch)));

@@ -24,8 +24,8 @@ use crate::system::home::Driver;
 impl Limiter {
     /// Returns a limiter whose tallies are in this process, and nowhere else.
     ///
-    /// Its clock is tokio's: a test that pauses time can advance it past a window instead of sleeping. To start at another
-    /// time than now, build the limiter with a clock of the module `testing`, a feature of this crate.
+    /// It uses tokio's clock: a test that pauses time can advance it past a window instead of sleeping. To start at
+    /// another time than now, build the limiter with a clock of the module `testing`, a feature of this crate.
     pub fn in_memory() -> Self {
         let builder = Self::builder();
         let memory = builder.memory();
@@ -68,7 +68,7 @@ impl LimiterBuilder {
     ///
     /// # Errors
     ///
-    /// A setting that cannot be used.
+    /// A setting cannot be used.
     ///
     /// # Examples
     ///
@@ -88,7 +88,7 @@ impl LimiterBuilder {
     ///
     /// # Errors
     ///
-    /// A setting or a URL that cannot be used, or a server that cannot be reached or refuses the password.
+    /// A setting or the URL cannot be used, or the server cannot be reached or refuses the password.
     pub async fn connect(self, url: impl AsRef<str>) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
         limiter.core.store.reach().await?;
@@ -97,11 +97,11 @@ impl LimiterBuilder {
 
     /// Returns a limiter that connects to the server of a URL with its first decision.
     ///
-    /// Until the server can be reached, calls go by [`on_outage`](Self::on_outage).
+    /// Until the server can be reached, calls are decided by [`on_outage`](Self::on_outage).
     ///
     /// # Errors
     ///
-    /// A setting or a URL that cannot be used.
+    /// A setting or the URL cannot be used.
     pub fn connect_lazy(self, url: impl AsRef<str>) -> Result<Limiter, Error> {
         self.check()?;
         let driver = Driver::home();
@@ -109,15 +109,15 @@ impl LimiterBuilder {
         Ok(self.build(store, driver))
     }
 
-    /// Returns a limiter that keeps its tallies on the server of that client, of version 1 of the crate `redis`. It connects
-    /// with its first decision; until then, it does not reach for the server.
+    /// Returns a limiter that keeps its tallies on the server of that client, of version 1 of the crate `redis`. It
+    /// connects with its first decision, and not before.
     ///
-    /// Host, login, certificates, database and the settings of sockets are the client's. The limiter has a connection of
-    /// its own, with RESP3, and watches and replaces it as with a URL.
+    /// Host, login, certificates, database and socket settings are the client's. The limiter has a connection of its
+    /// own, with RESP3, and watches and replaces it as with a URL.
     ///
     /// # Errors
     ///
-    /// A setting that cannot be used; among them `tls`, as the client has its own.
+    /// A setting cannot be used, such as `tls`, as the client has its own.
     ///
     /// # Examples
     ///
@@ -140,16 +140,16 @@ impl LimiterBuilder {
         Ok(self.build(store, driver))
     }
 
-    /// Builds a limiter of settings that were checked.
+    /// Builds a limiter from settings that were checked.
     fn build(self, store: Store, driver: Driver) -> Limiter {
         let Self { prefix, secret, clock, max_subjects, max_waiting, on_warning, denied_subjects, .. } = self;
         let Self { on_outage, processes, registry, denial_cache, deadline, .. } = self;
-        // Never 0, as that was checked.
+        // The checks refuse 0.
         let processes = NonZeroU64::new(processes).unwrap_or(NonZeroU64::MIN);
         let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
         let registry = registry && store.policies().is_some();
         if registry {
-            // The digest takes some time, for which the first call would wait.
+            // The digest takes some time: computed now, it delays no call.
             secret.fingerprint();
         }
         let sleepers = Arc::new(Sleepers::new(prefix.clone()));

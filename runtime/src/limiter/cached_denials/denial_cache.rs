@@ -22,14 +22,13 @@ const SHARDS: usize = 16;
 /// The most denials cached under one lock, some 300 bytes each.
 const MOST_PER_SHARD: usize = 1024;
 
-/// How many places of the table a new denial looks at for one that is over.
+/// How many places of the table a new denial searches for one that has ended.
 const SWEPT: usize = 8;
 
-/// When a cached denial is due, one caller asks the store again. It may take this long; meanwhile the others get the
+/// When a cached denial is due, one caller asks the store again. Meanwhile, for at most this long, the others get the
 /// cached denial.
 const RENEWAL_US: u64 = 50_000;
 
-/// The denials that hold for a while.
 pub(super) struct DenialCache {
     longest_us: u64,
     seed: RandomState,
@@ -41,11 +40,10 @@ struct DenialShard {
     denials: HashTable<CachedDenial>,
     sweeper: Sweeper,
     population: Population,
-    /// When something was last reset or refunded.
+    /// When a call was last reset or refunded.
     invalidated_us: u64,
 }
 
-/// One denial.
 struct CachedDenial {
     hash: u64,
     inhabitant: Inhabitant,
@@ -56,7 +54,7 @@ struct CachedDenial {
     others_hash: u64,
     cost: u64,
     rule: u32,
-    /// From `answered_us` on.
+    /// Counted from `answered_us`.
     retry_after: Wait,
     answered_us: u64,
     /// When the store is asked again.
@@ -66,7 +64,7 @@ struct CachedDenial {
 }
 
 impl DenialCache {
-    /// Caches denials for at most that long; `None` if that is not at all.
+    /// Caches denials for at most `longest`; `None` if that is zero.
     pub(super) fn new(longest: Duration) -> Option<Self> {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         (!longest.is_zero()).then(|| Self {
@@ -76,7 +74,7 @@ impl DenialCache {
         })
     }
 
-    /// Returns what a cached denial says of the same call, or of one that costs more.
+    /// Returns the cached denial of the same call, or of a cheaper one.
     pub(super) fn get(&self, call: Call<'_>, now_us: u64) -> Option<Outcome> {
         let options = call.options;
         let id = first_id(call).filter(|_| !options.report || options.report_is_optional)?;
@@ -87,7 +85,7 @@ impl DenialCache {
             shard.remove(hash, id);
             return None;
         }
-        // A caller that read the clock before the answer came has to ask by itself.
+        // The answer is newer than the clock reading of this caller, which therefore asks by itself.
         if now_us < cached.answered_us || !cached.answers(call, self.others_hash(call)) {
             return None;
         }
@@ -105,7 +103,8 @@ impl DenialCache {
             // A policy with a ban does not cache its denials.
             Outcome::Admitted | Outcome::Banned { .. } => drop(self.remove(id)),
             Outcome::Denied { rule, retry_after } => {
-                // The answer was decided some time after it was asked. Counted from the question, no denial lasts too long.
+                // The store decided at some time after the question. Counted from the question, no denial lasts too
+                // long.
                 let ends_us = retry_after.ends_us(asked_us);
                 let cached = CachedDenial {
                     hash: id.hash(&self.seed),
@@ -121,7 +120,7 @@ impl DenialCache {
                     ends_us,
                 };
                 let mut shard = self.lock(cached.hash);
-                // An answer to what was sent before a reset says nothing of the subject as it is now.
+                // An answer to a request from before a reset says nothing about the subject now.
                 if asked_us > shard.invalidated_us {
                     shard.insert(id, cached, now_us);
                 }
@@ -129,14 +128,14 @@ impl DenialCache {
         }
     }
 
-    /// Removes the denials of such a call. Answers that are still on the way are not cached either.
+    /// Removes the denials of calls like this. Answers that are still on their way are not cached either.
     pub(super) fn invalidate(&self, call: Call<'_>, now_us: u64) {
         if let Some(id) = call.tally_ids().next() {
             self.remove(id).invalidated_us = now_us;
         }
     }
 
-    /// Removes the denials of such a call, so that the next one asks the store.
+    /// Removes the denials of calls like this, so that the next one asks the store.
     pub(super) fn forget(&self, call: Call<'_>) {
         if let Some(id) = call.tally_ids().next() {
             drop(self.remove(id));
@@ -164,7 +163,7 @@ impl DenialCache {
     }
 }
 
-/// The identity by which the denials of such a call are cached, if they are.
+/// The identity under which denials of the call are cached; `None` if they are not.
 fn first_id(call: Call<'_>) -> Option<TallyId<'_>> {
     call.tally_ids().next().filter(|_| !call.options.peek && call.policy.caches_denials())
 }
@@ -201,8 +200,8 @@ impl DenialShard {
         }
     }
 
-    /// Removes the first of a few denials that is due; where there is no room, one that is not, of the policy with the most of
-    /// them.
+    /// Removes the first due denial among a few. If the shard is full, it also removes one that is not due, of the
+    /// policy with the most denials.
     fn make_room(&mut self, policy: Inhabitant, now_us: u64) {
         let is_due = |cached: &CachedDenial| cached.due_us <= now_us;
         if !self.sweep(SWEPT, is_due) && self.denials.len() >= MOST_PER_SHARD {
@@ -211,7 +210,7 @@ impl DenialShard {
         }
     }
 
-    /// Removes the first denial of the next buckets that is `removable`. Returns whether there is one.
+    /// Removes the first `removable` denial in the next buckets. Returns whether there was one.
     fn sweep(&mut self, buckets: usize, removable: impl Fn(&CachedDenial) -> bool) -> bool {
         let Self { denials, sweeper, population, .. } = self;
         let removed = sweeper.sweep(denials, buckets, 1, |cached| {

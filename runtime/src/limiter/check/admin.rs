@@ -8,21 +8,20 @@ use crate::context;
 use crate::error::BackendError;
 use crate::observe::log;
 
-/// The text of the log when a ban was ended.
 const BAN_ENDED: &str = "a ban of a subject was ended, if there was one";
 
 impl Check<'_> {
-    /// Removes all that the main subject of this call has done under this policy, its ban included.
+    /// Removes everything that the main subject of this call has done under this policy, its ban included.
     ///
-    /// Other subjects of the call stay as they are: a network is shared with others. [`reset_all`](Self::reset_all) removes
-    /// theirs too. The call need not name them.
+    /// Other subjects of the call stay as they are, because they may be shared, like a network; the call need not name
+    /// them. [`reset_all`](Self::reset_all) removes their tallies, too.
     ///
-    /// An [override](crate::Limiter::override_policy) that is in force now may have a tally of its own: both are removed.
+    /// An [override](crate::Limiter::override_policy) in force may have a tally of its own: both tallies are removed.
     ///
     /// # Errors
     ///
-    /// The policy has no rule on the main subject, or the backend did not answer within the deadline. If it is the overrides
-    /// that cannot be read, only what this process knows of them was removed.
+    /// The policy has no rule on the main subject, or the backend did not answer within the deadline. If only the
+    /// overrides cannot be read, the tallies that this process knows of were removed.
     pub async fn reset(self) -> Result<(), BackendError> {
         self.inputs.subjects_filled_by_main()?;
         if self.policy().subject_labels().all(|label| label.is_some()) {
@@ -36,7 +35,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Removes all that every subject of this call has done under this policy, also those that other callers share.
+    /// Removes everything that every subject of this call has done under this policy, even of subjects that are shared
+    /// with other callers.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Check<'_> {
         let mut reset = self.adopt_overrides().await;
         let core = &self.limiter().core;
         for attempt in Attempt::in_force_and_own(self, subjects)? {
-            // What fails of one leaves the others to reset: in an outage, this process has tallies of its own.
+            // If one reset fails, the others still run: in an outage, this process has tallies of its own.
             for call in attempt.calls(subjects).into_iter().chain(attempt.trial_calls(subjects)) {
                 reset = core.reset(call).await.and(reset);
             }
@@ -59,12 +59,12 @@ impl Check<'_> {
         reset
     }
 
-    /// Bans the call's main subject for that long, as if its denials had led to it: for 3,660 days at most. A ban of zero
-    /// ends the one that there is.
+    /// Bans the call's main subject for `duration`, as if its denials had led to it: for 3,660 days at most. A duration
+    /// of zero ends the ban.
     ///
     /// # Errors
     ///
-    /// The policy has no ban, the duration is longer than that, or the backend did not answer within the deadline.
+    /// The policy has no ban, the duration is too long, or the backend did not answer within the deadline.
     pub async fn ban(self, duration: Duration) -> Result<(), BackendError> {
         self.set_ban(duration).await?;
         self.report_change(if duration.is_zero() { BAN_ENDED } else { "a subject was banned" });
@@ -82,8 +82,8 @@ impl Check<'_> {
 
     /// Ends the ban of the call's main subject, if there is one. Its denials are counted anew.
     ///
-    /// What it has used stays counted, so a subject that was banned for too many calls is denied by the rules as before:
-    /// [`reset`](Self::reset) ends the ban and lets it start again.
+    /// Its calls stay counted, so a subject that was banned for too many calls is still denied by the rules:
+    /// [`reset`](Self::reset) ends the ban and removes the counts.
     ///
     /// # Errors
     ///
@@ -100,9 +100,10 @@ impl Check<'_> {
         }
     }
 
-    /// Returns the labels of the subjects that the rules count which decide this call, as far as this process knows now: its
-    /// policy's own rules, or those of an [override](crate::Limiter::override_policy). They are in the order of the
-    /// [positions](crate::RuleStatus::position) of the rules, and `None` is the main subject.
+    /// Returns the label of the subject that each rule counts, in the order of the
+    /// [positions](crate::RuleStatus::position) of the rules; `None` is the main subject. The rules are those that
+    /// decide this call, as far as this process knows now: the policy's own, or those of an
+    /// [override](crate::Limiter::override_policy).
     ///
     /// # Errors
     ///
@@ -113,10 +114,10 @@ impl Check<'_> {
         Ok(rules.into_iter().map(|rule| rule.label).collect())
     }
 
-    /// Adopts the overrides that are in force now: they may have tallies of their own, and a process that has decided nothing
-    /// yet knows of none.
+    /// Adopts the overrides that are in force now: they may have tallies of their own, and a process that has decided
+    /// nothing yet knows none of them.
     ///
-    /// Where that fails, what is known is changed all the same, and then the error says that there may be more.
+    /// If that fails, the caller still changes the tallies that are known. Then the error says that there may be more.
     async fn adopt_overrides(&self) -> Result<(), BackendError> {
         let core = &self.limiter().core;
         core.store.wait_for(self.policy(), core.adopt_stored_overrides()).await?.0

@@ -17,7 +17,8 @@ use crate::store::{Answer, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
 use crate::system::Instant;
 
-/// A call as it is decided now: by the policy in force, its own or an override's, on the subject of each of its groups.
+/// A call as it is decided now: by the policy in force, which may be an override's, on the subject of each of its
+/// groups.
 pub(super) struct Attempt<'a> {
     pub(super) core: &'a Arc<Core>,
     pub(super) policy: Cow<'a, Policy>,
@@ -36,7 +37,6 @@ impl Check<'_> {
         }
     }
 
-    /// Decides a call that this process can decide by itself; `None` for any other.
     pub(super) fn attempt_in_process(&self) -> Option<Result<Decision, BackendError>> {
         let Some(layers) = &self.limiter().core.layers else {
             return match self.plain_outcome() {
@@ -54,14 +54,13 @@ impl Check<'_> {
         plain.or_else(|| Attempt::new(self).and_then(decide).transpose())
     }
 
-    /// The outcome in memory of a plain call.
     #[inline]
     pub(super) fn plain_outcome(&self) -> Option<Outcome> {
         self.limiter().core.store.outcome_at_once(self.plain()?)
     }
 
-    /// Returns the short form of the call, which most calls have: they are decided by the policy's own rules, on one
-    /// subject, and ask for nothing but the outcome. `None` for any other.
+    /// Returns the short form of the call, which most calls have: the policy's own rules decide it, on one subject, and
+    /// it asks only for the outcome. `None` for any other.
     #[inline]
     fn plain(&self) -> Option<PlainCall<'_>> {
         let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
@@ -79,20 +78,19 @@ impl Check<'_> {
         Some(PlainCall { policy, subject, cost })
     }
 
-    /// Decides a call that this process cannot decide by itself, by the rules in force: they are refreshed before if they are too
-    /// old.
+    /// Decides a call that this process cannot decide by itself. Rules in force that are too old are refreshed before.
     pub(super) async fn attempt_in_store(&self) -> Result<Decision, BackendError> {
         let core = &self.limiter().core;
         let refresh = core.refresh_overrides();
         let mut attempt = Attempt::new(self)?;
         let mut until = None;
         if let Some(mut refresh) = refresh {
-            // The refresh and the decision share one deadline. However the refresh ends, the call asks then.
+            // The refresh and the decision share one deadline. The call is decided even if the refresh fails.
             let ended = async {
                 let _ = refresh.changed().await;
                 Ok(())
             };
-            // Boxed, as it is rare: no other call carries its state.
+            // Boxed, as this is rare: other calls do not carry its state.
             (_, until) = Box::pin(core.store.wait_for(&attempt.policy, ended)).await?;
             attempt = Attempt::new(self)?;
         }
@@ -103,7 +101,7 @@ impl Check<'_> {
         Ok(decision)
     }
 
-    /// Decides a call that the store did not decide for that reason, if its policy says so. A store in memory is never away.
+    /// Decides a call that the store failed to decide, if its policy says so. A store in memory is never away.
     #[cold]
     pub(super) fn attempt_without_store(&self, reason: BackendError) -> Result<Decision, BackendError> {
         let Some(layers) = &self.limiter().core.layers else { return Err(reason) };
@@ -123,20 +121,21 @@ impl Check<'_> {
 }
 
 impl<'a> Attempt<'a> {
-    /// Settles what is in force.
+    /// Finds the rules in force.
     ///
     /// # Errors
     ///
-    /// The call left a subject of its policy out, or has one that the policy does not know, or there is no policy.
+    /// The call left out a subject of its policy, or has one that the policy does not know, or there is no policy.
     pub(super) fn new(check: &'a Check<'_>) -> Result<Self, BackendError> {
         Ok(Self::in_force(check, check.inputs.subjects()?))
     }
 
-    /// Attempts for some of the subjects: by the rules in force and, as an override may use other tallies, by the policy's own.
+    /// Returns attempts for some of the subjects: by the rules in force and, as an override may use other tallies, by
+    /// the policy's own.
     ///
     /// # Errors
     ///
-    /// As of [`new`](Self::new), but for the main subject the call may leave the others out.
+    /// Fails as [`new`](Self::new) does. For the main subject, the call may leave out the others.
     pub(super) fn in_force_and_own(
         check: &'a Check<'_>,
         subjects: CheckSubjects,
@@ -152,7 +151,7 @@ impl<'a> Attempt<'a> {
 
     #[inline]
     fn in_force(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
-        // A rule that is tried out has the rules in force already.
+        // The policy of a rule in shadow already has the rules in force.
         if check.limiter().core.overrides.are_active() && !check.policy().is_trial() {
             Self::overridden(check, subjects)
         } else {
@@ -182,10 +181,10 @@ impl<'a> Attempt<'a> {
         closed: Option<Outcome>,
     ) -> Self {
         let mut options = check.options;
-        // At a closed limit there is nothing to charge, at most something to report.
+        // A closed limit charges nothing: the store is only asked for a report.
         options.peek |= closed.is_some();
         options.lease = (policy.has_leases() && !options.peek).then(LeaseName::next);
-        // A warning takes a report, for which a cached denial is enough.
+        // A warning needs a report, for which a cached denial is enough.
         if policy.warn_at().is_some() && closed.is_none() && !options.report {
             (options.report, options.report_is_optional) = (true, true);
         }
@@ -198,19 +197,19 @@ impl<'a> Attempt<'a> {
         Call::new(&self.policy, enforced, self.options)
     }
 
-    /// The rules that are tried out, each with its subject.
+    /// The rules in shadow, each with its subject.
     pub(super) fn trials(&self) -> impl Iterator<Item = (&Trial, &SubjectKey)> {
         self.policy.trials().iter().zip(self.subjects.iter().skip(self.policy.groups().len()))
     }
 
-    /// Returns the calls by the rules that are tried out, for some of the subjects.
+    /// Returns the calls by the rules in shadow, for some of the subjects.
     pub(super) fn trial_calls(&self, subjects: CheckSubjects) -> Vec<Call<'_>> {
         let is_meant = |trial: &Trial| matches!(subjects, CheckSubjects::All) || trial.label.is_none();
         let meant = self.trials().filter(|(trial, _)| is_meant(trial));
         meant.map(|(trial, subject)| Call::new(&trial.policy, slice::from_ref(subject), CallOptions::PLAIN)).collect()
     }
 
-    /// Returns the calls that a store decides for some of the subjects: one for all of them, or one for each tally of the
+    /// Returns the calls that a store decides for some of the subjects: one call for all, or one for each tally of the
     /// main subject.
     pub(super) fn calls(&self, subjects: CheckSubjects) -> Vec<Call<'_>> {
         let call = self.call();
@@ -230,19 +229,20 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Decides a call before Redis does, given what is known of it; `None` if that takes awaiting.
+    /// Decides a call before Redis does, given the known state of the store; `None` if that needs an await.
     fn decide_before_redis(&self, layers: &Layers, state: StoreState) -> Option<Result<Decision, BackendError>> {
         let decided = match self.closed_decision() {
             Some(closed) => Ok(closed),
             None => layers.decide_known(state, self.call())?.map(|verdict| self.decision(verdict)),
         };
-        // An override may end such denials, so a flood of them refreshes the overrides like any other calls. Until
-        // the refresh has ended, they are denied without Redis, unless the known overrides are so old that every call waits for it.
+        // An override may end such denials, so a flood of them refreshes the overrides like any other calls. They are
+        // denied without Redis until the refresh has ended, unless the known overrides are so old that every call waits
+        // for it.
         let may_end = state == StoreState::There && matches!(decided, Ok(Decision::Denied(_)));
         if may_end && self.core.refresh_overrides().is_some() { None } else { Some(decided) }
     }
 
-    /// Decides a call, until then if that is said.
+    /// Decides a call, by the deadline `until` if there is one.
     async fn decide(&self, until: Option<Instant>) -> Result<Decision, BackendError> {
         if let Some(closed) = self.closed_decision() {
             return Ok(closed);
@@ -252,7 +252,7 @@ impl<'a> Attempt<'a> {
         Ok(self.decision(verdict))
     }
 
-    /// The decision that takes no store, where an override closes the limit. A report always takes the store.
+    /// The decision without a store, if an override closes the limit. A report always needs the store.
     fn closed_decision(&self) -> Option<Decision> {
         let closed = self.closed.filter(|_| !self.options.report)?;
         Some(closed.decision(&self.policy, self.options.cost, DecidedBy::Backend))
@@ -260,14 +260,14 @@ impl<'a> Attempt<'a> {
 
     fn decision(&self, verdict: LayeredAnswer) -> Decision {
         let LayeredAnswer { answer: Answer { outcome, report, at, .. }, lease, decided_by, part } = verdict;
-        // At a closed limit, the store was asked for a report alone.
+        // For a closed limit, the store was only asked for a report.
         let outcome = self.closed.unwrap_or(outcome);
         let policy = part.as_ref().unwrap_or(&self.policy);
         match outcome.decision(policy, self.options.cost, decided_by) {
             Decision::Denied(denial) => Decision::Denied(denial.with_report(report)),
             Decision::Allowed(_) => {
                 let call = Call { policy, ..self.call() };
-                // The application may panic: then the lease is given back.
+                // If this panics in the application, the lease is given back.
                 self.core.warn(call, &report);
                 let refund = self.options.refundable.then(|| Box::new(self.ticket(call, at, decided_by)));
                 Decision::Allowed(Permit::new(decided_by, report, policy.warn_at(), refund, lease))
@@ -275,7 +275,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Returns what takes the charge of an admitted call back.
+    /// Returns the ticket that refunds an admitted call.
     fn ticket(&self, call: Call<'_>, at: AdmittedAt, decided_by: DecidedBy) -> RefundTicket {
         let call = match (decided_by, &self.core.layers) {
             (DecidedBy::Nobody, _) => return RefundTicket::of_nothing(call.peeked()),
@@ -286,8 +286,8 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// The subjects of a policy in force, given those of the call's own: an override may add or remove a limit on concurrent calls,
-/// which is a group of its own, or a rule that is tried out.
+/// The subjects for a policy in force, chosen from those of the policy's own form: an override may add or remove a
+/// concurrency limit, which has a group of its own, or a rule in shadow.
 fn subjects_of<'a>(policy: &Policy, own: &Policy, subjects: &'a [SubjectKey]) -> Cow<'a, [SubjectKey]> {
     let labels = |policy: &Policy| policy.subject_labels().map(Option::<&Arc<str>>::cloned).collect::<Vec<_>>();
     let (labels, own_labels) = (labels(policy), labels(own));

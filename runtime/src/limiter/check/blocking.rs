@@ -1,4 +1,4 @@
-//! Decisions for callers that can await nothing.
+//! Decisions for callers that cannot await.
 
 use std::ops::ControlFlow;
 
@@ -11,18 +11,18 @@ impl Check<'_> {
     /// Decides the call as awaiting it does, and blocks the calling thread until it is decided: for functions that are not
     /// async.
     ///
-    /// It works on every kind of thread, within a runtime or without one. In memory, it decides on the spot. In Redis, and
-    /// with [`wait`](Self::wait), it hands the call to a thread that the limiter owns, which starts with the first such call
-    /// and has a connection of its own. On a thread that runs async tasks, those stand still meanwhile: there, await the
-    /// check.
+    /// It works on every thread, within a runtime or without one. In memory, it decides on the calling thread. In
+    /// Redis, and with [`wait`](Self::wait), it hands the call to a thread that the limiter owns, which starts with the
+    /// first such call and has a connection of its own. A thread that runs async tasks runs none of them meanwhile:
+    /// there, await the check.
     ///
-    /// Callers that wait by this and those that await are in two queues. A wait takes real time, also where a test has
+    /// Blocking callers and awaiting callers wait in two separate queues. A wait takes real time, even if a test has
     /// paused tokio's clock.
     ///
     /// # Errors
     ///
-    /// A [`BackendError`], as of awaiting the check. It is one, too, if the thread cannot be started, or if the call is made
-    /// on that thread, within [`on_warning`](crate::LimiterBuilder::on_warning).
+    /// Fails with a [`BackendError`], as awaiting the check does. It also fails if the thread cannot be started, or if
+    /// the call is made on that thread, within [`on_warning`](crate::LimiterBuilder::on_warning).
     ///
     /// # Examples
     ///
@@ -67,7 +67,7 @@ impl Check<'_> {
         decided.unwrap_or_else(|error| self.decide_without_thread(error))
     }
 
-    /// Decides a call that the thread did not decide, if its policy says so.
+    /// Decides a call that the thread failed to decide, if its policy says so.
     #[cold]
     fn decide_without_thread(&self, reason: BackendError) -> Result<Decision, BackendError> {
         let observation = Observation::start(self.policy().name(), self.purpose());

@@ -1,4 +1,4 @@
-//! The course of a decision: at once where this process can decide the call, else by awaiting Redis or admission.
+//! The course of a decision: at once where this process can decide the call, or else by awaiting Redis or admission.
 
 use std::future::{Future as _, poll_fn};
 use std::ops::ControlFlow;
@@ -14,7 +14,8 @@ use crate::observe::{self, DecisionOutcome, Observation, ObservedRule, Purpose, 
 use crate::store::Outcome;
 
 impl Check<'_> {
-    /// Decides a call that this process can decide at once. Of any other, it returns the observation that has begun.
+    /// Decides a call that this process can decide at once. For any other call, it returns the observation that has
+    /// begun.
     #[inline]
     pub(crate) fn decide_at_once(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
         match self.outcome_at_once() {
@@ -25,7 +26,8 @@ impl Check<'_> {
         }
     }
 
-    /// The outcome of a plain call, where nobody listens, as is most often so: the caller makes a decision of it.
+    /// Returns the outcome of a plain call if nobody listens, which is the usual case. The caller makes the decision of
+    /// it.
     #[inline]
     pub(super) fn outcome_at_once(&self) -> Option<Outcome> {
         let is_shadow = self.options.shadow || self.policy().is_shadow();
@@ -37,7 +39,7 @@ impl Check<'_> {
         self.report_to_context();
         let observation = Observation::start(self.policy().name(), self.purpose());
         let tries = self.may_try_rules();
-        // Rules are tried out in Redis, too.
+        // In Redis, rules in shadow have to be awaited, too.
         let is_awaited = self.options.wait.is_some() || tries && self.limiter().core.layers.is_some();
         if !is_awaited && let Some(decided) = observation.within(|| self.attempt_in_process()) {
             let decided = self.finish(&observation, decided);
@@ -60,7 +62,7 @@ impl Check<'_> {
                 match self.options.wait {
                     // Boxed, as few calls wait.
                     Some(limit) if !self.is_shadow() => Box::pin(self.wait_for_admission(limit)).await,
-                    // Nothing was attempted at once for a call that may wait, or beside which rules are tried out.
+                    // Nothing was attempted yet for a call that may wait, or that has rules in shadow beside it.
                     _ if self.options.wait.is_some() || self.may_try_rules() => self.attempt().await,
                     _ => self.attempt_in_store().await,
                 }
@@ -71,7 +73,6 @@ impl Check<'_> {
         if self.may_try_rules() { self.try_rules(decided).await } else { decided }
     }
 
-    /// Decides a call.
     pub(crate) async fn decide(&mut self) -> Result<Decision, BackendError> {
         match self.decide_at_once() {
             ControlFlow::Break(decided) => decided,
@@ -108,14 +109,15 @@ impl Check<'_> {
         }
     }
 
-    /// Whether the call runs whatever is decided: as an override says, a file, the policy, or the call.
+    /// Whether the call runs even if it is denied. An override decides that before a file, then the policy, then the
+    /// call.
     #[inline]
     pub(crate) fn is_shadow(&self) -> bool {
         let is_said = self.limiter().shadow_of(self.policy()).unwrap_or(self.options.shadow);
         is_said || self.has_all_rules_in_shadow()
     }
 
-    /// Whether all rules in force are in shadow. An override or a file may have put them there, or others in their place.
+    /// Whether all rules in force are in shadow. An override or a file may have changed the policy's own rules.
     #[inline]
     fn has_all_rules_in_shadow(&self) -> bool {
         let (overrides, own) = (&self.limiter().core.overrides, self.policy().is_all_shadow());
@@ -129,13 +131,13 @@ impl Check<'_> {
         observation: &Observation,
         decided: Result<Decision, BackendError>,
     ) -> Result<Decision, BackendError> {
-        // Only now, as the decision may have adopted an override.
+        // Read only now, because the decision may have adopted an override.
         let purpose = self.purpose();
         self.observe(observation, purpose, &decided);
         if purpose == Purpose::Shadow { Ok(self.run_in_shadow(decided)) } else { decided }
     }
 
-    /// Runs a call whatever was decided.
+    /// Turns a denial or an error into a permit.
     fn run_in_shadow(&self, decided: Result<Decision, BackendError>) -> Decision {
         let (decided_by, report) = match decided {
             Ok(Decision::Allowed(permit)) => return Decision::Allowed(permit),
@@ -171,15 +173,15 @@ impl Check<'_> {
         }
     }
 
-    /// Counts a denial of the subject whose rule it reports, if denied subjects are kept.
+    /// Counts a denial for the subject of the rule that it reports, if denied subjects are kept.
     fn count_denied(&self, denial: &Denial) {
         let core = &self.limiter().core;
         let Some(denied) = &core.denied_subjects else { return };
         let Ok(subjects) = self.inputs.subjects() else { return };
-        // A ban is the main subject's.
+        // A ban is on the main subject.
         let index = denial.rule().and_then(|rule| denial.policy().group_of(rule.position())).unwrap_or_default();
         let Some(group) = denial.policy().groups().get(index) else { return };
-        // The groups in force may be others than those of the policy itself, to which the subjects belong.
+        // The groups in force may differ from the policy's own, to which the subjects belong.
         let own = self.policy().groups().iter().position(|own| own.label == group.label);
         if let Some(subject) = own.and_then(|own| subjects.get(own)) {
             denied.count(self.policy().name(), group.label.as_deref(), subject);

@@ -1,4 +1,4 @@
-//! The future of a call: decided at its first poll where this process can, else awaited.
+//! The future of a call: ready at its first poll where this process can decide, or else awaited.
 
 use std::future::{Future, IntoFuture};
 use std::mem;
@@ -17,12 +17,12 @@ use crate::store::Outcome;
 #[must_use = "futures do nothing unless awaited"]
 pub struct Deciding<'a> {
     state: DecidingState<'a>,
-    /// Set rather than the state where a call is decided at once: to replace the check would cost as much as to drop it.
+    /// Set instead of the state where a call is decided at once: replacing the check would cost as much as dropping it.
     is_done: bool,
 }
 
-/// The answer to most calls: a constant, as it is copied in one piece. Fields that are written one by one are waited for when
-/// they are moved together.
+/// The answer to most calls. A constant is copied in one piece; when fields are written one by one and then moved
+/// together, the move waits for each of them.
 const ADMITTED: Poll<Result<Decision, BackendError>> =
     Poll::Ready(Ok(Decision::Allowed(Permit::plain(DecidedBy::Backend))));
 
@@ -67,7 +67,7 @@ impl Future for Deciding<'_> {
 impl Deciding<'_> {
     fn poll_observed(&mut self, context: &mut Context<'_>) -> Poll<Result<Decision, BackendError>> {
         if self.is_done {
-            // Polled again after it was ready, which is the caller's mistake: it never is again.
+            // A future that is polled after it was ready, by mistake of the caller, is never ready again.
             return Poll::Pending;
         }
         if let DecidingState::Start(check) = &mut self.state {
@@ -85,7 +85,6 @@ impl Deciding<'_> {
         polled
     }
 
-    /// Goes on with a call that could not be decided at once.
     fn start_waiting(&mut self, observation: Observation) {
         if let DecidingState::Start(check) = mem::replace(&mut self.state, DecidingState::Done) {
             self.state = DecidingState::Waiting(Box::pin(async move { check.decide_later(observation).await }));

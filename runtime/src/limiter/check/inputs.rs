@@ -1,4 +1,4 @@
-//! What a check is made of: the limiter, the policy and the subjects.
+//! The inputs of a check: the limiter, the policy and the subjects.
 
 use std::borrow::Cow;
 use std::slice;
@@ -19,7 +19,7 @@ pub(super) enum Inputs<'a> {
         policy: &'a Policy,
         subject: &'a SubjectKey,
     },
-    // An `Arc`, because to drop `Borrowed` is then one test. Other types need code to drop it.
+    // An `Arc`, because dropping `Borrowed` is then one branch. Other types need code to drop it.
     Owned(Arc<OwnedInputs<'a>>),
 }
 
@@ -31,21 +31,20 @@ pub(super) struct OwnedInputs<'a> {
     subjects: CallSubjects,
 }
 
-/// The subjects of a call, as far as the caller gave them; or why nothing can be counted.
+/// The subjects that the caller gave, or why nothing can be counted.
 #[derive(Clone, Debug)]
 pub(crate) struct CallSubjects(Result<GivenSubjects, BackendError>);
 
 #[derive(Clone, Debug)]
 struct GivenSubjects {
-    /// One for each of the policy's [labels](Policy::subject_labels), in their order. The main subject takes the places of those
-    /// that are missing.
+    /// One for each of the policy's [labels](Policy::subject_labels), in their order. The main subject stands in for
+    /// missing ones.
     keys: SubjectKeys,
-    /// The indices of those that the call has not given yet.
+    /// The indices of the missing subjects.
     missing: Vec<usize>,
 }
 
 impl<'a> Inputs<'a> {
-    /// Starts with the main subject.
     #[inline]
     pub(super) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject) -> Self {
         match (policy.groups(), subject.whole()) {
@@ -56,7 +55,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Starts with the only subject of the policy of a rule that is tried out.
+    /// Makes the inputs for the policy of a rule in shadow, which has only one subject.
     pub(super) fn of_trial(limiter: Limiter, policy: Policy, subject: SubjectKey) -> Inputs<'static> {
         Inputs::owned(Cow::Owned(limiter), Cow::Owned(policy), CallSubjects::one(subject))
     }
@@ -66,7 +65,7 @@ impl<'a> Inputs<'a> {
         Self::Owned(Arc::new(OwnedInputs { limiter, policy, subjects }))
     }
 
-    /// Returns inputs that outlive what they are borrowed from.
+    /// Returns inputs that own their data.
     pub(super) fn into_owned(self) -> Inputs<'static> {
         let (limiter, policy, subjects) = match self {
             Self::Borrowed { limiter, policy, subject } => {
@@ -80,7 +79,7 @@ impl<'a> Inputs<'a> {
         Inputs::owned(Cow::Owned(limiter), Cow::Owned(policy), subjects)
     }
 
-    /// Adds the subject that has that label in the policy.
+    /// Adds the subject with this label in the policy.
     pub(super) fn insert_subject(&mut self, label: &str, subject: &Subject) {
         if let Self::Borrowed { limiter, policy, subject } = *self {
             *self = Self::owned(Cow::Borrowed(limiter), Cow::Borrowed(policy), CallSubjects::one(*subject));
@@ -111,7 +110,7 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     ///
-    /// The call left one out, or has one that the policy does not know, or there is no policy.
+    /// The call left out a subject, or has one that the policy does not know, or there is no policy.
     pub(super) fn subjects(&self) -> Result<&[SubjectKey], BackendError> {
         match self {
             Self::Borrowed { subject, .. } => Ok(slice::from_ref(*subject)),
@@ -119,7 +118,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Returns the subjects, with the main one in the places of those that the call left out.
+    /// Returns the subjects, with the main one in place of those that the call left out.
     ///
     /// # Errors
     ///
@@ -133,7 +132,6 @@ impl<'a> Inputs<'a> {
 }
 
 impl CallSubjects {
-    /// Starts with the main subject.
     pub(crate) fn new(policy: &Policy, subject: &Subject) -> Self {
         if let Some(mistake) = subject.mistake() {
             return Self(Err(mistake.clone()));
@@ -148,7 +146,7 @@ impl CallSubjects {
         Self(Ok(GivenSubjects { keys: SubjectKeys::One(subject), missing: Vec::new() }))
     }
 
-    /// Adds the subject that has that label in the policy.
+    /// Adds the subject with this label in the policy.
     pub(crate) fn insert(&mut self, policy: &Policy, label: &str, subject: &Subject) {
         let Ok(GivenSubjects { keys, missing }) = &mut self.0 else { return };
         let is_labelled = |own: Option<&Arc<str>>| own.is_some_and(|own| **own == *label);
@@ -168,7 +166,7 @@ impl CallSubjects {
     ///
     /// # Errors
     ///
-    /// The call left one out, or has one that the policy does not know, or there is no policy.
+    /// The call left out a subject, or has one that the policy does not know, or there is no policy.
     pub(crate) fn complete(&self, policy: &Policy) -> Result<&[SubjectKey], BackendError> {
         let GivenSubjects { keys, missing } = self.given()?;
         missing.first().map_or(Ok(keys), |&missing| Err(left_out(policy, missing)))

@@ -1,5 +1,5 @@
-//! Rules in shadow: each of them decides an admitted call once more. Its answer changes nothing. A peek with a report shows where
-//! they stand.
+//! Rules in shadow: each of them decides an admitted call once more, and its answer changes nothing. A peek with a
+//! report shows where they stand.
 
 use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
@@ -16,21 +16,21 @@ use crate::error::BackendError;
 type Decided = Result<Decision, BackendError>;
 
 impl Check<'_> {
-    /// Whether rules may be tried out beside this call.
+    /// Whether the call may have rules in shadow.
     #[inline]
     pub(super) fn may_try_rules(&self) -> bool {
         let is_overridden = || self.limiter().core.overrides.are_active() && !self.policy().is_trial();
         self.shows_trials() && (!self.policy().trials().is_empty() || is_overridden())
     }
 
-    /// Whether anybody sees what is tried out: of a peek, only a report does.
+    /// Whether anybody sees the answers of rules in shadow: of a peek, only its report shows them.
     #[inline]
     fn shows_trials(&self) -> bool {
         let CallOptions { peek, report, report_is_optional, .. } = self.options;
         !peek || report && !report_is_optional
     }
 
-    /// Tries rules out in this process.
+    /// Decides the rules in shadow in this process.
     pub(super) fn try_rules_at_once(&self, decided: Decided) -> Decided {
         let tried = self.trials(&decided).into_iter().filter_map(|mut trial| match trial.decide_at_once() {
             ControlFlow::Break(tried) => tried.ok(),
@@ -39,7 +39,7 @@ impl Check<'_> {
         self.with_trials(decided, tried.collect())
     }
 
-    /// Tries rules out wherever they are decided: all at once, so that they take one more deadline at most.
+    /// Decides the rules in shadow in any store, all at the same time, so that they take at most one more deadline.
     pub(super) async fn try_rules(&self, decided: Decided) -> Decided {
         let mut trials: Vec<_> = self.trials(&decided).into_iter().map(Check::decide_boxed).enumerate().collect();
         let mut tried = Vec::with_capacity(trials.len());
@@ -58,7 +58,7 @@ impl Check<'_> {
         self.with_trials(decided, tried.into_iter().map(|(_, decision)| decision).collect())
     }
 
-    /// The checks by each rule that is tried out: of a call if it was admitted, and of a peek in any case.
+    /// Returns a check by each rule in shadow, if the call was admitted or is a peek.
     fn trials(&self, decided: &Decided) -> Vec<Check<'static>> {
         let CallOptions { cost, refundable, peek, .. } = self.options;
         let is_tried = decided.as_ref().is_ok_and(|decision| peek || decision.is_allowed());
@@ -75,7 +75,7 @@ impl Check<'_> {
         trials.collect()
     }
 
-    /// Adds what was tried out, as far as it was decided: a denial was reported, and changes nothing.
+    /// Adds the decided answers of rules in shadow. Their denials were already reported, and change nothing.
     fn with_trials(&self, decided: Decided, tried: Vec<Decision>) -> Decided {
         if tried.is_empty() {
             return decided;
@@ -95,7 +95,7 @@ impl Check<'_> {
 }
 
 impl Check<'static> {
-    // Boxed, as it is decided within the decision of a call.
+    // Boxed, because the decision of a call contains it.
     fn decide_boxed(mut self) -> Pin<Box<dyn Future<Output = Decided> + Send>> {
         Box::pin(async move { self.decide().await })
     }

@@ -27,7 +27,7 @@ use crate::system::{Handle, is_own_thread};
 type Waiting<T> = Result<ControlFlow<Decision, T>, BackendError>;
 
 impl Check<'_> {
-    /// Decides until the call is admitted, or cannot be by the deadline.
+    /// Decides until the call is admitted, or until it cannot be admitted by the deadline.
     pub(super) async fn wait_for_admission(&self, limit: WaitLimit) -> Result<Decision, BackendError> {
         if Handle::try_current().is_err() {
             return Err(BackendError::misuse(
@@ -41,7 +41,7 @@ impl Check<'_> {
         };
         let key = self.queue_key()?;
         let mut retry = None;
-        // Callers that find no queue ask at once, beside each other.
+        // Callers that find no queue ask at once, in parallel.
         if !core.wait_queues.has(&key) {
             match self.try_once(deadline_us).await? {
                 ControlFlow::Break(decision) => return Ok(decision),
@@ -58,7 +58,7 @@ impl Check<'_> {
         self.wait_as_first(&turn, deadline_us).await
     }
 
-    /// Joins the queue. A caller that cannot be served in its time, or finds no place, asks once and goes by that answer.
+    /// Joins the queue. A caller that cannot be served in time, or finds no place, asks once and returns that result.
     async fn join_queue(
         &self,
         key: Arc<str>,
@@ -77,7 +77,7 @@ impl Check<'_> {
             Ok(place) => return Ok(ControlFlow::Continue(place)),
             Err(refused) => refused,
         };
-        // If it costs less than the first caller, there may be room for it at its deadline.
+        // It may be cheaper than the first caller, and have room at its own deadline.
         let is_cheaper = refused == WaitRefusal::Late && core.wait_queues.is_before_head(&key, deadline_us);
         let decision = if is_cheaper {
             match self.try_once(deadline_us).await? {
@@ -99,12 +99,12 @@ impl Check<'_> {
     /// Waits as the first of a queue, which asks when there may be room.
     async fn wait_as_first(&self, turn: &QueueTurn<'_>, deadline_us: Option<u64>) -> Result<Decision, BackendError> {
         let core = &self.limiter().core;
-        // From now on, whatever makes room wakes this caller. The first question finds room that was made before.
+        // From now on, whatever makes room wakes this caller. The first question notices room that was made before.
         let mut sleeper = core.sleepers.join(self.limit_keys()?);
         let (mut retry, mut awaits_lease, mut looks) = (None, false, false);
         loop {
             let rules_changed = pin!(core.overrides.changed());
-            // A question that meets an outage ends the wait; a look does not.
+            // An outage ends the wait when a question meets it, but not when a look does.
             let looked = if looks { self.look(deadline_us).await.unwrap_or(retry) } else { None };
             let next = match looked {
                 Some(next) => next,
@@ -131,7 +131,7 @@ impl Check<'_> {
                 self.forget_denials()?;
             }
             if wake == Wake::Rules {
-                // The rules in force now may count in other tallies.
+                // The rules in force now may use other tallies.
                 sleeper = core.sleepers.join(self.limit_keys()?);
                 awaits_lease = false;
             }
@@ -150,13 +150,13 @@ impl Check<'_> {
         if !provisional || decision.is_allowed() {
             return Ok(ControlFlow::Break(decision));
         }
-        // A denial that cannot be waited out is the answer. It is asked for once more, so that it counts; meanwhile there
+        // This denial is final, as waiting does not help. It is asked for once more, so that it counts; meanwhile there
         // may be room again.
         let answer = self.attempt().await?;
         Ok(self.retry(&answer, asked_us, deadline_us).await?.map_or(ControlFlow::Break(answer), ControlFlow::Continue))
     }
 
-    /// Returns when a denied call is tried again, if it may be admitted by the deadline. It was asked for at `asked_us`.
+    /// Returns when to retry a denied call, if it may be admitted by the deadline. It was asked for at `asked_us`.
     async fn retry(
         &self,
         decision: &Decision,
@@ -168,7 +168,7 @@ impl Check<'_> {
         if self.is_shadow() {
             return Ok(None);
         }
-        // Such a denial does not tell whether its wait is only the bound of a lease.
+        // Other kinds of denials do not say whether a lease is the reason for the wait, which is then only a bound.
         let is_unclear = !matches!(denial.kind(), RejectionKind::Limited | RejectionKind::Concurrency);
         let reported = if is_unclear && denial.policy().has_leases() { Some(self.reported().await?) } else { None };
         let now_us = self.limiter().core.clock.now_us();
@@ -191,7 +191,6 @@ impl Check<'_> {
         })
     }
 
-    /// Returns what would be decided now, and where each rule stands.
     async fn reported(&self) -> Result<Decision, BackendError> {
         let options = CallOptions { peek: true, report: true, refundable: false, ..self.options };
         self.with_options(options).attempt().await
@@ -201,8 +200,8 @@ impl Check<'_> {
         Self { options, ..self.clone() }
     }
 
-    /// Looks whether there is room now, which counts nothing. Returns when to try again; `None` if the caller is to ask,
-    /// because there is room, or because there will be none by the deadline.
+    /// Peeks whether there is room. Returns when to try again; `None` if the caller has to ask, because there is room,
+    /// or because there will be none by the deadline.
     async fn look(&self, deadline_us: Option<u64>) -> Result<Option<Retry>, BackendError> {
         let asked_us = self.limiter().core.clock.now_us();
         let options = CallOptions { peek: true, report: false, refundable: false, ..self.options };
@@ -214,14 +213,13 @@ impl Check<'_> {
         Ok(retry)
     }
 
-    /// Lets the next question reach the store, because there may be room again.
     fn forget_denials(&self) -> Result<(), BackendError> {
         let attempt = Attempt::new(self)?;
         self.limiter().core.forget(attempt.call());
         Ok(())
     }
 
-    /// The tallies whose limits decide this call: by its own rules, by those in force, and as the store has them.
+    /// The tallies whose limits decide this call, by its own rules and by those in force, as the store has them.
     fn limit_keys(&self) -> Result<Vec<TallyKey>, BackendError> {
         let (core, attempt) = (&self.limiter().core, Attempt::new(self)?);
         let own = Call::new(self.policy(), self.inputs.subjects()?, self.options);
@@ -230,15 +228,16 @@ impl Check<'_> {
         Ok(limits.map(|id| id.key(&core.prefix)).collect())
     }
 
-    /// The tallies of the leases that this call needs. A peek takes none, but waits for them all the same.
+    /// The tallies of the leases that this call needs. A peek takes no lease, but it waits for one like other calls.
     fn lease_keys(&self) -> Result<Vec<TallyKey>, BackendError> {
         let (core, attempt) = (&self.limiter().core, Attempt::new(self)?);
         let leases = attempt.call().tally_ids().filter(|id| id.group.lease_us.is_some());
         Ok(leases.map(|id| id.key(&core.prefix)).collect())
     }
 
-    /// Returns the key of the call in the wait queues: the keys of all its tallies. None of them has a line break. A caller
-    /// that blocks its thread has a key of its own: behind a caller that awaits, it would wait forever.
+    /// Returns the key of the call in the wait queues: the keys of all its tallies, joined by line breaks, which no key
+    /// contains. A caller that blocks its thread has a key of its own: behind a caller that awaits, it would wait
+    /// forever.
     fn queue_key(&self) -> Result<Arc<str>, BackendError> {
         let prefix = &self.limiter().core.prefix;
         let subjects = self.inputs.subjects()?;
@@ -251,8 +250,8 @@ impl Check<'_> {
 }
 
 impl Core {
-    /// The time in which callers can be served until `deadline_us`, behind `head`. A decision that begins at `deadline_us` may still
-    /// take the deadline of the store.
+    /// The time in which a caller behind `head` can be served, until `deadline_us`. A decision that begins at
+    /// `deadline_us` may still take the deadline of the store.
     fn wait_span(&self, policy: &Policy, head: QueueHead, deadline_us: u64) -> WaitSpan {
         let now_us = self.clock.now_us();
         let patience = self.store.deadline_of(policy).unwrap_or_default();
@@ -296,7 +295,7 @@ fn waits_for_lease(denial: &Denial) -> bool {
     let is_full = |status: &RuleStatus| status.rule().role() == Role::Concurrency && status.remaining() == 0;
     match denial.kind() {
         RejectionKind::Concurrency => true,
-        // Among limits, the one with the longest wait is the reason.
+        // If several limits deny the call, the one with the longest wait is reported, and it is not the lease.
         RejectionKind::Limited => false,
         _ => denial.report().iter().any(is_full),
     }
@@ -305,18 +304,18 @@ fn waits_for_lease(denial: &Denial) -> bool {
 /// When a denied call is tried again.
 #[derive(Clone, Copy)]
 struct Retry {
-    /// The kind of room that it waits for.
     room: AwaitedRoom,
     at_us: u64,
-    /// The earliest time at which there is room, as far as the store knows. 0 if that is not known.
+    /// The earliest time at which there is room, as far as the store knows; 0 if unknown.
     earliest_us: u64,
-    /// The position of the rule that it waits for.
+    /// The position of the rule that denies it.
     rule: Option<usize>,
     cost: u64,
 }
 
 impl Retry {
-    /// Returns the retry, no later than the deadline; `None` if there is no room by the deadline, or if it has passed.
+    /// Returns the retry, no later than the deadline; `None` if the deadline has passed, or if there is no room by
+    /// then.
     fn by(self, now_us: u64, deadline_us: Option<u64>) -> Option<Self> {
         let latest_us = deadline_us.unwrap_or(u64::MAX);
         (self.earliest_us.max(now_us) <= latest_us).then_some(Self { at_us: self.at_us.min(latest_us), ..self })
@@ -329,7 +328,7 @@ impl Retry {
         (now_us < latest_us).then_some(Self { at_us: self.at_us.min(latest_us), ..self })
     }
 
-    /// Returns what the others of its queue know of it.
+    /// Returns what the other callers of the queue know about this one.
     fn head(self) -> QueueHead {
         QueueHead { us: self.earliest_us, rule: self.rule, cost: self.cost }
     }
@@ -360,7 +359,7 @@ mod tests {
                 let (limiter, policy, subject) = (limiter.clone(), policy.clone(), subject.clone());
                 tokio::spawn(async move { limiter.check(&policy, &subject).wait(20 * second).await.map(drop) })
             };
-            // One call sleeps, and the other is queued behind it.
+            // One call sleeps, and the other one is queued behind it.
             let mut waiting = vec![call(), call()];
             tokio::time::sleep(second).await;
             assert_eq!(lengths(), [2]);

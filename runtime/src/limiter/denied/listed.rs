@@ -1,4 +1,4 @@
-//! Denied subjects, as they are listed.
+//! The list of denied subjects.
 
 use std::cmp::Reverse;
 
@@ -18,12 +18,12 @@ pub struct DeniedSubject {
 }
 
 impl Limiter {
-    /// Returns the subjects that were denied most often in this process since the limiter was built, those with the most
-    /// denials first.
+    /// Returns the subjects that were denied most often in this process since the limiter was built, those with the
+    /// most denials first.
     ///
-    /// It is empty unless [`LimiterBuilder::denied_subjects`](crate::LimiterBuilder::denied_subjects) says how many to keep
-    /// of each policy. A call that is denied by several subjects' rules is a denial of the one whose rule it reports, and one
-    /// that is banned a denial of the main subject. Peeks and calls in shadow are none.
+    /// It is empty unless [`LimiterBuilder::denied_subjects`](crate::LimiterBuilder::denied_subjects) sets how many to
+    /// keep of each policy. If rules of several subjects deny a call, the denial counts for the subject of the reported
+    /// rule; a denial by a ban counts for the main subject. Peeks and calls in shadow do not count.
     ///
     /// # Examples
     ///
@@ -59,8 +59,8 @@ impl Limiter {
     /// Returns up to `most` subjects of a policy that were denied most often, those with the most denials first: in Redis,
     /// by all processes within the last hour or two; in memory, as by [`denied_subjects`](Self::denied_subjects).
     ///
-    /// Only processes whose limiter [keeps denied subjects](crate::LimiterBuilder::denied_subjects) are part of it, and they
-    /// publish what they count about every ten seconds. This limiter need not keep any.
+    /// It counts only processes whose limiter [keeps denied subjects](crate::LimiterBuilder::denied_subjects). They
+    /// publish about every ten seconds. This limiter need not keep any.
     ///
     /// # Errors
     ///
@@ -75,14 +75,15 @@ impl Limiter {
         Ok(listed)
     }
 
-    /// Publishes now what this process has counted of [denied subjects](crate::LimiterBuilder::denied_subjects), as it does
-    /// about ten seconds after a denial: for the end of a program. In memory, there is nothing to do. Dropped before it is
-    /// over, it leaves the rest for the next time, but for up to 250 subjects that it was about to send.
+    /// Publishes now what this process has counted of [denied subjects](crate::LimiterBuilder::denied_subjects),
+    /// instead of about ten seconds after a denial: for the end of a program. In memory, it does nothing. If it is
+    /// dropped before it ends, the next publication sends the rest, except for up to 250 subjects that were about to be
+    /// sent.
     ///
     /// # Errors
     ///
-    /// Redis does not answer. What it has certainly not counted is published later. What it may have counted is not, so that
-    /// nothing counts twice.
+    /// Redis does not answer. Counts that Redis has certainly not received are published later. Counts that it may have
+    /// received are not, so that nothing counts twice.
     pub async fn publish_denied_subjects(&self) -> Result<(), Error> {
         Ok(self.core.publish_denied().await?)
     }
@@ -112,27 +113,27 @@ impl DeniedSubject {
         self.label.as_deref()
     }
 
-    /// Returns the subject. Its text is that of its key, which may be personal.
+    /// Returns the subject. Its text is that of its key, which may be personal data.
     #[must_use]
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// Returns how many denials were counted: it had at least so many.
+    /// Returns how many denials were counted. The subject had at least this many.
     #[must_use]
     pub fn denials(&self) -> u64 {
         self.denials
     }
 
-    /// Returns how many denials it had at most, with those before it was kept. `None` if nobody knows: processes publish
-    /// only what they have counted.
+    /// Returns how many denials the subject had at most, with those before it was kept. `None` if this is unknown:
+    /// processes publish only what they have counted.
     #[must_use]
     pub fn at_most(&self) -> Option<u64> {
         self.at_most
     }
 }
 
-/// Puts those with the most denials first, and those with as many in the order of their names.
+/// Sorts by denials, most first, and then by name.
 fn sort(listed: &mut [DeniedSubject]) {
     listed.sort_by_cached_key(|denied| {
         (Reverse(denied.denials), denied.policy.clone(), denied.label.clone(), denied.subject.to_string())

@@ -14,14 +14,14 @@ use crate::store::StoredDenials;
 use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
 use crate::system::sleep;
 
-/// How long after a denial it is published, with what is counted meanwhile.
+/// How long after a denial it is published, together with the denials in between.
 const DELAY: Duration = Duration::from_secs(10);
 
 /// The time for which denials are published together: an hour.
 const PERIOD_US: u64 = 3_600_000_000;
 
 impl DeniedSubjects {
-    /// The policies of which something is yet to be published.
+    /// The policies that have unpublished denials.
     fn unpublished_policies(&self) -> Vec<String> {
         let mut policies = Vec::new();
         self.for_each(|policy, sketch| {
@@ -32,7 +32,6 @@ impl DeniedSubjects {
         policies
     }
 
-    /// Takes what is yet to be published of a policy.
     fn take_unpublished<'a>(&'a self, policy: &'a str) -> Unpublished<'a> {
         let mut counts = Vec::new();
         self.with_sketch(policy, |sketch| {
@@ -42,7 +41,7 @@ impl DeniedSubjects {
         Unpublished { denied: self, policy, counts }
     }
 
-    /// Puts back what was not published, where the subject is still kept.
+    /// Puts back unpublished counts of subjects that are still kept.
     fn put_back(&self, policy: &str, unpublished: &[(String, u64)]) {
         let unpublished: HashMap<_, _> =
             unpublished.iter().map(|(member, denials)| (member.as_str(), *denials)).collect();
@@ -55,8 +54,8 @@ impl DeniedSubjects {
     }
 }
 
-/// Counts of a policy that are about to be published: how often which subject was denied. Dropped, wherever that is, it puts
-/// back those that are left: whoever awaits the publication may drop it, too.
+/// Counts of a policy that are about to be published: how often each subject was denied. When it is dropped, it puts
+/// back what is left, because the caller may drop the publication.
 struct Unpublished<'a> {
     denied: &'a DeniedSubjects,
     policy: &'a str,
@@ -72,14 +71,13 @@ impl Drop for Unpublished<'_> {
 }
 
 impl Core {
-    /// Publishes what was counted, in a while.
     pub(in crate::limiter) fn publish_denied_soon(self: &Arc<Self>) {
         let (Some(denied), Some(_)) = (&self.denied_subjects, self.store.denials()) else { return };
         let Some(task) = denied.publication.begin() else { return };
         let core = Arc::downgrade(self);
         self.runtimes.spawn(async move {
             sleep(DELAY).await;
-            // From now on, a denial begins the next one.
+            // From now on, a denial begins another publication.
             drop(task);
             let Some(core) = core.upgrade() else { return };
             if let Err(error) = core.publish_denied().await {
@@ -88,7 +86,7 @@ impl Core {
         });
     }
 
-    /// Publishes what was counted, where processes share that.
+    /// Publishes what was counted, if the store is shared by processes.
     pub(super) async fn publish_denied(&self) -> Result<(), BackendError> {
         let (Some(denied), Some(stored)) = (&self.denied_subjects, self.store.denials()) else { return Ok(()) };
         let period = self.store.now_us() / PERIOD_US;
@@ -121,7 +119,7 @@ impl Core {
     }
 }
 
-/// A subject as it is published: behind a colon, before which is the label of one that is not the main one.
+/// A subject as it is published: `label:subject`, where the main subject has an empty label.
 fn member(id: SubjectId<'_>) -> String {
     format!("{}:{}", id.label.map(percent_encode).unwrap_or_default(), id.subject)
 }

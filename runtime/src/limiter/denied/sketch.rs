@@ -11,10 +11,9 @@ use hashbrown::HashTable;
 
 use crate::system::RandomState;
 
-/// One of the subjects of a policy's calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SubjectId<'a> {
-    /// Says which of the policy's subjects; `None` is the main one.
+    /// The label of the subject; `None` is the main one.
     pub(super) label: Option<&'a str>,
     /// The subject as it stands in keys.
     pub(super) subject: &'a str,
@@ -23,21 +22,20 @@ pub(super) struct SubjectId<'a> {
 /// Counts subjects, and keeps those that come most often: of n denials, every subject with more than 2n ∕ `most` of them.
 pub(super) struct Sketch {
     most: NonZeroUsize,
-    /// No subject that is not kept has come more often than this.
+    /// The most denials of any subject that is not kept.
     floor: u64,
     kept: HashTable<SketchedSubject>,
 }
 
-/// A subject that is kept.
 pub(super) struct SketchedSubject {
     hash: u64,
     label: Option<Box<str>>,
     subject: Box<str>,
-    /// Since it is kept.
+    /// The denials since the subject is kept.
     pub(super) denials: u64,
-    /// The most that it may have had before.
+    /// The most denials that it may have had before.
     pub(super) missed: u64,
-    /// The part of `denials` that is yet to be published.
+    /// The part of `denials` that is not published yet.
     pub(super) unpublished: u64,
 }
 
@@ -46,7 +44,6 @@ impl Sketch {
         Self { most, floor: 0, kept: HashTable::new() }
     }
 
-    /// Counts a denial.
     pub(super) fn count(&mut self, id: SubjectId<'_>, seed: &RandomState) {
         let hash = seed.hash_one(id);
         if let Some(kept) = self.kept.find_mut(hash, |kept| kept.id() == id) {
@@ -67,7 +64,7 @@ impl Sketch {
         self.kept.insert_unique(hash, kept, |kept| kept.hash);
     }
 
-    /// Removes the half of the subjects that come least often.
+    /// Removes the less frequent half of the subjects.
     fn make_room(&mut self) {
         let mut counts: Vec<_> = self.kept.iter().map(SketchedSubject::at_most).collect();
         let middle = counts.len() / 2;
@@ -78,7 +75,7 @@ impl Sketch {
         self.kept.retain(|kept| kept.at_most() > self.floor);
     }
 
-    /// Returns those that are kept, in no order.
+    /// Returns the kept subjects, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &SketchedSubject> {
         self.kept.iter()
     }

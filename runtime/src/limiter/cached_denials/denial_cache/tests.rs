@@ -56,7 +56,7 @@ fn one_caller_asks_again_while_the_others_get_the_cached_denial() {
     denials.record(call, denied(3_000_000), START_US, START_US);
     assert_eq!(denials.get(call, START_US + 1_000_000), None);
     assert_eq!(denials.get(call, START_US + 1_000_000), Some(denied(2_000_000)));
-    // The renewal has not come back.
+    // The renewal has not been answered.
     assert_eq!(denials.get(call, START_US + 1_000_000 + RENEWAL_US), None);
 }
 
@@ -162,11 +162,11 @@ fn a_flood_of_one_policy_leaves_the_cached_denials_of_others() {
     (0..500).for_each(|number| record(&calm, number));
     (0..50_000).for_each(|number| record(&flooding, number));
     assert_eq!(kept(&calm, 0..500), 500);
-    // Where the table is full of the flood, a denial of another policy takes the place of one of these.
+    // If the flood fills the table, a denial of another policy replaces one of its denials.
     (500..1_000).for_each(|number| record(&calm, number));
     assert_eq!(kept(&calm, 0..1_000), 1_000);
     assert_eq!(kept(&flooding, 0..50_000), SHARDS * MOST_PER_SHARD - 1_000);
-    // What is removed, or over, is not counted any more.
+    // Removed and ended denials are no longer counted.
     for number in 0..1_000 {
         let subjects = [subject(number)];
         denials.forget(call(&calm, &subjects, 1));

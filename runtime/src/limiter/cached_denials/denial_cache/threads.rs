@@ -17,7 +17,7 @@ fn denied() -> Outcome {
     Outcome::Denied { rule: 0, retry_after: Wait::us(30_000_000) }
 }
 
-/// Runs threads on one cache, each with the call that it is about.
+/// Runs threads on one cache, each with the same call.
 fn on_threads<const N: usize>(work: [fn(&DenialCache, Call<'_>) -> bool; N]) -> (Arc<DenialCache>, usize) {
     let denials = Arc::new(DenialCache::new(SECOND).unwrap());
     with_call(|call| denials.record(call, denied(), START_US, START_US));

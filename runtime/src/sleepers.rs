@@ -1,7 +1,7 @@
-//! Callers that sleep until there may be room, by the tallies that they wait for.
+//! Callers that sleep until there may be room, by their tallies.
 //!
-//! Whatever makes room in this process wakes them: a call that ends, a refund, a reset. What other processes do, they find out
-//! by looking now and then.
+//! Calls that end, refunds and resets in this process make room and wake them. Callers look now and then to notice what
+//! other processes do.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -16,26 +16,24 @@ use crate::lock::lock;
 use crate::micros;
 use crate::system::RandomState;
 
-/// How often a caller looks whether another process has made room: at a limit, and at one on concurrent calls.
+/// How often a caller looks whether another process has made room: under a limit, and under a concurrency limit.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 const LOOK_FOR_LEASES_EVERY: Duration = Duration::from_millis(500);
 
-/// If many look, each looks less often: together no more than a thousand times a second.
+/// If many callers look, each looks less often, so that all together look at most a thousand times a second.
 const LEAST_US_EACH: u64 = 1_000;
 
 /// Callers look at the same moments, so that they share round trips.
 const TICK_US: u64 = 100_000;
 
-/// The most callers that one event wakes. The others look by themselves.
+/// The most callers that one event wakes. Others look by themselves.
 const MOST_WOKEN: usize = 64;
 
-/// The callers that sleep, by the keys of the tallies.
 #[derive(Debug)]
 pub(crate) struct Sleepers {
-    /// The prefix of the keys.
     prefix: String,
     state: Mutex<SleepersByKey>,
-    /// How many there are: most calls end while nobody sleeps.
+    /// The number of sleeping callers: most calls end while it is 0.
     count: AtomicUsize,
 }
 
@@ -45,11 +43,11 @@ struct SleepersByKey {
     latest: u64,
 }
 
-/// The callers that wait for one tally, in the order in which they came.
+/// The callers that wait for one tally, in order of arrival.
 #[derive(Debug, Default)]
 struct SleepersOfKey {
     by_number: BTreeMap<u64, Arc<Notify>>,
-    /// The number of the caller that was woken last: the next one is behind it.
+    /// The number of the caller that was woken last. The next one after it is woken next.
     woken: u64,
 }
 
@@ -62,7 +60,6 @@ pub(crate) struct Sleeper<'a> {
     woken: Arc<Notify>,
 }
 
-/// The kind of room that a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AwaitedRoom {
     Limit,
@@ -74,7 +71,7 @@ impl Sleepers {
         Self { prefix, state: Mutex::default(), count: AtomicUsize::new(0) }
     }
 
-    /// Adds a caller. From now on it is woken.
+    /// Adds a caller. From now on, it can be woken.
     pub(crate) fn join(&self, keys: Vec<TallyKey>) -> Sleeper<'_> {
         let mut state = lock(&self.state);
         state.latest += 1;
@@ -84,13 +81,13 @@ impl Sleepers {
         sleeper
     }
 
-    /// Wakes the callers that wait for the tallies of such a call: there may be room.
+    /// Wakes the callers that wait for the tallies of the call, as there may be room.
     #[inline]
     pub(crate) fn wake(&self, call: Call<'_>) {
         self.wake_some(call.keys(&self.prefix), MOST_WOKEN);
     }
 
-    /// Wakes, for each subject of these leases, the next caller that waits for one: a lease that is freed is for one caller.
+    /// Wakes one caller for each subject of these leases: a lease that is freed is for one caller.
     #[inline]
     pub(crate) fn wake_one(&self, leases: Call<'_>) {
         self.wake_some(leases.keys(&self.prefix), 1);
@@ -135,7 +132,7 @@ impl SleepersOfKey {
 }
 
 impl Sleeper<'_> {
-    /// Adds tallies that the caller waits for, too.
+    /// Adds more tallies for which the caller waits.
     pub(crate) fn add(&mut self, keys: Vec<TallyKey>) {
         let all = self.all;
         self.add_to(&mut lock(&all.state), keys);
@@ -210,7 +207,7 @@ mod tests {
         let sleepers = Sleepers::new("test".to_owned());
         let all: Vec<_> = (0..100_000).map(|_| sleepers.join(vec![key(0)])).collect();
         let began = std::time::Instant::now();
-        // The last ones first: each would be searched for among all.
+        // The last ones first: the slowest order for a linear search.
         all.into_iter().rev().for_each(drop);
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }

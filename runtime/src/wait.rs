@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::micros;
 
-/// The microseconds until a call would be admitted: none of them, some, or never enough.
+/// The microseconds until a call would be admitted: zero, some, or never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wait(u64);
 
@@ -31,24 +31,24 @@ impl Wait {
         self == Self::NONE
     }
 
-    /// When it is over, if it begins now.
+    /// Returns the time at which the wait ends, if it begins now.
     #[inline]
     pub(crate) fn ends_us(self, now_us: u64) -> u64 {
         now_us.saturating_add(self.0)
     }
 
-    /// Returns what is left of the wait after so many microseconds.
+    /// Returns the rest of the wait after `us` microseconds.
     pub(crate) fn after(self, us: u64) -> Self {
         if self == Self::NEVER { self } else { Self(self.0.saturating_sub(us)) }
     }
 
-    /// The wait as callers see it: `None` is never.
+    /// Returns the wait as callers get it; `None` means never.
     pub(crate) fn retry_after(self) -> Option<Duration> {
         (self != Self::NEVER).then(|| Duration::from_micros(self.0))
     }
 }
 
-/// A time to wait, in at most two units and rounded up: a caller that comes back early is denied again.
+/// A wait in at most two units, rounded up, because a caller that comes back early is denied again.
 pub(crate) struct RoundedUp(pub(crate) Duration);
 
 impl fmt::Display for RoundedUp {

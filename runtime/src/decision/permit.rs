@@ -175,7 +175,7 @@ impl Permit {
         self.refund_subject(Some(label)).await
     }
 
-    /// Does the same as [`refund_on`](Self::refund_on), and blocks the calling thread meanwhile.
+    /// Refunds as [`refund_on`](Self::refund_on) does, and blocks the calling thread meanwhile.
     ///
     /// # Errors
     ///

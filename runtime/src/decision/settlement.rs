@@ -63,7 +63,7 @@ impl Permit {
         }
     }
 
-    /// Does the same as [`settle`](Self::settle), and blocks the calling thread meanwhile.
+    /// Settles as [`settle`](Self::settle) does, and blocks the calling thread meanwhile.
     ///
     /// # Errors
     ///

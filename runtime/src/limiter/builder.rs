@@ -205,7 +205,7 @@ impl LimiterBuilder {
     /// [`Limiter::top_denied`](crate::Limiter::top_denied) reads those of all processes. Denials from the cache count,
     /// and so do denials by this process alone in an outage.
     ///
-    /// Of n denials of a policy, every subject with more than 2n / `subjects` of them is kept, and no count is off by
+    /// If a policy has n denials, every subject with more than 2n / `subjects` of them is kept, and no count is off by
     /// more than that: 1,000 find every subject with 0.2 % of the denials. In memory, a subject takes some 100 bytes
     /// and its text. A denial takes about 0.2 µs more. Only the first 1,000 policies with a denied call have their
     /// subjects kept; if there are more, the log has one warning.

@@ -26,13 +26,13 @@ use crate::system::{Handle, beside_tasks, sleep};
 /// The time between two readings.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A version that has lost something is confirmed after so many equal readings, a second apart.
+/// A version that has lost something is confirmed after this many equal readings, a second apart.
 const READINGS_OF_LOSS: u32 = 10;
 
 /// The result of the last change of a file.
 type Latest = Result<Applied, Error>;
 
-/// A file that a limiter [watches](Limiter::watch_file). To drop this does not end the watching.
+/// A file that a limiter [watches](Limiter::watch_file). Dropping this does not end the watching.
 #[derive(Clone)]
 pub struct FileWatch {
     latest: watch::Receiver<Latest>,
@@ -41,24 +41,27 @@ pub struct FileWatch {
 impl Limiter {
     /// Applies the policies of a file, and applies them again whenever the file changes.
     ///
-    /// The file is read every second. A change counts when two readings in a row are equal, so that a file that is being
-    /// written is not applied. Only the contents matter: links may be swapped, as where a cluster mounts its configuration, and
-    /// the file may be replaced. If it cannot be read, is mistaken or was emptied, the limits in force stay so, the log has an
-    /// error, and the metric `tallygate_unapplied_files` shows it.
+    /// The file is read every second. A change counts when two readings in a row are equal, so that a file that is
+    /// being written is not applied. Only the contents matter: the file may be replaced, and links may be swapped, as
+    /// where a cluster mounts its configuration. If the file cannot be read, is mistaken or was emptied, the limits in
+    /// force stay in force, the log has an error, and the metric `tallygate_unapplied_files` shows it.
     ///
-    /// A file that was cut may still be sound, with fewer policies. So a version that lacks a policy of the one in force, or is
-    /// only its beginning, is applied once it has been so for 10 seconds, and until then reported as an error. With `[end]` as its
-    /// last line, a file says that it is whole: then it is applied at once, may be empty, and is refused once that line is missing.
+    /// A file that was cut may still be valid, with fewer policies. So a version that lacks a policy of the one in
+    /// force, or is only its beginning, is reported as an error, and applied once it has stayed unchanged for 10
+    /// seconds. A file whose last line is `[end]` is known to be whole: it is applied at once, and may be empty. If
+    /// that line is missing later, the file is refused.
     ///
-    /// The first reading, checks included, is done by the thread that calls this: for the longest file, that takes some tenths of a
-    /// second. Call it at start-up, or in `tokio::task::spawn_blocking`. Later readings keep no task waiting.
+    /// The calling thread does the first reading and its checks: for the longest file, that takes some tenths of a
+    /// second. Call it at start-up, or in `tokio::task::spawn_blocking`. Later readings block no task.
     ///
-    /// It is watched as long as the limiter or a clone of it lives, also after the end of the runtime in which this is called.
+    /// The file is watched as long as the limiter or a clone of it lives, even after the end of the runtime in which
+    /// this is called.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is longer than 4 MiB, is no regular file, or is refused as by [`Policies::from_toml`],
-    /// [`Policies::require_not_empty`] and [`Limiter::apply`]. Or the limiter watches a file already, or there is no runtime of tokio.
+    /// The file cannot be read, is longer than 4 MiB, is no regular file, or is refused by [`Policies::from_toml`],
+    /// [`Policies::require_not_empty`] or [`Limiter::apply`]. Or the limiter already watches a file, or there is no
+    /// tokio runtime.
     ///
     /// # Examples
     ///
@@ -104,17 +107,17 @@ impl Limiter {
 }
 
 impl FileWatch {
-    /// Returns the policies that were applied when the file changed last, or why they were not.
+    /// Returns the policies that were applied when the file last changed, or why they were not applied.
     ///
     /// # Errors
     ///
-    /// The file, as it is now, cannot be read, is mistaken, or may have been cut. The limits of its last good version are in
-    /// force.
+    /// The file in its current state cannot be read, is mistaken, or may have been cut. The limits of its last good
+    /// version are in force.
     pub fn latest(&self) -> Result<Applied, Error> {
         self.latest.borrow().clone()
     }
 
-    /// Waits for the next change of the file, and returns what became of it, like [`latest`](Self::latest). `None` means that
+    /// Waits for the next change of the file, and returns its result, like [`latest`](Self::latest). `None` means that
     /// the file is no longer watched.
     pub async fn changed(&mut self) -> Option<Result<Applied, Error>> {
         self.latest.changed().await.ok()?;
@@ -129,16 +132,16 @@ struct WatchedFile {
     readings: Readings,
     /// The version that was applied last.
     in_force: Arc<Version>,
-    /// Whether the known version is held back, because it has lost something.
+    /// Whether the known version is held back because it has lost something.
     is_held: bool,
-    /// Whether nothing has become of the known version: the runtime may end in between.
+    /// Whether the known version has no outcome yet: the runtime may end before.
     is_untried: bool,
     core: Weak<Core>,
     latest: watch::Sender<Latest>,
     gauge: UnappliedFileGauge,
 }
 
-/// If its runtime ends before the limiter, the task goes on on the thread of the limiter.
+/// If its runtime ends before the limiter, the task continues on the thread of the limiter.
 struct Watching(Option<(WatchedFile, RunningTask)>);
 
 impl Watching {
@@ -190,7 +193,7 @@ impl WatchedFile {
         }
     }
 
-    /// Notes what became of the known version.
+    /// Notes the outcome of the known version.
     fn take(&mut self, outcome: VersionOutcome) {
         self.is_untried = false;
         self.is_held = matches!(outcome, VersionOutcome::Held(_));
@@ -208,7 +211,7 @@ impl WatchedFile {
     }
 }
 
-/// An attempt to apply what a file has. A long file takes long, so it is no task of the runtime.
+/// An attempt to apply the contents of a file. A long file takes long, so no task of the runtime does it.
 struct VersionAttempt {
     limiter: Limiter,
     path: PathBuf,
@@ -217,10 +220,10 @@ struct VersionAttempt {
     is_confirmed: bool,
 }
 
-/// What became of a version of a file.
+/// The outcome of a version of a file.
 enum VersionOutcome {
     InForce(PutInForce, Arc<Version>),
-    /// It has lost something, and is applied once it is confirmed.
+    /// The version has lost something, and is applied once it is confirmed.
     Held(Error),
     Refused(Error),
 }

@@ -1,4 +1,4 @@
-//! Decides calls while the store below is away, as the policy says: by tallies of this process, or by nobody.
+//! Decides calls while the store below is away, as the policy says: by tallies of this process, or without any.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,18 +16,17 @@ use crate::observe::log;
 use crate::policy::Policy;
 use crate::store::{Answer, Decider, LayeredAnswer, Outcome, RemoteStore, Standby};
 
-/// How often a call finds out, during an outage, whether it goes on. The other calls are decided by what is known.
+/// How often a call looks, during an outage, whether it has ended. Other calls are decided without asking.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Decides calls while the server is away.
 pub(super) struct Outage<S, R> {
     below: S,
     server: Arc<R>,
-    /// The setting for policies that have none.
+    /// The setting for policies without one.
     default: OnOutage,
     standby: Arc<Standby>,
     clock: Clock,
-    /// When the next call looks.
     next_look_us: AtomicU64,
 }
 
@@ -36,9 +35,9 @@ pub(super) struct Outage<S, R> {
 pub(super) enum StoreState {
     /// It may decide the call.
     There,
-    /// It is known to be away, and this call finds out whether it still is.
+    /// It is known to be away, and this call looks whether it still is.
     LookDue,
-    /// It is known to be away, and this decides the call.
+    /// It is known to be away, and the call is decided in this way.
     Away(DecidedBy),
 }
 
@@ -48,7 +47,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         Self { below, server, default: on_outage, standby, clock, next_look_us: AtomicU64::new(0) }
     }
 
-    /// Returns what is known of the store for a call of that policy.
+    /// Returns the known state of the store for a call of this policy.
     pub(super) fn state_for(&self, policy: &Policy) -> StoreState {
         let known = self.server.known_outage().and_then(|reason| self.substitute(policy, reason));
         match known {
@@ -58,19 +57,19 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         }
     }
 
-    /// Returns what decides a call of that policy that the store did not decide for that reason; `None` if it is rejected.
+    /// Returns who decides a call that the store failed to decide for `reason`; `None` if the call is rejected.
     fn substitute(&self, policy: &Policy, reason: BackendErrorKind) -> Option<DecidedBy> {
         match (self.on_outage(policy), reason) {
             (OnOutage::Local, BackendErrorKind::Away) => Some(DecidedBy::Standby),
-            // If calls were decided before, the set-up is right.
+            // If the server has decided calls before, the set-up is right.
             (OnOutage::Local, BackendErrorKind::Unknown) if self.server.has_decided() => Some(DecidedBy::Standby),
             (OnOutage::Allow, BackendErrorKind::Away) => Some(DecidedBy::Nobody),
-            // No mistake ever admits a call.
+            // A mistake never admits a call.
             _ => None,
         }
     }
 
-    /// Decides a call at once, given what is known of the store; `None` if that takes awaiting.
+    /// Decides a call at once, given the known state of the store; `None` if that needs an await.
     #[inline]
     pub(super) fn decide_known(
         &self,
@@ -84,11 +83,12 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         }
     }
 
-    /// Decides a call that the store did not decide for that reason, if its policy says so.
+    /// Decides a call that the store failed to decide for `reason`, if its policy says so.
     ///
     /// # Errors
     ///
-    /// That reason; or there is no room for a new subject, or the call needs more than one process may admit alone.
+    /// Fails with `reason`, or because there is no room for a new subject, or the call costs more than one process may
+    /// admit alone.
     #[cold]
     pub(super) fn decide_without(&self, reason: BackendError, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         let Some(substitute) = self.substitute(call.policy, reason.kind()) else { return Err(reason) };
@@ -114,7 +114,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         if substitute == DecidedBy::Standby { self.standby.decide_plain(call) } else { None }
     }
 
-    /// Counts a call that was admitted in place of the store as what it has used; returns whether that has changed anything.
+    /// Recounts a call that was admitted in place of the store. Returns whether that has changed anything.
     pub(super) fn recount_here(&self, charge: &Charge, recount: Recount) -> bool {
         self.standby.recount(charge, recount)
     }
@@ -123,14 +123,15 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         policy.on_outage().unwrap_or(self.default)
     }
 
-    /// Whether this call is the one to look. It also lets the tasks run that repair the connection.
+    /// Whether this call has to look. A look also gives the tasks time that repair the connection.
     fn is_look_due(&self, substitute: DecidedBy) -> bool {
         // In a test that sets the clock, no time may pass between two calls.
         if self.clock.manual_us().is_some() || self.server.have_clocks_differed() {
             return true;
         }
         let now_us = match substitute {
-            // To read the clock once more would take half as long as to decide: the time of the decision before is enough.
+            // Reading the clock once more would take half as long as the decision: the time of the previous decision is
+            // enough.
             DecidedBy::Standby => self.standby.latest_us(),
             _ => self.clock.now_us(),
         };
@@ -177,7 +178,7 @@ impl<S: Decider, R: RemoteStore> Decider for Outage<S, R> {
     }
 
     async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
-        // The tallies of this process are changed although the store is away.
+        // The tallies of this process are changed even while the store is away.
         let is_local = self.on_outage(call.policy) == OnOutage::Local;
         let banned_here = if is_local { self.standby.ban(call, duration) } else { Ok(()) };
         banned_here.and(self.below.ban(call, duration).await)

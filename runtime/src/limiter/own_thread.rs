@@ -1,7 +1,7 @@
-//! The thread of a limiter: what plain functions ask runs there, as they can await nothing.
+//! The thread of a limiter, which runs requests of plain functions, as these cannot await.
 //!
-//! It is not run by the runtime that the calling thread may belong to. That thread is blocked, and with it each task that
-//! only it drives: a connection, the refresh of overrides, a caller that waits in a queue. So the thread has its own.
+//! It has a runtime of its own, because the calling thread may belong to a runtime. While the calling thread is
+//! blocked, so are the tasks that only it drives: a connection, the refresh of overrides, a caller in a queue.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -14,7 +14,8 @@ use crate::error::BackendError;
 use crate::system::{OwnRuntime, is_own_thread};
 
 impl Core {
-    /// Runs a future on the thread of the limiter, and waits for its output, at most that long. It has the context and the span of the caller.
+    /// Runs a future on the thread of the limiter, with the context and the span of the caller, and waits for its
+    /// output for a limited time.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! Decides calls by what this process has taken ahead of them.
+//! Decides calls by units that this process has taken ahead of them.
 //!
-//! A process that is busy with a subject takes some calls of it at once from the store below, as one call of their cost: a
-//! *part*. It decides by its parts until they end, no later than `ahead` after they were asked for. The next one is asked for
-//! in the background, before the last one is used up, and what is left of a part at its end is given back.
+//! A process that is busy with a subject takes the cost of several calls from the store below at once: a *part*. It
+//! decides by its parts until they end, at most `ahead` after they were asked for. The next part is asked for in the
+//! background, before the last one is used up. What is left of a part at its end is given back.
 
 mod ledger;
 mod ledgers;
@@ -29,27 +29,26 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::system::budget;
 use crate::system::home::Runtimes;
 
-/// How long calls do not look again whether the rules in force are known, as that reads another clock.
+/// How long calls rely on the last look at whether the rules in force are known, as a look reads another clock.
 const LOOKS_US: u64 = 10_000;
 
-/// How long nothing is asked for where the store is away or slow.
+/// How long nothing is asked for after the store was away or slow.
 const PAUSE_US: u64 = 1_000_000;
 
 /// Takes calls ahead of the store below.
 pub(super) struct Prefetch<S>(Arc<PrefetchedStore<S>>);
 
-/// The store below, and what was taken ahead of it.
 pub(super) struct PrefetchedStore<S> {
     below: S,
     ledgers: Ledgers,
-    /// The longest that a decision takes by a policy that does not say it.
+    /// The longest that a decision takes under a policy without a deadline.
     deadline: Duration,
     clock: Clock,
     sleepers: Arc<Sleepers>,
     runtimes: Arc<Runtimes>,
-    /// Whether the rules in force have to be asked for before a call is decided.
+    /// Whether the rules in force have to be read before a call is decided.
     are_rules_old: Box<dyn Fn() -> bool + Send + Sync>,
-    /// When a call looks for that again.
+    /// When a call looks at `are_rules_old` again.
     looks_us: AtomicU64,
 }
 
@@ -98,7 +97,7 @@ impl<S: Decider> Decider for Prefetch<S> {
         let verdict = if call.subjects.len() == 1 {
             self.0.ask_whole(call).await?
         } else {
-            // Boxed, so that a call of one subject does not carry its state.
+            // Boxed, so that a call of one subject does not carry this state.
             let verdict = Box::pin(self.0.ask_beside_parts(stored, call)).await?;
             self.0.below.note(call, verdict.answer.outcome, asked_us);
             verdict
@@ -115,7 +114,7 @@ impl<S: Decider> Decider for Prefetch<S> {
         self.0.below.forget(call.stored());
     }
 
-    /// The call is as the store below has counted it.
+    /// `counted` already has the stored policy, by which the store below has counted the call.
     async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         self.0.below.recount(counted, recount, admitted).await
     }
@@ -133,14 +132,14 @@ impl<S: Decider> Decider for Prefetch<S> {
         self.0.ledgers.end(stored.part(0));
         let banned = self.0.below.ban(stored, duration).await;
         self.0.ledgers.end(stored.part(0));
-        // The new ban may end earlier than the one before.
+        // The new ban may end earlier than the previous one.
         self.0.sleepers.wake(stored.part(0));
         banned
     }
 }
 
 impl<S: Decider> PrefetchedStore<S> {
-    /// Decides a call of one subject by what was taken ahead of it. Of several subjects, some may have to be asked for.
+    /// Decides a call of one subject by its parts. A call of several subjects may need an answer of the store.
     fn decide_ahead(self: &Arc<Self>, stored: &Stored, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
         if call.subjects.len() > 1 {
             return None;
@@ -155,12 +154,12 @@ impl<S: Decider> PrefetchedStore<S> {
         Some(Ok(admitted(report, at).into()))
     }
 
-    /// Takes a call of one subject of what was taken ahead, if that is enough. It also counts what the subject needs, and has a
-    /// part asked for in the background if that is due.
+    /// Takes a call of one subject from its parts, if enough is left. It also counts the demand of the subject, and
+    /// starts a refill in the background if one is due.
     fn take(self: &Arc<Self>, stored: &Stored, call: Call<'_>) -> Option<Taken> {
         let ahead = stored.ahead_of(call.first_group())?;
         let CallOptions { cost, peek, report, report_is_optional, .. } = call.options;
-        // A peek and a call without cost take nothing, and a report shows what all processes have used.
+        // A peek and a call without cost take nothing, and a report shows the use of all processes.
         if peek || cost == 0 || report && !report_is_optional {
             return None;
         }
@@ -171,7 +170,7 @@ impl<S: Decider> PrefetchedStore<S> {
         taken
     }
 
-    /// Looks now and then whether the rules in force are known, as a call does that the store decides.
+    /// Looks now and then whether the rules in force are known, as calls that the store decides do each time.
     fn has_to_await_rules(&self, now_us: u64) -> bool {
         if now_us < self.looks_us.load(Ordering::Relaxed) {
             return false;
@@ -183,13 +182,12 @@ impl<S: Decider> PrefetchedStore<S> {
         has_to
     }
 
-    /// Whether others run before a call is decided: what is taken ahead is asked for by a task that has to run, too, and
-    /// callers that never wait would keep it from that.
+    /// Whether other tasks run before a call is decided: a refill is a task, which callers that never wait would block.
     fn lets_others_run(&self) -> bool {
         self.ledgers.are_refilled() && budget::is_spent()
     }
 
-    /// Asks for a part, and gives back what is left of it at its end.
+    /// Asks for a part, and gives back its rest at its end.
     async fn refill(self: Arc<Self>, refill: Refill) {
         let call = refill.call.as_call();
         let sent_us = self.clock.now_us();
@@ -222,7 +220,8 @@ impl<S: Decider> PrefetchedStore<S> {
                 self.ledgers.with_numbered(refill, |ledger| ledger.denied(units, remaining(&report), until_us));
                 None
             }
-            // The subject is banned, or nothing answers. What may have been counted stays counted: nothing is sent again.
+            // The subject is banned, or nothing answers. Nothing is sent again: what may have been counted stays
+            // counted.
             _ => {
                 self.ledgers.with_numbered(refill, |ledger| ledger.pause(now_us.saturating_add(PAUSE_US)));
                 None
@@ -230,8 +229,8 @@ impl<S: Decider> PrefetchedStore<S> {
         }
     }
 
-    /// Adds a part to the ledger that has asked for it. Returns until when it is used: not at all if it came late, or if the
-    /// ledger has ended meanwhile.
+    /// Adds a part to the ledger that has asked for it. Returns until when the part is used: until now if it came late,
+    /// or if the ledger has ended.
     fn add(&self, refill: &Refill, answer: Answer, sent_us: u64) -> (Arc<Part>, u64) {
         let now_us = self.clock.now_us();
         let Answer { report, at, .. } = answer;
@@ -246,12 +245,13 @@ impl<S: Decider> PrefetchedStore<S> {
                 ledger.pause(now_us.saturating_add(PAUSE_US));
             }
         });
-        // Nobody takes of a part that no ledger has.
+        // Nobody takes from a part that no ledger has.
         let until_us = if added.is_some() { ends_us } else { now_us };
         (part, until_us)
     }
 
-    /// Gives back what is left of a part. What gets lost is not given back again, and counts until it is out of its window.
+    /// Gives back the rest of a part. If that fails, it is not sent again, and the rest counts until it is out of its
+    /// window.
     async fn give_back(&self, call: Call<'_>, left: u64, at: &AdmittedAt) {
         if left == 0 {
             return;
@@ -269,12 +269,12 @@ fn admitted(report: Report, at: AdmittedAt) -> Answer {
     Answer { outcome: Outcome::Admitted, report, at, lapse: Wait::NEVER }
 }
 
-/// When a part may be asked for again: no later than one that is smaller may be admitted.
+/// When a part may be asked for again: at the latest when a smaller one may be admitted.
 fn denied_until_us(retry_after: Wait, ahead_us: u64, sent_us: u64, now_us: u64) -> u64 {
     retry_after.ends_us(sent_us).min(now_us.saturating_add(ahead_us / 2)).max(now_us.saturating_add(ahead_us / 4))
 }
 
-/// How long a part lasts: no longer than the window of a rule that does not slide.
+/// How long a part lasts: at most until the end of the window of a rule that does not slide.
 fn lasts_us(report: &Report, ahead_us: u64) -> u64 {
     let slides = |status: &&RuleStatus| algorithm::with(status.rule(), |counting| counting.slides());
     let resets =
@@ -282,7 +282,7 @@ fn lasts_us(report: &Report, ahead_us: u64) -> u64 {
     resets.fold(ahead_us, u64::min)
 }
 
-/// The most that every rule would admit now.
+/// The greatest cost that every rule would admit now.
 fn remaining(report: &Report) -> u64 {
     report.rules().iter().map(RuleStatus::remaining).min().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Listing the policies of this process in Redis, for people and tools: in the background, once and about daily.
+//! Lists the policies of this process in Redis, for people and tools: in the background, once and then about daily.
 
 mod queue;
 mod writer;
@@ -17,17 +17,16 @@ use crate::store::Progress;
 use crate::subject::filters::Secret;
 use crate::system::TokioInstant;
 
-/// The next term of any limiter of the process.
+/// The next term. It is unique among all limiters of the process.
 static TERMS: AtomicU64 = AtomicU64::new(1);
 
-/// The policies that this limiter has registered, and those that it is to register.
+/// The registered policies of this limiter, and those that it has to register.
 pub(super) struct Registrations {
-    /// Within a term, a policy is registered once. No two limiters have a term in common. [`NO_REGISTRY`] turns it off.
+    /// A policy is registered once in a term. No two limiters share a term. [`NO_REGISTRY`] turns it off.
     term: AtomicU64,
     queue: Mutex<RegistrationQueue>,
-    /// The task that writes them.
     task: BackgroundTask,
-    /// Reports once that there is no place.
+    /// Reports once that there is no place for a policy.
     no_place: ReportedOnce,
     /// Reports once that writing fails.
     failure: ReportedOnce,
@@ -45,13 +44,13 @@ impl Registrations {
         }
     }
 
-    /// Whether there is nothing to do for that policy.
+    /// Whether the policy needs no registration.
     #[inline]
     pub(super) fn is_done(&self, policy: &Policy) -> bool {
         policy.registration().is_done(self.term.load(Ordering::Relaxed))
     }
 
-    /// Forgets what was registered, so that each policy is registered anew once it decides a call.
+    /// Starts a new term, so that each policy is registered anew when it decides a call.
     #[cfg(feature = "config")]
     pub(super) fn renew(&self) {
         self.renew_locked(&mut lock(&self.queue));
@@ -64,11 +63,12 @@ impl Registrations {
         }
     }
 
-    /// Adds a policy that is to be registered, with the rules of the policy in force.
+    /// Queues a policy for registration, with the rules in force.
     fn push(&self, policy: &Policy, in_force: &Policy, is_shadow: bool, secret: &Secret) {
         let text = Description::of(in_force, is_shadow).with_secret(secret).write();
         let _quiet = Quiet::begin();
-        // Locked to the end: a renewal in between would begin another term, and the policy would not be registered in it.
+        // Locked to the end: a renewal in between would begin another term, in which the policy would not be
+        // registered.
         let mut queue = lock(&self.queue);
         let queued = match text.len() {
             ..=DESCRIPTION_BYTES => queue.push(policy.escaped_name(), &text, TokioInstant::now()),
@@ -83,8 +83,8 @@ impl Registrations {
         policy.registration().set_done(self.term.load(Ordering::Relaxed));
     }
 
-    /// Returns what to write next, and where the search goes on. If there is nothing, the task ends under the lock, so that
-    /// whatever is added later begins another one.
+    /// Returns what to write next, and where the search continues. If there is nothing, the task ends under the lock,
+    /// so that a later addition begins another task.
     fn next(&self, task: RunningTask) -> Option<(Vec<PolicyText>, Progress, RunningTask)> {
         let mut queue = lock(&self.queue);
         let Some((entries, looking)) = queue.next() else {

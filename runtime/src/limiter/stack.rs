@@ -1,4 +1,4 @@
-//! What decides calls: memory at once, or the layers before Redis.
+//! The deciders of a limiter: memory, or the layers before Redis.
 //!
 //! | layer | at once | by awaiting | in `limiter/` |
 //! | --- | --- | --- | --- |
@@ -7,7 +7,8 @@
 //! | cached denials | deny | are recorded from the answer | `cached_denials.rs` |
 //! | leases | | hold what a concurrent call takes | `leases.rs` |
 //!
-//! Each layer is a [`Decider`](crate::store::Decider) on the one below it, and so is the store. Before them, the call gets the rules in force.
+//! Each layer is a [`Decider`](crate::store::Decider) on the one below it, and so is the store. Above them, the call
+//! gets the rules in force.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,6 @@ use crate::system::home::Runtimes;
 /// The layers before Redis, the highest first.
 pub(super) type Layers = Outage<Prefetch<CachedDenials<RemoteLeases<Redis>>>, Redis>;
 
-/// What the layers are made of.
 pub(super) struct StackSettings {
     pub(super) prefix: String,
     pub(super) deadline: Duration,
@@ -39,7 +39,8 @@ pub(super) struct StackSettings {
 }
 
 impl StackSettings {
-    /// Puts the layers before Redis. `are_rules_old` says whether the rules in force have to be asked for before a call is decided.
+    /// Puts the layers before Redis. `are_rules_old` says whether the rules in force have to be read before a call is
+    /// decided.
     pub(super) fn layers(self, redis: &Arc<Redis>, are_rules_old: impl Fn() -> bool + Send + Sync + 'static) -> Layers {
         let Self { prefix, deadline, denial_cache, on_outage, standby, clock, sleepers, runtimes } = self;
         let leases =

@@ -1,6 +1,6 @@
-//! Whether a caller that waits can be served in its time, by the rules in force and by what is known of its queue.
+//! Whether a waiting caller can be served in time, by the rules in force and by what is known of its queue.
 //!
-//! Each bound is a generous one: who may be served is never turned away.
+//! All bounds are generous: a caller that may be served is never turned away.
 
 use tallygate_rules::Role;
 
@@ -9,17 +9,17 @@ use crate::algorithm::{self, Span};
 use crate::call::Demand;
 use crate::policy::Policy;
 
-/// The time in which a caller is to be served, in microseconds since 1970.
+/// The time in which a caller has to be served, in microseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitSpan {
     pub(super) from_us: u64,
     pub(super) until_us: u64,
-    /// By how many microseconds the clock of the store is ahead.
+    /// How many microseconds the clock of the store is ahead.
     pub(super) store_ahead: i64,
 }
 
 impl WaitSpan {
-    /// Whether so much can be admitted within that time, given the first caller of the queue.
+    /// Whether this demand can be admitted in that time, given the first caller of the queue.
     pub(super) fn has_room(self, policy: &Policy, needed: Demand, head: QueueHead) -> bool {
         if self.until_us < self.from_us {
             return false;
@@ -28,7 +28,7 @@ impl WaitSpan {
         let within = Span { from_us: by_store(self.from_us), until_us: by_store(self.until_us) };
         let is_head_known = head.us >= self.from_us;
         policy.rules().iter().enumerate().all(|(position, rule)| {
-            // The rule with the longest wait has just enough room for the first caller then.
+            // At `head.us`, the rule with the longest wait has just enough room for the first caller.
             let is_reason = is_head_known && head.rule == Some(position);
             let room = is_reason.then_some(head.cost);
             let most = algorithm::with(rule, |counting| counting.most_admitted(within, room));
@@ -49,7 +49,7 @@ mod tests {
     const SECOND_US: u64 = 1_000_000;
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// The most that is admitted in two seconds from the time on at which the first caller may go.
+    /// The most that is admitted in two seconds after the first caller may go.
     fn most_in_two_seconds(rule: &Rule, is_reason: bool) -> u64 {
         let policy = Policy::builder("p").rule(rule.clone()).build().unwrap();
         let from_us = 60 * SECOND_US;

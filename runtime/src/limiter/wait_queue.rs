@@ -1,5 +1,5 @@
-//! Queues of callers that wait for admission: one for all calls of the same subjects, in order, and only the first of a queue
-//! asks.
+//! Queues of callers that wait for admission: one for all calls of the same subjects. A queue is in order, and only its
+//! first caller asks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,8 +10,8 @@ use crate::lock::lock;
 use crate::observe::WaitRefusal;
 use crate::system::RandomState;
 
-/// The wait queues of this process, by the keys of all tallies that decide the calls of their callers. Where only some are the
-/// same, one call may have room while another has none. An empty queue is removed.
+/// The wait queues of this process, by the keys of all tallies that decide a call. Calls that share only some tallies
+/// are in different queues, as one may have room while another has none. Empty queues are removed.
 pub(crate) struct WaitQueues {
     state: Mutex<QueuesByKey>,
     /// The most callers in all queues.
@@ -33,12 +33,12 @@ struct WaitQueue {
     head: QueueHead,
 }
 
-/// The first caller of a queue, as far as it is known: not at all before it was denied.
+/// What is known of the first caller of a queue: nothing before it was denied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct QueueHead {
-    /// When the caller may go, by the clock of the limiter, unless something makes room before. 0 if that is not known.
+    /// When the caller may go, by the clock of the limiter, unless something makes room before; 0 if unknown.
     pub(super) us: u64,
-    /// The position of the rule that it waits for.
+    /// The position of the rule that denies it.
     pub(super) rule: Option<usize>,
     pub(super) cost: u64,
 }
@@ -53,14 +53,14 @@ impl WaitQueues {
         lock(&self.state).by_key.contains_key(key)
     }
 
-    /// Whether the first caller of these tallies may go only after that time, as far as is known.
+    /// Whether the first caller for these tallies is known to go only after `us`.
     pub(super) fn is_before_head(&self, key: &str, us: Option<u64>) -> bool {
         let head = lock(&self.state).by_key.get(key).map_or(0, |queue| queue.head.us);
         us.is_some_and(|us| us < head)
     }
 
-    /// Adds a caller at the end of a queue, if `can_be_served` says so, given the demand of all callers up to this one and
-    /// what is known of the first. In an empty queue, the caller is the first, and was denied.
+    /// Adds a caller at the end of a queue, if `can_be_served` says so, given the demand of all callers up to this one
+    /// and the known head. In an empty queue, the caller becomes the head, as it was denied.
     pub(super) fn join(
         &self,
         key: Arc<str>,
@@ -84,7 +84,6 @@ impl WaitQueues {
         Ok(QueuePlace { queues: self, key, own, turn: Arc::clone(&queue.turn) })
     }
 
-    /// The number of callers in each queue.
     #[cfg(test)]
     pub(super) fn lengths(&self) -> Vec<usize> {
         lock(&self.state).by_key.values().map(|queue| queue.callers).collect()
@@ -110,7 +109,7 @@ pub(super) struct QueuePlace<'a> {
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The turn of the first caller of a queue. Dropping it lets the next one go.
+/// The turn of the first caller of a queue. Dropping it lets the next caller go.
 pub(super) struct QueueTurn<'a> {
     place: &'a QueuePlace<'a>,
     _turn: tokio::sync::MutexGuard<'a, ()>,
@@ -134,12 +133,11 @@ impl QueuePlace<'_> {
 }
 
 impl QueueTurn<'_> {
-    /// Records when the caller may go.
     pub(super) fn set_head(&self, head: QueueHead) {
         self.place.set_head(head);
     }
 
-    /// Records that the caller asks again, as there may be room.
+    /// Clears the head, because the caller asks again.
     pub(super) fn clear_head(&self) {
         self.place.set_head(QueueHead::default());
     }

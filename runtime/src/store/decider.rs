@@ -1,4 +1,4 @@
-//! What decides calls, as a trait of stores and of the layers before them.
+//! The trait of everything that decides calls: stores, and the layers before them.
 
 use std::future::Future;
 use std::time::Duration;
@@ -12,22 +12,21 @@ use crate::error::{BackendError, BackendErrorKind};
 use crate::micros;
 use crate::policy::Policy;
 
-/// What decides calls: tallies, or a layer before them.
+/// Decides calls, by its tallies or as a layer before them.
 pub(crate) trait Decider: Send + Sync + 'static {
     /// Decides a call that this process can decide by itself; `None` for any other.
     fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>>;
 
-    /// Decides a call.
     fn decide(&self, call: Call<'_>) -> impl Future<Output = Result<LayeredAnswer, BackendError>> + Send;
 
-    /// Tells the layers below the outcome of a call of which they were asked only some subjects. `asked_us` is when.
+    /// Tells the layers below the outcome of a call, at `asked_us`, about which they were asked only for some subjects.
     fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64);
 
-    /// Lets the next call like `call` reach the tallies, because the caller doubts what this process knows.
+    /// Lets the next call like `call` reach the tallies, because the caller doubts cached answers.
     fn forget(&self, call: Call<'_>);
 
-    /// Counts a call that was admitted then as what it has used, in every rule in which it still counts. Returns whether that has
-    /// changed anything.
+    /// Changes the cost of an admitted call to what it has used, in every rule that still counts it. Returns whether
+    /// that has changed anything.
     fn recount(
         &self,
         counted: Call<'_>,
@@ -42,21 +41,22 @@ pub(crate) trait Decider: Send + Sync + 'static {
     fn ban(&self, call: Call<'_>, duration: Duration) -> impl Future<Output = Result<(), BackendError>> + Send;
 }
 
-/// Tallies on a server, as the layers before them know them.
+/// Tallies on a server, as the layers before it see them.
 pub(crate) trait RemoteStore: Decider {
-    /// Why no calls are decided, as far as this process knows without asking; `None` if they may be decided.
+    /// Returns why no calls are decided, if this process knows of an outage without asking; `None` if calls may be
+    /// decided.
     fn known_outage(&self) -> Option<BackendErrorKind>;
 
-    /// Whether a server has decided a call. Until then, nothing shows that the set-up is right.
+    /// Whether a server has decided a call. Before that, nothing shows that the set-up is right.
     fn has_decided(&self) -> bool;
 
-    /// Whether tokio's clock was ever seen to differ from the system's, as it does where a test pauses it.
+    /// Whether tokio's clock was ever seen to differ from the system's, as it does if a test pauses it.
     fn have_clocks_differed(&self) -> bool;
 
-    /// The longest that a decision by that policy takes.
+    /// Returns the longest that a decision by the policy takes.
     fn deadline_of(&self, policy: &Policy) -> Duration;
 
-    /// Gives leases back that calls by that policy have taken. Leases that are not there change nothing.
+    /// Gives back leases of calls by the policy. Missing leases change nothing.
     fn give_back(
         &self,
         policy: &Policy,
@@ -81,7 +81,7 @@ pub(super) fn tally_to_ban(call: Call<'_>, duration: Duration) -> Result<(TallyI
         let longest = format_duration(MAX_PER);
         return Err(BackendError::misuse(format!("a ban lasts {longest} at most; give it a shorter `duration`")));
     }
-    // Rounded up, as a ban of no time at all ends the one that there is.
+    // Rounded up, as a ban of zero would end the current one.
     let duration_us = micros::from_duration(duration) + u64::from(!duration.subsec_nanos().is_multiple_of(1_000));
     Ok((id, duration_us))
 }

@@ -1,4 +1,4 @@
-//! A store for the tests of the layers before it: it answers as it is told, and records what it is asked.
+//! A store for tests of the layers before it: it gives prepared answers, and records its requests.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -13,19 +13,19 @@ use crate::error::{BackendError, BackendErrorKind};
 use crate::lock::lock;
 use crate::policy::Policy;
 
-/// A store that admits all calls, unless it is told to answer something else.
+/// A store that admits all calls, unless other answers are prepared.
 #[derive(Default)]
 pub(crate) struct StubStore {
     pub(crate) outage: Option<BackendErrorKind>,
     pub(crate) has_decided: bool,
-    /// Whether no call is ever answered.
+    /// Never answers a call.
     pub(crate) is_silent: bool,
     pub(crate) answers: Mutex<VecDeque<Result<Outcome, BackendError>>>,
     pub(crate) asked: Mutex<Vec<String>>,
 }
 
 impl StubStore {
-    /// Answers the next calls in this way.
+    /// Answers the next calls with `answers`.
     pub(crate) fn answering(answers: impl IntoIterator<Item = Result<Outcome, BackendError>>) -> Self {
         Self { answers: Mutex::new(answers.into_iter().collect()), ..Self::default() }
     }
@@ -34,7 +34,7 @@ impl StubStore {
         lock(&self.answers).push_back(Ok(outcome));
     }
 
-    /// Returns what it was asked since the last time.
+    /// Returns the requests since the last time.
     pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.asked))
     }

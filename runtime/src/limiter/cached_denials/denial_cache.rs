@@ -200,8 +200,8 @@ impl DenialShard {
         }
     }
 
-    /// Removes the first due denial among a few. If the shard is full, it also removes one that is not due, of the
-    /// policy with the most denials.
+    /// Removes the first due denial among a few. If there is none and the shard is full, removes one of the policy with
+    /// the most denials.
     fn make_room(&mut self, policy: Inhabitant, now_us: u64) {
         let is_due = |cached: &CachedDenial| cached.due_us <= now_us;
         if !self.sweep(SWEPT, is_due) && self.denials.len() >= MOST_PER_SHARD {

@@ -109,8 +109,8 @@ impl Check<'_> {
         }
     }
 
-    /// Whether the call runs even if it is denied. An override decides that before a file, then the policy, then the
-    /// call.
+    /// Whether the call runs even if it is denied: as an override says, or else a file, or else the policy or the call.
+    /// It also runs if all rules are in shadow.
     #[inline]
     pub(crate) fn is_shadow(&self) -> bool {
         let is_said = self.limiter().shadow_of(self.policy()).unwrap_or(self.options.shadow);

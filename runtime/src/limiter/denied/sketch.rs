@@ -19,10 +19,10 @@ pub(super) struct SubjectId<'a> {
     pub(super) subject: &'a str,
 }
 
-/// Counts subjects, and keeps those that come most often: of n denials, every subject with more than 2n ∕ `most` of them.
+/// Counts denials, and keeps the most frequent subjects: after n denials, every subject with more than 2n ∕ `most` of them.
 pub(super) struct Sketch {
     most: NonZeroUsize,
-    /// The most denials of any subject that is not kept.
+    /// No other subject has been denied more often than this.
     floor: u64,
     kept: HashTable<SketchedSubject>,
 }

@@ -1,4 +1,4 @@
-//! What a new version of a file has lost: the file may have been cut.
+//! The losses of a new version of a file, which may have been cut.
 
 use crate::bounds::shown_names;
 use crate::config::Policies;
@@ -9,7 +9,7 @@ pub(super) struct Version {
     pub(super) policies: Policies,
 }
 
-/// What a new version of a file has lost.
+/// A loss of a new version of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     /// The line `[end]`, which the version in force has: the file is certainly not whole.
@@ -19,7 +19,7 @@ pub(super) enum Loss {
 }
 
 impl Version {
-    /// Returns what the new version of the file lacks, unless its last line says that it is whole.
+    /// Returns what `other` lacks, unless its last line says that it is whole.
     pub(super) fn loss_of(&self, other: &Self) -> Option<Loss> {
         if other.policies.has_end() {
             return None;

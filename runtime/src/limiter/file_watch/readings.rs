@@ -2,24 +2,23 @@
 
 use super::contents::Contents;
 
-/// The latest readings of a file.
 pub(super) struct Readings {
     /// The contents that were applied, held back or refused last.
     pub(super) known: Contents,
-    /// The number of readings since then, if all of them were equal.
+    /// The number of readings since then, if all were equal.
     unchanged: u32,
-    /// The contents that the last reading found instead.
+    /// The contents that the last reading found, if they differ from the known ones.
     changing: Option<Contents>,
 }
 
-/// A reading, compared with those before it.
+/// A reading, compared with earlier ones.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// It equals the known contents, for so many readings in a row.
+    /// It equals the known contents, as this many readings in a row do.
     Known(u32),
     /// It differs from the reading before: the file may be in the middle of a change.
     Changing,
-    /// The file has changed: two readings in a row differ from what is known, and not from each other.
+    /// The file has changed: two equal readings in a row differ from the known contents.
     Changed,
 }
 

@@ -1,4 +1,4 @@
-//! An override that is in force, and what it makes of policies.
+//! An override in force, and the policies that it changes.
 
 use hashbrown::HashMap;
 use tallygate_rules::{Replacement, Rule};
@@ -12,11 +12,11 @@ use crate::policy::Policy;
 use crate::sync::{Mutex, lock};
 use crate::system::RandomState;
 
-/// The most policies for which a change keeps its result.
+/// The most policies for which the result of a change is kept.
 const MOST_CHANGED: usize = 16;
 
-/// The results of a change, for the latest policies that it was applied to. They are few, as a policy may be built for a
-/// single call.
+/// The results of a change for the latest policies that it was applied to. Only a few are kept, as a policy may be
+/// built for a single call.
 #[derive(Default)]
 pub(super) struct ChangedPolicies {
     latest: Mutex<Vec<ChangedPolicy>>,
@@ -24,7 +24,7 @@ pub(super) struct ChangedPolicies {
     pub(super) reported: ReportedOnce,
 }
 
-/// A policy, and what a change makes of it on the subject of that label; `None` if it changes nothing.
+/// A policy, and the changed policy for the subject with this label; `None` if the change does nothing.
 struct ChangedPolicy {
     policy: Policy,
     label: Option<Box<str>>,
@@ -32,7 +32,7 @@ struct ChangedPolicy {
 }
 
 impl ChangedPolicies {
-    /// Returns the result for that policy, which `change` makes if it is not known.
+    /// Returns the result for `policy`. If it is unknown, `change` makes it.
     pub(super) fn get(
         &self,
         policy: &Policy,
@@ -53,7 +53,7 @@ impl ChangedPolicies {
     }
 }
 
-/// Overrides by what they are for.
+/// Overrides by their targets.
 pub(super) type OverrideTable = HashMap<OverrideTarget, ActiveOverride, RandomState>;
 
 /// An override that is in force.
@@ -63,13 +63,13 @@ pub(super) struct ActiveOverride {
     pub(super) content: OverrideContent,
     /// In microseconds since 1970, by the clock of the store.
     pub(super) expires_us: Option<u64>,
-    /// Whether its single rules may be on any subject.
+    /// Whether its single rules may count any subject.
     any_subject: bool,
     changed: ChangedPolicies,
 }
 
 impl ActiveOverride {
-    /// Reads an override from the text that is stored.
+    /// Reads an override from its stored text.
     pub(super) fn read(target: &OverrideTarget, text: &str) -> Result<Self, String> {
         let (content, expires_us) = text::read(text)?;
         Ok(Self::new(target, content, expires_us, text))
@@ -89,7 +89,7 @@ impl ActiveOverride {
         self.expires_us.is_some_and(|expires_us| expires_us <= now_us)
     }
 
-    /// Whether it puts a policy or a rule in shadow, or takes it out.
+    /// Whether it puts a policy or a rule in shadow, or enforces it.
     pub(super) fn sets_shadow(&self) -> bool {
         let tries_rules = match &self.content.replacement {
             Some(Replacement::All(rules)) => rules.iter().any(Rule::is_shadow),
@@ -99,18 +99,16 @@ impl ActiveOverride {
         tries_rules || self.content.shadow.is_some()
     }
 
-    /// Whether it replaces rules.
     pub(super) fn has_rules(&self) -> bool {
         self.content.replacement.is_some()
     }
 
-    /// Whether it replaces single rules.
     pub(super) fn is_for_single_rules(&self) -> bool {
         matches!(self.content.replacement, Some(Replacement::Single(_)))
     }
 
-    /// Returns the policy with these rules on the subject of that label; `None` if it has none of the single rules that are
-    /// replaced.
+    /// Returns the policy with these rules on the subject with this label; `None` if the policy has none of the
+    /// replaced single rules.
     pub(super) fn apply(&self, policy: &Policy, label: Option<&str>, lines: &LineBudget) -> Option<Policy> {
         let replacement = self.content.replacement.as_ref()?;
         self.changed.get(policy, label, || {
@@ -119,7 +117,7 @@ impl ActiveOverride {
         })
     }
 
-    /// Reports once that a policy does not have a rule.
+    /// Reports once that a policy does not have a replaced rule.
     fn report_missing(&self, policy: &Policy, label: Option<&str>, lines: &LineBudget) {
         let Some(Replacement::Single(single)) = &self.content.replacement else { return };
         let rules = policy.effective_rules();

@@ -26,26 +26,26 @@ pub struct OverrideBuilder<'a> {
     pub(crate) subject: Option<Subject>,
     written: WrittenOverride,
     pub(crate) expires_in: Option<Duration>,
-    /// What is wrong with the text that was given.
+    /// The mistake in the given text.
     mistake: Option<String>,
     unknown: Unknown,
-    /// The policy's own rules, where it is not the one that this process knows.
+    /// The policy's own rules, if they may differ from those that this process knows.
     own: Option<Vec<EffectiveRule>>,
 }
 
 impl Limiter {
-    /// Starts an override: rules that decide the calls of the policies of that name instead of the policies' own.
+    /// Starts an override: rules that replace the rules of all policies with this name.
     ///
-    /// An override is for one subject of the calls: the main one, or [another](OverrideBuilder::on). It holds whatever the
-    /// value of that subject is, or for [one value](OverrideBuilder::subject), which goes first. Its rules replace
-    /// [all rules](OverrideBuilder::rules) on that subject, those against duplicates included, or
-    /// [single ones](OverrideBuilder::rule). Rules on other subjects and the ban stay in force.
+    /// An override is for one subject of the calls: the main one, or [another](OverrideBuilder::on). It is for all
+    /// values of that subject, or for [one value](OverrideBuilder::subject), which takes precedence. Its rules replace
+    /// [all rules](OverrideBuilder::rules) on that subject, duplicate rules included, or [single
+    /// ones](OverrideBuilder::rule). Rules on other subjects and the ban stay in force.
     ///
-    /// Tallies in Redis keep the override there: every process adopts it within about a second, two when it is idle, and
-    /// it survives restarts. In memory it holds for this limiter.
+    /// If tallies are in Redis, the override is stored there: every process adopts it within about a second, or two
+    /// when idle, and it survives restarts. In memory it holds for this limiter.
     ///
-    /// What has been counted stays counted, as far as the layout of the tallies is the same: counts change freely; other
-    /// windows or algorithms start new tallies. A count of 0 closes the limit: no call is admitted.
+    /// Counts are kept as long as the layout of the tallies is the same: a new `count` keeps them; other windows or
+    /// algorithms start new tallies. A count of 0 closes the limit: no call is admitted.
     ///
     /// # Examples
     ///
@@ -95,16 +95,16 @@ impl Limiter {
 }
 
 impl OverrideBuilder<'_> {
-    /// Makes it for the rules on another subject of the calls, by the label that
+    /// Applies the override to the rules on another subject of the calls, by the label that
     /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave it.
     pub fn on(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Makes it for one subject alone. It goes before the override for all subjects, and replaces it as a whole.
+    /// Limits the override to one subject. There, it replaces the override for all subjects as a whole.
     ///
-    /// It is the subject that the calls are checked for: a `key` of `"user:{id}"` makes subjects like
+    /// Give the subject for which the calls are checked: a `key` of `"user:{id}"` makes subjects like
     /// `Subject::of("user").and(7)`.
     pub fn subject(mut self, subject: &Subject) -> Self {
         self.subject = Some(subject.clone());
@@ -113,14 +113,14 @@ impl OverrideBuilder<'_> {
 
     /// Adds rules that together replace all rules on the subject.
     ///
-    /// A rule of the same algorithm and window as one of the policy's has the name and the message of that one.
+    /// A rule with the algorithm and the window of one of the policy's rules gets its name and its message.
     pub fn rules(mut self, rules: impl IntoIterator<Item: Into<Rule>>) -> Self {
         self.written.rules.extend(rules.into_iter().map(|rule| (None, rule.into())));
         self
     }
 
-    /// Adds a rule that replaces a single one of the policy, given by its name or by its position. It has the name and
-    /// the message of that one. The policy's other rules stay in force.
+    /// Adds a rule that replaces a single one of the policy, given by its name or by its position. It gets the name and
+    /// the message of the replaced rule. The policy's other rules stay in force.
     ///
     /// Unless the override is for [another subject](Self::on) or for [one value](Self::subject), the rule may count any
     /// subject of the calls.
@@ -129,9 +129,9 @@ impl OverrideBuilder<'_> {
         self
     }
 
-    /// Puts the policy in shadow: its calls are decided, counted and reported, and none is denied, as by
-    /// [`PolicyBuilder::shadow`](crate::PolicyBuilder::shadow). It holds for all calls of the policy, also for subjects that
-    /// have an override of their own. Its rules stay as they are, unless the override has some.
+    /// Puts the policy in shadow: its calls are decided, counted and reported, and none is denied, as with
+    /// [`PolicyBuilder::shadow`](crate::PolicyBuilder::shadow). This holds for all calls of the policy, even for
+    /// subjects with an override of their own. The policy's rules stay as they are, unless the override has rules.
     ///
     /// # Examples
     ///
@@ -164,12 +164,11 @@ impl OverrideBuilder<'_> {
         self
     }
 
-    /// Adds rules, and how long they hold, in the words of people: `100 per 1h, 1000 per 1d`, `daily = 500 per 1d for 2h`.
+    /// Adds rules and a duration, as text: `100 per 1h, 1000 per 1d`, `daily = 500 per 1d for 2h`.
     ///
-    /// Rules are written as [`Rule`] reads them and separated by commas. In front of `=` stands the name or the position of
-    /// the rule that is replaced; a name of more than one word stands in quotes. `shadow` and `enforced`, alone or among the
-    /// rules, say what [`shadow`](Self::shadow) and [`enforced`](Self::enforced) do. Mistakes are reported by
-    /// [`set`](Self::set).
+    /// Rules are written as [`Rule`] reads them and separated by commas. Before `=` comes the name or the position of
+    /// the replaced rule; quote a name of more than one word. `shadow` and `enforced`, alone or among the rules, do
+    /// what [`shadow`](Self::shadow) and [`enforced`](Self::enforced) do. [`set`](Self::set) reports mistakes.
     pub fn text(mut self, text: &str) -> Self {
         match text::read_written(text) {
             Ok((WrittenOverride { rules, shadow }, expires_in)) => {
@@ -182,38 +181,38 @@ impl OverrideBuilder<'_> {
         self
     }
 
-    /// Ends the override by itself after that time, at the same moment in every process: 3,660 days at most.
+    /// Ends the override by itself after `time`, at the same moment in every process: 3,660 days at most.
     pub fn expires_in(mut self, time: Duration) -> Self {
         self.expires_in = Some(time);
         self
     }
 
-    /// Stores the override although this process does not know the policy, the subject's label or a rule.
+    /// Stores the override even if this process does not know the policy, the subject's label or a rule.
     ///
     /// A process that knows policies refuses names that none of them has, as they are probably misspelt. A process that
-    /// knows no policy at all, like an operator's tool, refuses none. Of several policies of one name, it asks the one that
-    /// was built last.
+    /// knows no policy, like an operator's tool, refuses none. If several policies have one name, the one that was
+    /// built last counts.
     pub fn allow_unknown(mut self) -> Self {
         self.unknown = Unknown::Allow;
         self
     }
 
-    /// Checks it by these rules of the policy, whatever this process knows.
+    /// Checks the override by these rules of the policy, whatever this process knows.
     #[cfg(feature = "admin")]
     pub(crate) fn in_place_of(mut self, own: Vec<EffectiveRule>) -> Self {
         self.own = Some(own);
         self
     }
 
-    /// Sets the override, in place of the one that there is for the same policy and subject.
+    /// Sets the override. It replaces the one for the same policy and subject.
     ///
     /// # Errors
     ///
-    /// * Any mistake in the rules that the attribute would refuse when compiling, but for a count of 0.
+    /// * A mistake in the rules that the attribute would refuse when compiling, except for a count of 0.
     /// * A name that is unknown, unless that is [allowed](Self::allow_unknown).
     /// * There are 10,000 overrides already.
-    /// * There are more, as somebody stored them past this library. The override is stored, but not in force.
-    /// * Redis does not answer, and then the override may or may not be in force.
+    /// * More overrides than that were stored without this library. The override is stored, but not in force.
+    /// * Redis does not answer. The override may or may not be in force.
     pub async fn set(self) -> Result<(), Error> {
         let (target, content, holds_us) = self.checked()?;
         let refuse = |mistake: &str| self.refuse(mistake);
@@ -228,17 +227,16 @@ impl OverrideBuilder<'_> {
         core.set_override(target, new).await
     }
 
-    /// Finds the mistakes that [`set`](Self::set) would find, and stores nothing: for tools that ask before they change
-    /// something.
+    /// Finds the mistakes that [`set`](Self::set) would find, and stores nothing: for tools that ask before a change.
     ///
     /// # Errors
     ///
-    /// A mistake in the rules, or a name that is unknown, as of [`set`](Self::set).
+    /// There is a mistake in the rules, or a name is unknown, as for [`set`](Self::set).
     pub fn check(&self) -> Result<(), Error> {
         self.checked().map(drop)
     }
 
-    /// The override, and for how long it holds in microseconds, if nothing is wrong with it.
+    /// Returns the override and for how many microseconds it holds, if nothing is wrong with it.
     fn checked(&self) -> Result<(OverrideTarget, OverrideContent, Option<u64>), Error> {
         let refuse = |mistake: &str| self.refuse(mistake);
         if let Some(mistake) = &self.mistake {
@@ -263,15 +261,15 @@ impl OverrideBuilder<'_> {
         Error::new(format!("policy `{}`: {mistake}", self.policy))
     }
 
-    /// Lets the policies of that name decide by their own rules again, and returns whether there was an override.
+    /// Removes the override, so that the policies decide by their own rules again. Returns whether there was one.
     ///
-    /// Overrides for single subjects are overrides of their own, and stay.
+    /// Overrides for single subjects stay: clear each by itself.
     ///
     /// # Errors
     ///
-    /// * There are still more than 10,000 overrides, as somebody stored them past this library. The override is cleared, but
-    ///   no process adopts that until others are cleared, too.
-    /// * Redis does not answer, and then the override may or may not be in force.
+    /// * There are still more than 10,000 overrides, which were stored without this library. The override is cleared,
+    ///   but no process adopts that until others are cleared, too.
+    /// * Redis does not answer. The override may or may not be in force.
     pub async fn clear(self) -> Result<bool, Error> {
         self.limiter.core.clear_override(&self.target()?).await
     }
@@ -280,7 +278,7 @@ impl OverrideBuilder<'_> {
     ///
     /// # Errors
     ///
-    /// As of [`Limiter::overrides`].
+    /// Fails as [`Limiter::overrides`] does.
     pub async fn get(self) -> Result<Option<Override>, Error> {
         let target = self.target()?;
         let core = &self.limiter.core;
@@ -298,7 +296,7 @@ impl OverrideBuilder<'_> {
     }
 }
 
-/// Returns how long an override holds in whole microseconds, rounded up.
+/// Returns how many whole microseconds an override holds, rounded up.
 fn holds_us(time: Duration) -> Result<u64, &'static str> {
     if time.is_zero() {
         return Err("an override must hold for longer than zero, like `for 2h`");

@@ -13,7 +13,7 @@ pub(super) enum Unknown {
     Allow,
 }
 
-/// Refuses the name of a policy that this process does not know, if it knows any policy.
+/// Refuses the name of a policy that this process does not know, unless it knows no policy at all.
 pub(super) fn check_name(target: &OverrideTarget, unknown: Unknown) -> Result<(), Error> {
     if unknown == Unknown::Allow || registry::find(&target.policy).is_some() {
         return Ok(());
@@ -21,7 +21,7 @@ pub(super) fn check_name(target: &OverrideTarget, unknown: Unknown) -> Result<()
     check_policy_name(&target.policy, &registry::all())
 }
 
-/// Refuses mistaken rules. Unknown names are refused where this process knows any policy.
+/// Refuses mistaken rules. If this process knows any policy, it also refuses unknown names.
 pub(super) fn check(target: &OverrideTarget, replacement: &Replacement, unknown: Unknown) -> Result<(), Error> {
     if let Some(policy) = registry::find(&target.policy) {
         return check_in(&policy.effective_rules(), target, replacement, unknown);
@@ -50,7 +50,7 @@ pub(super) fn check_in(
     }
 }
 
-/// The mistakes in rules, whatever policy they are for.
+/// Returns the mistakes in rules, for any policy.
 pub(super) fn mistakes(replacement: &Replacement) -> Vec<String> {
     match replacement {
         Replacement::All(rules) => {
@@ -84,7 +84,7 @@ fn check_distinct(target: &OverrideTarget, rules: &[(RuleId, Rule)]) -> Result<(
     }
 }
 
-/// An operator's tool may know no policy at all. A process that knows some is expected to know all.
+/// A process that knows some policies is expected to know all; an operator's tool may know none.
 fn check_policy_name(name: &str, known: &[Policy]) -> Result<(), Error> {
     if known.is_empty() {
         return Ok(());
@@ -102,8 +102,8 @@ fn check_in_policy(rules: &[EffectiveRule], target: &OverrideTarget, new: &Repla
     new.check(rules, target.label.as_deref()).map_err(|found| Error::policy(&target.policy, Vec::new(), &found))
 }
 
-/// Refuses a rule that counts another subject than the override is for. One that the policy does not have is a mistake of its
-/// own.
+/// Refuses a rule that counts another subject than that of the override. A rule that the policy does not have is
+/// another mistake.
 // The remedy is in words, as a builder, a command and a path have different places for the label.
 fn check_subject(rules: &[EffectiveRule], target: &OverrideTarget, id: &RuleId) -> Result<(), Error> {
     match rules.iter().find(|rule| rule.has_id(id)) {
@@ -118,11 +118,11 @@ fn check_subject(rules: &[EffectiveRule], target: &OverrideTarget, id: &RuleId) 
     }
 }
 
-/// Whether the policy has what is replaced, on the subject that the override is for.
+/// Whether the policy has the replaced rules, on the subject of the override.
 fn has_all(rules: &[EffectiveRule], target: &OverrideTarget, new: &Replacement) -> bool {
     let has = |id: &RuleId| rules.iter().any(|rule| rule.has_id(id) && target.includes(rule.label.as_deref()));
     match new {
-        // A subject that a ban alone counts has no rules.
+        // A subject that only a ban counts has no rules.
         Replacement::All(_) => rules.iter().any(|rule| rule.label == target.label),
         Replacement::Single(single) => single.iter().all(|(id, _)| has(id)),
     }

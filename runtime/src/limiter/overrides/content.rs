@@ -1,8 +1,7 @@
-//! What an override says.
+//! The content of an override.
 
 use tallygate_rules::Replacement;
 
-/// What an override says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OverrideContent {
     /// `None` if the rules stay as they are.

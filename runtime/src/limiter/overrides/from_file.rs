@@ -1,4 +1,4 @@
-//! The policies of a file, as they change those of the program.
+//! The policies of a file, as they change policies of the program.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use crate::observe::log;
 use crate::policy::Policy;
 use crate::system::RandomState;
 
-/// The policies of a file, as they change those of the program.
 pub(super) struct FromFile {
     /// The policies as they were read.
     pub(super) policies: Policies,
@@ -24,22 +23,20 @@ impl FromFile {
         Self { policies: policies.clone(), changes: policies.changes().iter().map(change).collect() }
     }
 
-    /// Whether it changes any policy of the program.
     pub(super) fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }
 
-    /// Whether it puts any policy of the program in shadow, or takes it out.
+    /// Whether it puts any policy of the program in shadow, or enforces it.
     pub(super) fn sets_shadow(&self) -> bool {
         self.changes.values().any(|(change, _)| change.sets_shadow())
     }
 
-    /// Returns the count of a plan of a policy.
     pub(super) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
         self.changes.get(policy)?.0.plans.count(plan)
     }
 
-    /// Returns the policy as the file changes it, or `None` if it does not. That it does not fit is reported once.
+    /// Returns the policy as the file changes it; `None` if it does not. A change that does not fit is reported once.
     pub(super) fn change(&self, policy: &Policy) -> Option<Policy> {
         let (change, changed) = self.changes.get(policy.name())?;
         changed.get(policy, None, || {

@@ -30,20 +30,21 @@ const NEVER_US: u64 = u64::MAX;
 
 /// The overrides that this process knows of.
 pub(crate) struct Overrides {
-    /// Whether there are any, or a file changes policies.
+    /// Whether there are overrides, or a file that changes policies.
     active: AtomicBool,
-    /// Whether any of them, or the file, says of a policy whether it is in shadow.
+    /// Whether an override or the file sets whether a policy is in shadow.
     sets_shadow: AtomicBool,
-    /// When the first of them expires, in microseconds since 1970 by the clock of the store.
+    /// When the first override expires, in microseconds since 1970 by the clock of the store.
     next_expiry_us: AtomicU64,
     known: RwLock<KnownOverrides>,
     /// Notified when other rules may be in force.
     changes: Notify,
     timer: RefreshTimer,
-    /// The refresh by the thread of the limiter: a refresh on another runtime may stand still, or end with it.
+    /// The refresh on the thread of the limiter, because a refresh on another runtime may stall, or end with it.
     timer_of_thread: RefreshTimer,
     pub(super) read_order: ReadOrder,
-    /// The budget of the log: whoever may write to the server decides how many overrides change, expire or are mistaken.
+    /// The budget of log lines: whoever may write to the server decides how many overrides change, expire or are
+    /// mistaken.
     pub(super) lines: LineBudget,
     pub(super) hasher: RandomState,
 }
@@ -52,14 +53,14 @@ pub(crate) struct Overrides {
 pub(super) struct KnownOverrides {
     pub(super) table: OverrideTable,
     gauge: OverrideGauge,
-    /// The policies of a file. Overrides change what these have made.
+    /// The policies of a file, to which overrides are applied.
     #[cfg(feature = "config")]
     pub(super) from_file: Option<FromFile>,
-    /// The version of what was read from Redis.
+    /// The version that was read from Redis.
     pub(super) version: Option<String>,
-    /// Which things are stored beyond the bound, in words.
+    /// What is stored beyond the bound, in words.
     pub(super) excess: Option<String>,
-    /// The hashes of those that could not be read: they are reported once.
+    /// The hashes of overrides that could not be read. Each is reported once.
     pub(super) unreadable: HashSet<u64>,
 }
 
@@ -81,7 +82,7 @@ impl Default for Overrides {
 }
 
 impl Overrides {
-    /// Returns the timer of the refresh on that side.
+    /// Returns the timer of the refresh on `side`.
     pub(super) fn timer(&self, side: Side) -> &RefreshTimer {
         match side {
             Side::Home => &self.timer,
@@ -89,28 +90,25 @@ impl Overrides {
         }
     }
 
-    /// Whether there are any.
     #[inline]
     pub(in crate::limiter) fn are_active(&self) -> bool {
         self.active.load(Ordering::Relaxed)
     }
 
-    /// Whether any of them expires at some time.
     pub(in crate::limiter) fn any_expires(&self) -> bool {
         self.next_expiry_us.load(Ordering::Relaxed) != NEVER_US
     }
 
-    /// When the first of them expires, by the clock of the store.
+    /// When the first override expires, by the clock of the store.
     pub(in crate::limiter) fn next_expiry_us(&self) -> u64 {
         self.next_expiry_us.load(Ordering::Relaxed)
     }
 
-    /// Waits until other rules may be in force than when this was called.
+    /// Waits until other rules may be in force than at the time of this call.
     pub(in crate::limiter) fn changed(&self) -> Notified<'_> {
         self.changes.notified()
     }
 
-    /// Removes those that have expired at that time.
     pub(in crate::limiter) fn remove_expired(&self, now_us: u64) {
         if now_us < self.next_expiry_us.load(Ordering::Relaxed) {
             return;
@@ -122,10 +120,10 @@ impl Overrides {
         }
     }
 
-    /// Returns the policy that decides in place of this one, with the rules in force on each of these subjects; `None` if
-    /// its own are.
+    /// Returns the policy that replaces this one, with the rules in force on each of these subjects; `None` if its own
+    /// rules are in force.
     pub(in crate::limiter) fn in_force(&self, policy: &Policy, subjects: &[SubjectKey]) -> Option<Policy> {
-        // A misfit is reported after the lock is free.
+        // A misfit is reported after the lock is released.
         let _quiet = Quiet::begin();
         let known = self.read();
         let find = |label, subject| known.find(policy, label, subject).filter(|found| found.has_rules());
@@ -133,7 +131,7 @@ impl Overrides {
         let mut effective = known.changed_by_file(policy);
         for (index, label) in policy.first_places() {
             let Some(subject) = subjects.get(index) else { continue };
-            // The most specific override is in force, and no other.
+            // Only the most specific override is in force.
             let found = find(label, Some(subject)).or_else(|| find(label, None)).or(of_policy);
             let base = effective.as_ref().unwrap_or(policy);
             effective = found.and_then(|found| found.apply(base, label, &self.lines)).or(effective);
@@ -141,13 +139,13 @@ impl Overrides {
         effective
     }
 
-    /// Whether any override or file puts a policy in shadow, or takes it out.
+    /// Whether any override or file puts a policy in shadow, or enforces it.
     #[inline]
     pub(in crate::limiter) fn any_sets_shadow(&self) -> bool {
         self.sets_shadow.load(Ordering::Relaxed)
     }
 
-    /// Whether the policy is in shadow, if an override says so, or else a file or the policy itself.
+    /// Whether the policy is in shadow: as an override says, or else a file, or else the policy itself.
     pub(in crate::limiter) fn shadow_of(&self, policy: &Policy) -> Option<bool> {
         let known = self.read();
         let overridden = known.find(policy, None, None).and_then(|found| found.content.shadow);
@@ -160,26 +158,24 @@ impl Overrides {
         self.read().changed_by_file(policy)
     }
 
-    /// Puts the policies of a file in force, in place of those before.
+    /// Puts the policies of a file in force, in place of those of an earlier file.
     #[cfg(feature = "config")]
     pub(in crate::limiter) fn apply(&self, policies: &Policies) {
         let from_file = FromFile::new(policies);
         drop(self.change(|known| known.from_file = Some(from_file)));
     }
 
-    /// The count of a plan of a policy of the file.
     #[cfg(feature = "config")]
     pub(in crate::limiter) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
         self.read().from_file.as_ref()?.plan_count(policy, plan)
     }
 
-    /// The policies of a file that were applied last.
     #[cfg(feature = "config")]
     pub(in crate::limiter) fn applied(&self) -> Option<Policies> {
         self.read().from_file.as_ref().map(|from_file| from_file.policies.clone())
     }
 
-    /// Adds an override, in place of the one that there is, and reports that to the log.
+    /// Adds an override, in place of an earlier one, and reports that to the log.
     pub(super) fn put(&self, target: OverrideTarget, new: ActiveOverride) -> Result<(), Error> {
         let policy = target.key().policy.to_owned();
         let (put, _shown) = self.change(|known| {
@@ -194,7 +190,7 @@ impl Overrides {
         Ok(())
     }
 
-    /// Removes an override, and returns whether there was one. The log has a report, too.
+    /// Removes an override, and reports that to the log. Returns whether there was one.
     pub(super) fn remove(&self, target: &OverrideTarget) -> bool {
         let (is_removed, _shown) = self.change(|known| known.table.remove(target).is_some());
         if is_removed {
@@ -207,7 +203,7 @@ impl Overrides {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what is known. What the metrics show of it is told them by the caller, who holds no lock.
+    /// Changes the known overrides. Also returns the change for the metrics, to report it without the lock.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut KnownOverrides) -> T) -> (T, GaugeChange) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut known);
@@ -227,7 +223,6 @@ impl KnownOverrides {
         self.table.get(&TargetKey { policy: policy.escaped_name(), label, subject })
     }
 
-    /// Whether any of them, or the file, says of a policy whether it is in shadow.
     fn any_sets_shadow(&self) -> bool {
         #[cfg(feature = "config")]
         if self.from_file.as_ref().is_some_and(FromFile::sets_shadow) {
@@ -236,7 +231,7 @@ impl KnownOverrides {
         self.table.values().any(ActiveOverride::sets_shadow)
     }
 
-    /// Whether any policy is decided by other rules than its own.
+    /// Whether other rules than its own decide for any policy.
     fn are_any(&self) -> bool {
         #[cfg(feature = "config")]
         if self.from_file.as_ref().is_some_and(FromFile::has_changes) {
@@ -245,7 +240,6 @@ impl KnownOverrides {
         !self.table.is_empty()
     }
 
-    /// The policy as a file changes it.
     #[cfg(feature = "config")]
     fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
         self.from_file.as_ref()?.change(policy)

@@ -1,4 +1,4 @@
-//! Overrides, as they are listed.
+//! The list of overrides.
 
 use std::fmt;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct Override {
 impl Limiter {
     /// Returns all overrides that are in force, ordered by policy, label and subject.
     ///
-    /// One that is stored in Redis but cannot be read is not in force; the log has a warning about it.
+    /// An override that is stored in Redis but cannot be read is not in force; the log has a warning about it.
     ///
     /// # Errors
     ///
@@ -64,14 +64,14 @@ impl Override {
         self.target.label.as_deref()
     }
 
-    /// Returns the one subject that it is for, or `None` if it is for all that have no override of their own.
+    /// Returns the one subject of the override; `None` if it is for all subjects without an override of their own.
     #[must_use]
     pub fn subject(&self) -> Option<&Subject> {
         self.target.subject.as_ref()
     }
 
-    /// Returns the rules, each with the rule that it replaces; `None` says that they replace all rules of the
-    /// subject. An override that only says whether the policy is in shadow has none.
+    /// Returns the rules, each with the rule that it replaces; `None` means that they replace all rules of the subject.
+    /// An override that only sets whether the policy is in shadow has none.
     pub fn rules(&self) -> impl Iterator<Item = (Option<&RuleId>, &Rule)> {
         let (all, single): (&[_], &[_]) = match &self.content.replacement {
             Some(Replacement::All(rules)) => (rules, &[]),
@@ -82,13 +82,13 @@ impl Override {
         all.iter().map(|rule| (None, rule)).chain(single)
     }
 
-    /// Returns whether it puts the policy in shadow, where no call is denied; `None` if it leaves that as it is.
+    /// Returns whether the override puts the policy in shadow, where no call is denied; `None` if it does not set that.
     #[must_use]
     pub fn shadow(&self) -> Option<bool> {
         self.content.shadow
     }
 
-    /// Returns how long it still holds, or `None` if it holds until it is cleared.
+    /// Returns how long the override still holds; `None` if it holds until it is cleared.
     #[must_use]
     pub fn expires_in(&self) -> Option<Duration> {
         self.expires_in

@@ -1,4 +1,4 @@
-//! When the overrides are read from Redis, and which of two readings counts.
+//! When the overrides are read from Redis, and which of two reads counts.
 
 use std::time::Duration;
 
@@ -46,12 +46,12 @@ impl RefreshTimer {
 
     /// Begins a refresh, if it is due and none is running.
     pub(super) fn begin(&self) -> Option<RunningTask> {
-        // Another thread's refresh may have ended since the caller found that one is due.
+        // The refresh of another thread may have ended since the caller found that one is due.
         self.task.begin().filter(|_| self.is_due())
     }
 
-    /// Returns what changes when the running refresh ends, if the known overrides are too old to be used. In an outage every
-    /// decision uses them.
+    /// Returns a receiver that changes when the running refresh ends, if the known overrides are too old to be used. In
+    /// an outage every decision uses them.
     pub(super) fn awaited(&self) -> Option<watch::Receiver<()>> {
         let RefreshState { refreshed, is_failing } = *lock(&self.state);
         let is_old = refreshed.is_none_or(|refreshed| refreshed.elapsed() >= OLDEST);
@@ -76,16 +76,16 @@ impl RefreshTimer {
     }
 }
 
-/// Numbers the readings of what is stored, so that an older one never replaces a newer one. A refresh that began before an
+/// Numbers the reads of what is stored, so that an older one never replaces a newer one. A refresh that began before an
 /// override was set may end after that override was adopted.
 #[derive(Default)]
 pub(super) struct ReadOrder {
     begun: AtomicU64,
-    /// The number of the latest reading that was adopted.
+    /// The number of the latest read that was adopted.
     adopted: Mutex<u64>,
 }
 
-/// A reading of what is stored. It began before anything was asked.
+/// The number of a read, taken before anything was asked.
 pub(super) struct ReadNumber(u64);
 
 impl ReadOrder {
@@ -93,7 +93,7 @@ impl ReadOrder {
         ReadNumber(self.begun.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Adopts what a reading has found, unless a newer reading was adopted. No two run at once.
+    /// Adopts the result of a read, unless a newer one was adopted. Only one runs at a time.
     pub(super) fn adopt<T>(&self, reading: &ReadNumber, adopt: impl FnOnce() -> T) -> Option<T> {
         let mut adopted = lock(&self.adopted);
         if reading.0 < *adopted {

@@ -22,52 +22,49 @@ use crate::observe::{GaugeChange, log};
 use crate::store::{StoredOverrides, StoredText, stored_operator};
 use crate::system::home::Side;
 
-/// The most expired overrides that one change removes, and the most bytes of their texts: the server does nothing else
-/// meanwhile.
+/// The most expired overrides that one change removes, and the most bytes of their texts. The server does nothing else
+/// at that time.
 const MOST_REMOVED: usize = 250;
 const MOST_REMOVED_BYTES: usize = 64 * 1024;
 
-/// How many overrides a change looks at, to remove those that have expired, where there are more than can be adopted.
+/// How many overrides a change searches for expired ones, if more are stored than can be adopted.
 const MOST_LOOKED_AT: usize = 2 * MOST_OVERRIDES;
 
-/// How many bytes of overrides are read at once, and how many an override stands for beside its own. Meanwhile, the thread does
-/// nothing else.
+/// How many bytes of overrides are read before other tasks run, and how many bytes an override costs besides its own.
 const BYTES_AT_ONCE: usize = 16 * 1024;
 const LEAST_BYTES: usize = 1024;
 
-/// The stored overrides, as they were read.
 #[derive(Default)]
 struct Found {
     overrides: Vec<FoundOverride>,
-    /// The hashes of those that cannot be read.
+    /// The hashes of overrides that cannot be read.
     unreadable: HashSet<u64>,
 }
 
-/// An override that is stored.
 struct FoundOverride {
     target: OverrideTarget,
     text: String,
-    /// `None` if it is known already.
+    /// `None` if the override is already known.
     new: Option<ActiveOverride>,
 }
 
 impl FoundOverride {
-    /// Returns the override, which is the old one if its text is unchanged: that keeps its results.
+    /// Returns the override. If its text is unchanged, it is the old one, which keeps its results.
     fn active(self, old: Option<ActiveOverride>) -> Option<ActiveOverride> {
         let unchanged = || old.filter(|old| *old.text == *self.text);
-        // The override that was known at that time may have been replaced since.
+        // The override that was known during the read may have been replaced since.
         self.new.or_else(unchanged).or_else(|| ActiveOverride::read(&self.target, &self.text).ok())
     }
 }
 
 impl Overrides {
-    /// Adopts what was found, unless a newer reading was adopted. Returns the policies whose overrides have changed.
+    /// Adopts what was found, unless a newer read was adopted. Returns the policies whose overrides have changed.
     fn adopt(&self, reading: &ReadNumber, version: Option<String>, found: Found, now_us: u64) -> HashSet<String> {
         let adopted = self.read_order.adopt(reading, || self.replace(version, found, now_us));
         adopted.map(|(changed, _shown)| changed).unwrap_or_default()
     }
 
-    /// Records that more is stored than can be adopted, unless a newer reading was adopted. Returns whether that is new.
+    /// Records that more is stored than can be adopted, unless a newer read was adopted. Returns whether that is new.
     fn keep_known(&self, reading: &ReadNumber, version: Option<String>, excess: String) -> bool {
         let adopted = self.read_order.adopt(reading, || {
             self.change(|known| {
@@ -78,12 +75,13 @@ impl Overrides {
         adopted.is_some_and(|(is_new, _shown)| is_new)
     }
 
-    /// Why the known overrides stay in force, if more is stored than can be adopted.
+    /// Returns why the known overrides stay in force, if more is stored than can be adopted.
     fn excess(&self) -> Option<String> {
         self.read().excess.as_ref().map(|excess| format!("{excess}; clear some"))
     }
 
-    /// Reads what is stored, and lets other tasks run in between. What cannot be read is left out, and reported once.
+    /// Reads what is stored, and lets other tasks run in between. Unreadable overrides are left out, and each is
+    /// reported once.
     async fn read_stored(&self, stored: Vec<StoredText>) -> Found {
         let mut found = Found::default();
         let mut bytes = 0;
@@ -109,9 +107,9 @@ impl Overrides {
         found
     }
 
-    /// Reads an override. The error is the policy that it may be for, and the mistake.
+    /// Reads an override. The error is the name of its probable policy, and the mistake.
     fn read_one(&self, field: &str, text: String) -> Result<FoundOverride, (String, String)> {
-        // The subject may be personal.
+        // Only the policy is reported, as the subject may be personal.
         let policy = || field.split(':').next().unwrap_or_default().to_owned();
         let target = OverrideTarget::from_field(field)
             .ok_or_else(|| (policy(), "its field is not of the form `policy=label:subject`".to_owned()))?;
@@ -121,8 +119,8 @@ impl Overrides {
         Ok(FoundOverride { target, text, new })
     }
 
-    /// Replaces the known overrides by those that were found and have not expired. Returns the policies whose overrides have
-    /// changed.
+    /// Replaces the known overrides by those that were found and have not expired. Returns the policies whose overrides
+    /// have changed.
     fn replace(&self, version: Option<String>, found: Found, now_us: u64) -> (HashSet<String>, GaugeChange) {
         self.change(|known| {
             let mut before = mem::take(&mut known.table);
@@ -148,11 +146,10 @@ impl Overrides {
 }
 
 impl Core {
-    /// Adopts what is stored now.
     ///
     /// # Errors
     ///
-    /// Redis does not answer, or there is more than can be adopted.
+    /// Redis does not answer, or more is stored than can be adopted.
     pub(in crate::limiter) async fn adopt_stored_overrides(&self) -> Result<(), BackendError> {
         if let Some(stored) = self.store.overrides() {
             self.adopt_overrides(&stored).await?;
@@ -162,7 +159,7 @@ impl Core {
         Ok(())
     }
 
-    /// The time of the store. A server is asked for it.
+    /// Returns the time of the store, after asking the server for it.
     pub(super) async fn refreshed_now_us(&self) -> Result<u64, Error> {
         self.store.refresh_time().await?;
         Ok(self.store.now_us())
@@ -184,10 +181,10 @@ impl Core {
         Ok(self.overrides.remove(target))
     }
 
-    /// Starts a refresh of the overrides if it is due. Returns what changes when it ends, if the known ones are too old
-    /// to be used.
+    /// Starts a refresh of the overrides if it is due. Returns a receiver that changes when it ends, if the known
+    /// overrides are too old to be used.
     pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
-        // The overrides in memory are all known.
+        // In memory, all overrides are known.
         self.layers.as_ref()?;
         let side = self.runtimes.side();
         let timer = self.overrides.timer(side);
@@ -200,7 +197,7 @@ impl Core {
         timer.awaited()
     }
 
-    /// Stores an override or removes it, adopts what is stored then, and returns whether there was one.
+    /// Stores or removes an override, adopts what is stored then, and returns whether there was one.
     pub(super) async fn store_override(
         &self,
         stored: &StoredOverrides<'_>,
@@ -212,7 +209,8 @@ impl Core {
             Ok(all) => all,
             Err(_) => stored.at_least(MOST_LOOKED_AT).await?,
         };
-        // After the answer: in a cluster, it shows which node has the overrides, and that node's clock counts.
+        // Only after that answer: in a cluster, it shows which node has the overrides, and the clock of that node
+        // counts.
         self.store.refresh_time().await?;
         let expired: Vec<_> = found.into_iter().filter(|stored| is_expired(stored, self.store.now_us())).collect();
         let was_expired = expired.iter().any(|stored| stored.field == field);
@@ -228,12 +226,13 @@ impl Core {
         }
     }
 
-    /// Adopts what is stored, unless there is more than can be adopted.
+    /// Adopts what is stored, unless more is stored than can be adopted.
     async fn adopt_overrides(&self, stored: &StoredOverrides<'_>) -> Result<(), BackendError> {
         let reading = self.overrides.read_order.begin();
         let version = stored.version().await?;
         if version == self.overrides.read().version {
-            // Other decisions learn the time from the server's answer. Those of a closed limit do not ask it.
+            // Other decisions learn the time from the server's answer, but decisions of a closed limit do not ask the
+            // server.
             if self.overrides.any_expires() {
                 self.store.refresh_time().await?;
             }
@@ -260,7 +259,7 @@ impl Core {
     }
 }
 
-/// Returns as many of the expired overrides as one change removes.
+/// Returns as many expired overrides as one change removes.
 fn at_once(expired: Vec<StoredText>) -> impl Iterator<Item = StoredText> {
     let mut bytes = 0;
     expired.into_iter().take(MOST_REMOVED).take_while(move |stored| {
@@ -291,7 +290,7 @@ mod tests {
         texts.map(|(field, text)| StoredText { field: field.to_owned(), text: text.to_owned() }).into()
     }
 
-    /// The version that is adopted, and how many overrides it has.
+    /// The adopted version, and the number of its overrides.
     fn known(overrides: &Overrides) -> (String, usize) {
         let known = overrides.read();
         (known.version.clone().unwrap_or_default(), known.table.len())

@@ -1,4 +1,4 @@
-//! What an override is for.
+//! The target of an override: the rules of a policy on one of its subjects, for all values of the subject or for one.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,11 +7,10 @@ use hashbrown::Equivalent;
 
 use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
 
-/// What an override is for: the rules of a policy on one of its subjects, whatever its value or for one value.
 #[derive(Clone)]
 pub(super) struct OverrideTarget {
     pub(super) policy: String,
-    /// Says which of the policy's subjects; `None` is the main one.
+    /// The label of the subject; `None` is the main one.
     pub(super) label: Option<String>,
     pub(super) subject: Option<Subject>,
     escaped_policy: Box<str>,
@@ -32,12 +31,12 @@ impl OverrideTarget {
         Self { escaped_policy: (*escape_name(&policy)).into(), escaped_subject, policy, label, subject }
     }
 
-    /// Whether single rules of the override may be on any subject of the calls: it names none.
+    /// Whether single rules of the override may count any subject of the calls, because it names none.
     pub(super) fn is_for_any_subject(&self) -> bool {
         self.label.is_none() && self.subject.is_none()
     }
 
-    /// Whether it is for rules on the subject of that label.
+    /// Whether it is for rules on the subject with this label.
     pub(super) fn includes(&self, label: Option<&str>) -> bool {
         self.is_for_any_subject() || self.label.as_deref() == label
     }
@@ -80,7 +79,7 @@ impl Equivalent<OverrideTarget> for TargetKey<'_> {
 }
 
 /// In Redis, an override has a field of the form `policy`, `policy:subject`, `policy=label` or `policy=label:subject`.
-/// Names and labels are percent-encoded, so they contain neither of the signs.
+/// Names and labels are percent-encoded, so they contain neither `:` nor `=`.
 impl OverrideTarget {
     pub(super) fn field(&self) -> String {
         let mut field = percent_encode(&self.policy);

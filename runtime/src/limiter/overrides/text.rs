@@ -9,8 +9,8 @@
 //! 100 per 1h until 1800007200                 as it is stored: in seconds since 1970, with up to six decimals
 //! ```
 //!
-//! Rules are written as [`Rule`] writes them. A name stands in quotes unless it consists of letters, digits, `_`, `-` and
-//! `.`, and is no number.
+//! Rules are written as [`Rule`] writes them. A name is quoted unless it is no number and consists of letters, digits,
+//! `_`, `-` and `.`.
 
 mod selector;
 
@@ -27,11 +27,11 @@ use super::checks;
 use super::content::OverrideContent;
 use crate::bounds::OVERRIDE_BYTES;
 
-/// The word for whether the policy is in shadow.
+/// The words for whether the policy is in shadow.
 const SHADOW: &str = "shadow";
 const ENFORCED: &str = "enforced";
 
-/// An override as it is written, entry by entry.
+/// An override as people write it, entry by entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct WrittenOverride {
     /// Rules, each with the rule that it replaces; without one, they replace all rules of the subject.
@@ -39,7 +39,7 @@ pub(super) struct WrittenOverride {
     pub(super) shadow: Option<bool>,
 }
 
-/// Reads an override as it is stored: what it says, and when it expires in microseconds since 1970.
+/// Reads a stored override: its content, and when it expires in microseconds since 1970.
 pub(super) fn read(text: &str) -> Result<(OverrideContent, Option<u64>), String> {
     let (rules, end) = split_end(text, "until");
     let expires_us = end.map(read_time).transpose()?;
@@ -48,7 +48,7 @@ pub(super) fn read(text: &str) -> Result<(OverrideContent, Option<u64>), String>
     if mistakes.is_empty() { Ok((content, expires_us)) } else { Err(mistakes.join("; ")) }
 }
 
-/// Writes an override as it is stored, or `None` if that is too long.
+/// Writes an override for the store; `None` if that is too long.
 pub(super) fn write(content: &OverrideContent, expires_us: Option<u64>) -> Option<String> {
     let mut text = write_content(content);
     if let Some(us) = expires_us {
@@ -62,7 +62,7 @@ pub(super) fn write(content: &OverrideContent, expires_us: Option<u64>) -> Optio
     (text.len() <= OVERRIDE_BYTES).then_some(text)
 }
 
-/// Writes an override without its end.
+/// Writes an override without its expiry.
 pub(super) fn write_content(content: &OverrideContent) -> String {
     let shadow = content.shadow.map(|is_shadow| if is_shadow { SHADOW } else { ENFORCED });
     let rules = content.replacement.as_ref().map(write_rules);
@@ -79,17 +79,17 @@ fn write_rules(replacement: &Replacement) -> String {
     }
 }
 
-/// Returns when an override that is stored so expires, if it can be read.
+/// Returns when a stored override expires, if that can be read.
 pub(super) fn expires_us(text: &str) -> Option<u64> {
     split_end(text, "until").1.and_then(|time| read_time(time).ok())
 }
 
-/// Reads an override as people write it: what it says, and how long it holds.
+/// Reads an override as people write it: its content, and how long it holds.
 pub(super) fn read_written(text: &str) -> Result<(WrittenOverride, Option<Duration>), String> {
     read_strictly(text).map_err(|mistake| {
         let meant = meant(text).filter(|meant| read_strictly(meant).is_ok());
         let remedy = meant.map(|meant| format!("did you mean `{meant}`?"));
-        // The mistake in a single rule says what was meant and why.
+        // The mistake in a single rule already suggests what was meant.
         let better = remedy.filter(|remedy| !mistake.ends_with(remedy));
         better.map_or(mistake, |remedy| format!("it cannot be read; {remedy}"))
     })
@@ -102,7 +102,7 @@ fn read_strictly(text: &str) -> Result<(WrittenOverride, Option<Duration>), Stri
     Ok((read_entries(rules)?, holds.transpose()?))
 }
 
-/// Says what the rules replace.
+/// Finds out what the rules replace.
 pub(super) fn content(written: WrittenOverride) -> Result<OverrideContent, String> {
     let WrittenOverride { rules, shadow } = written;
     let replaces_rules = !rules.is_empty() || shadow.is_none();
@@ -133,12 +133,12 @@ fn replacement(rules: Vec<(Option<RuleId>, Rule)>) -> Result<Replacement, String
     }
 }
 
-/// Splits off an end like `for 2h`.
+/// Splits off an ending like `for 2h`.
 fn split_end<'a>(text: &'a str, keyword: &str) -> (&'a str, Option<&'a str>) {
     let end = || {
         let (rest, last) = text.trim_end().rsplit_once(char::is_whitespace)?;
         let (rules, word) = rest.trim_end().rsplit_once(char::is_whitespace)?;
-        // Within quotes it is part of a name.
+        // Within quotes, it is part of a name.
         (word == keyword && !last.contains(is_quote)).then_some((rules, last))
     };
     end().map_or((text, None), |(rules, end)| (rules, Some(end)))
@@ -188,7 +188,7 @@ fn read_entry(text: &str) -> Result<(Option<RuleId>, Rule), String> {
     Ok((id, rule))
 }
 
-/// Signs that some write between a rule's name and what replaces it.
+/// Signs that people write instead of `=` between the name of a rule and its replacement.
 const EQUALS: [&str; 5] = ["=>", ":=", "->", "==", ":"];
 
 /// Returns the text of the override that was probably meant.
@@ -204,7 +204,7 @@ fn meant(text: &str) -> Option<String> {
     Some(format!("{rules}{holds}"))
 }
 
-/// Splits off an end like `for 2 hours`.
+/// Splits off an ending like `for 2 hours`.
 fn split_duration(text: &str) -> Option<(&str, String)> {
     let (rules, duration) = text.rsplit_once(" for ")?;
     let duration = duration.trim();

@@ -1,4 +1,4 @@
-//! Overrides that several threads use and change.
+//! Overrides that several threads read and change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn whether_there_are_overrides_is_known_once_all_changes_are_made() {
                 overrides.put(target(number), new).unwrap();
                 let subjects = [Subject::of(number).key()];
                 let in_force = overrides.in_force(&policy(), &subjects);
-                // The other thread may have removed what has expired.
+                // The other thread may have removed expired overrides.
                 assert!(in_force.is_none_or(|policy| policy.rules()[0].count() == 5));
                 overrides.remove_expired(2_000_000);
             })
@@ -73,7 +73,7 @@ fn threads_share_what_a_change_makes_of_a_policy() {
 fn an_older_reading_never_replaces_a_newer_one() {
     explore(|| {
         let (order, adopted) = (Arc::new(ReadOrder::default()), Arc::new(Mutex::new(Vec::new())));
-        // What is stored, which changes while it is read.
+        // The stored value, which changes during reads.
         let stored = Arc::new(AtomicU64::new(0));
         let threads = [(); 3].map(|()| {
             let (order, adopted, stored) = (Arc::clone(&order), Arc::clone(&adopted), Arc::clone(&stored));
@@ -88,7 +88,7 @@ fn an_older_reading_never_replaces_a_newer_one() {
             thread.join().unwrap();
         }
         let adopted = lock(&adopted);
-        // The reading that began last has seen every change.
+        // The read that began last has seen every change.
         assert_eq!(adopted.last(), Some(&3), "{adopted:?}");
     });
 }

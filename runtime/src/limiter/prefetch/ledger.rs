@@ -14,47 +14,46 @@ use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
 
-/// A subject is busy if it has so many calls within the time for which they are taken ahead. Fewer are not worth a part.
+/// A subject with at least this many calls in the time of `ahead` is busy. Fewer calls are not worth a part.
 const BUSY: u64 = 8;
 
 /// The most parts at a time.
 const MOST_PARTS: usize = 4;
 
-/// How many times as much as the part before a part may be.
+/// How many times larger than the previous part a part may be.
 const GROWTH: u64 = 8;
 
-/// How long a refill is awaited before another one may begin: the runtime that it runs on may stand still.
+/// How long a refill may take before another one begins: its runtime may stall.
 const PATIENCE_US: u64 = 1_000_000;
 
 /// What one subject has taken ahead.
 pub(super) struct Ledger {
     pub(super) hash: u64,
     inhabitant: Inhabitant,
-    /// Tells it from the others of its subject.
+    /// Distinguishes the ledger from others of its subject.
     pub(super) number: u64,
     /// The policy as Redis decides it.
     policy: Policy,
-    /// Which of the policy's groups, as it stands in keys.
+    /// The segment of the policy's group, as it stands in keys.
     segment: Arc<str>,
     subject: SubjectKey,
     ahead: Ahead,
     /// The oldest first.
     parts: Vec<Arc<Part>>,
-    /// The calls that have found too little, and what they cost.
+    /// The calls for which too little was left, and their cost.
     missed_calls: AtomicU64,
     missed_cost: AtomicU64,
     /// The use of parts that have ended.
     ended: Demand,
-    /// All of that, and of the parts there are, when a refill was last thought of.
+    /// The demand at the time when a refill was last considered.
     seen: Mutex<Demand>,
     since_us: AtomicU64,
-    /// No refill begins before.
+    /// The earliest time of the next refill.
     next_us: AtomicU64,
-    /// How much to ask for at most, as far as the last answers tell.
+    /// The most to ask for, as far as the last answers tell.
     most: u64,
 }
 
-/// A part that is to be asked for.
 pub(super) struct Refill {
     pub(super) call: OwnedCall,
     pub(super) ahead: Ahead,
@@ -88,7 +87,7 @@ impl Ledger {
         **id.subject == *self.subject && id.has_segment(&self.segment)
     }
 
-    /// Its policy, as the table counts ledgers.
+    /// The policy, for the table's counts of ledgers by policy.
     pub(super) fn inhabitant(&self) -> Inhabitant {
         self.inhabitant
     }
@@ -98,7 +97,7 @@ impl Ledger {
         call.policy.has_rules_of(&self.policy)
     }
 
-    /// Takes a call, if enough was taken ahead. Returns what has to be asked for, if that is due.
+    /// Takes a call, if enough is left. Returns the refill to start, if one is due.
     pub(super) fn take(&self, call: Call<'_>, clock: &Clock) -> (Option<Taken>, Option<Refill>) {
         let CallOptions { cost, report_is_optional, .. } = call.options;
         let taken = self.parts.iter().find_map(|part| Some((part, part.take(cost, clock)?)));
@@ -114,19 +113,20 @@ impl Ledger {
         (taken, units.map(|units| self.refill(call, units)))
     }
 
-    /// Puts back what a call has taken that is not made. After the end of its part, it counts as used.
+    /// Puts back the units of a call that is not made. After the end of their part, they count as used.
     pub(super) fn put_back(&self, taken: &Taken, cost: u64) {
         if let Some(part) = self.parts.iter().find(|part| part.gave(taken)) {
             part.put_back(cost);
         }
     }
 
-    /// How much of what was taken is left.
+    /// The units that are left.
     pub(super) fn left(&self, now_us: u64) -> u64 {
         self.parts.iter().map(|part| part.left_at(now_us)).sum()
     }
 
-    /// Where the rules stand. To Redis, all parts are used when it answers for the last one; what is left of them is not.
+    /// Where the rules stand. When Redis answers for the last part, it counts all parts as used; this adds what is left
+    /// of them.
     fn report(&self, now_us: u64) -> Report {
         self.parts.last().map(|last| last.report(self.left(now_us))).unwrap_or_default()
     }
@@ -135,7 +135,7 @@ impl Ledger {
         &self.parts
     }
 
-    /// The calls since the ledger began, those that were denied included.
+    /// The demand since the ledger began, including denied calls.
     fn demand(&self) -> Demand {
         let (calls, cost) = (self.missed_calls.load(Ordering::Relaxed), self.missed_cost.load(Ordering::Relaxed));
         let used = self.parts.iter().map(|part| part.used()).fold(self.ended, Demand::plus);
@@ -153,15 +153,15 @@ impl Ledger {
             && self.demand().less(*lock(&self.seen)).calls >= BUSY
     }
 
-    /// Whether this call is the one to begin a refill.
+    /// Whether this call has to begin the refill.
     fn begin_refill(&self, now_us: u64) -> bool {
         let next_us = self.next_us.load(Ordering::Relaxed);
         let claim = now_us.saturating_add(PATIENCE_US);
         now_us >= next_us && self.next_us.compare_exchange(next_us, claim, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// How much to ask for: somewhat more than what the calls need as long as the part lasts, and what is likely to be there.
-    /// `None` if that is not worth it; then the calls are counted anew.
+    /// How much to ask for: somewhat more than the calls need during one part, but no more than is likely to be
+    /// admitted. `None` if that is not worth it; then the calls are counted anew.
     fn units_to_ask(&self, now_us: u64) -> Option<u64> {
         let all = self.demand();
         let Demand { calls, cost: demand } = all.less(mem::replace(&mut *lock(&self.seen), all));
@@ -181,12 +181,12 @@ impl Ledger {
     }
 
     fn refill(&self, call: Call<'_>, units: u64) -> Refill {
-        // Its denial is no denial of a caller, and does not count towards a ban.
+        // A denied refill denies no caller, so it does not count towards a ban.
         let options = CallOptions { cost: units, report: true, provisional: true, ..CallOptions::PLAIN };
         Refill { call: OwnedCall::new(Call { options, awaited: None, ..call }), ahead: self.ahead, number: self.number }
     }
 
-    /// Adds a part, of which the next one may be several times as much unless less is left. Parts that have ended are removed.
+    /// Adds a part, and lets the next one be several times larger if enough remains. Removes ended parts.
     pub(super) fn add(&mut self, part: Arc<Part>, remaining: u64, now_us: u64) {
         self.remove_if(|part| now_us >= part.ends_us);
         self.most = remaining.max(2 * part.units).min(GROWTH.saturating_mul(part.units));
@@ -204,19 +204,18 @@ impl Ledger {
         }
     }
 
-    /// Records that Redis has denied a part of that much: until then, nothing is asked for, and then no more than what has
-    /// remained or half as much.
+    /// Records that Redis has denied a part: nothing is asked for until `until_us`. The next part is at most as large
+    /// as what remains, or half as large as this one.
     pub(super) fn denied(&mut self, units: u64, remaining: u64, until_us: u64) {
         self.most = remaining.max(units / 2).max(BUSY);
         self.next_us.store(until_us, Ordering::Relaxed);
     }
 
-    /// Asks for nothing until then.
     pub(super) fn pause(&self, until_us: u64) {
         self.next_us.fetch_max(until_us, Ordering::Relaxed);
     }
 
-    /// Whether nobody has called for a while, and nothing is left.
+    /// Whether nobody has called for a while, and all parts have ended.
     pub(super) fn is_idle(&self, now_us: u64) -> bool {
         let is_quiet = now_us.saturating_sub(self.since_us.load(Ordering::Relaxed)) > 2 * self.ahead.us;
         is_quiet && self.parts.iter().all(|part| now_us >= part.ends_us)

@@ -24,13 +24,12 @@ const SHARDS: usize = 16;
 /// The most subjects under one lock, some 500 bytes each.
 const MOST_PER_SHARD: usize = 256;
 
-/// How many places of the table a new subject looks at for one that is not busy any more.
+/// How many places of the table a new subject searches for one that is no longer busy.
 const SWEPT: usize = 8;
 
 /// The longest that nothing is asked for after a denial.
 const LONGEST_PAUSE_US: u64 = 1_000_000;
 
-/// The ledgers of all subjects that this process may be busy with.
 pub(super) struct Ledgers {
     clock: Clock,
     seed: RandomState,
@@ -43,11 +42,11 @@ struct LedgerShard {
     ledgers: HashTable<Ledger>,
     sweeper: Sweeper,
     population: Population,
-    /// The number of the ledger that was added last: each has another one.
+    /// The number of the ledger that was added last. No two ledgers have the same number.
     latest: u64,
 }
 
-/// A refill that is on its way.
+/// A running refill.
 pub(super) struct RefillUnderWay<'a>(&'a AtomicUsize);
 
 impl Ledgers {
@@ -55,8 +54,7 @@ impl Ledgers {
         Self { clock, seed: RandomState::default(), shards: Default::default(), refills: AtomicUsize::new(0) }
     }
 
-    /// Takes a call of one subject of what was taken ahead, if that is enough. Returns what has to be asked for in the
-    /// background.
+    /// Takes a call of one subject from its parts, if enough is left. Returns the refill to start in the background.
     pub(super) fn take(&self, call: Call<'_>, ahead: Ahead) -> (Option<Taken>, Option<Refill>) {
         let Some(id) = call.tally_ids().next() else { return (None, None) };
         let hash = id.hash(&self.seed);
@@ -70,7 +68,7 @@ impl Ledgers {
         (None, None)
     }
 
-    /// Does something with the ledger of such a call, if there is one.
+    /// Calls `with` on the ledger of the call, if there is one.
     pub(super) fn with<T>(&self, call: Call<'_>, with: impl FnOnce(&mut Ledger) -> T) -> Option<T> {
         let id = call.tally_ids().next()?;
         let hash = id.hash(&self.seed);
@@ -78,7 +76,7 @@ impl Ledgers {
         shard.ledgers.find_mut(hash, |ledger| ledger.matches(id)).map(with)
     }
 
-    /// Puts back what a call of one subject has taken that is not made.
+    /// Puts back the units of a call of one subject that is not made.
     pub(super) fn put_back(&self, call: Call<'_>, taken: &Taken) {
         let Some(id) = call.tally_ids().next() else { return };
         let hash = id.hash(&self.seed);
@@ -87,7 +85,7 @@ impl Ledgers {
         }
     }
 
-    /// Returns the parts that were taken ahead of such a call of one subject, and have not ended.
+    /// Returns the parts for a call of one subject that have not ended.
     pub(super) fn parts(&self, call: Call<'_>) -> Vec<Arc<Part>> {
         let Some(id) = call.tally_ids().next() else { return Vec::new() };
         let hash = id.hash(&self.seed);
@@ -102,14 +100,14 @@ impl Ledgers {
                     self.pause(call.part(group), retry_after.ends_us(asked_us), asked_us);
                 }
             }
-            // A ban is the main subject's.
+            // A ban is on the main subject.
             Outcome::Banned { .. } => self.end(call.part(0)),
             _ => {}
         }
     }
 
-    /// Ends what was taken ahead of the subjects of such a call, so that the store decides the next ones. Tasks give it back at the
-    /// end of its time.
+    /// Ends the ledgers of the call's subjects, so that the store decides the next calls. Tasks give the parts back
+    /// when these would have ended.
     pub(super) fn end(&self, call: Call<'_>) {
         for id in call.tally_ids() {
             if self.end_one(id) {
@@ -118,7 +116,7 @@ impl Ledgers {
         }
     }
 
-    /// Ends what was taken ahead of one subject. Returns whether something was left.
+    /// Ends the ledger of one subject. Returns whether units were left.
     fn end_one(&self, id: TallyId<'_>) -> bool {
         let now_us = self.clock.now_us();
         let hash = id.hash(&self.seed);
@@ -129,7 +127,7 @@ impl Ledgers {
         ended.left(now_us) > 0
     }
 
-    /// Records that Redis has denied such a call of one subject until that time: nothing is asked for meanwhile, or for a
+    /// Records that Redis has denied a call of one subject until `until_us`: no refill begins until then, or for a
     /// while.
     fn pause(&self, call: Call<'_>, until_us: u64, now_us: u64) {
         let Some(id) = call.tally_ids().next() else { return };
@@ -139,18 +137,18 @@ impl Ledgers {
         }
     }
 
-    /// Does something with the ledger that has asked for a part, if it is still there.
+    /// Calls `with` on the ledger that has asked for a part, if it still exists.
     pub(super) fn with_numbered<T>(&self, refill: &Refill, with: impl FnOnce(&mut Ledger) -> T) -> Option<T> {
         self.with(refill.call.as_call(), |ledger| (ledger.number == refill.number).then(|| with(ledger)))?
     }
 
-    /// Records that something is asked for, until the result is dropped.
+    /// Records that a refill runs, until the result is dropped.
     pub(super) fn begin_refill(&self) -> RefillUnderWay<'_> {
         self.refills.fetch_add(1, Ordering::Relaxed);
         RefillUnderWay(&self.refills)
     }
 
-    /// Whether something is asked for at this moment.
+    /// Whether any refill runs.
     #[inline]
     pub(super) fn are_refilled(&self) -> bool {
         self.refills.load(Ordering::Relaxed) > 0
@@ -167,7 +165,7 @@ impl LedgerShard {
         self.ledgers.find(hash, |ledger| ledger.matches(id))
     }
 
-    /// Adds the ledger of a subject, in place of one of other rules. Without room, the subject has none.
+    /// Adds the ledger of a subject, in place of one with other rules. Without room, the subject gets none.
     fn insert(&mut self, hash: u64, id: TallyId<'_>, call: Call<'_>, mut ledger: Ledger, now_us: u64) {
         self.latest += 1;
         ledger.number = self.latest;
@@ -184,8 +182,9 @@ impl LedgerShard {
         }
     }
 
-    /// Removes a ledger that is idle. Where there is no room, it removes one of the policy with the most of them, so that the
-    /// subjects of one policy keep out those of no other: its tasks give back what is left of its parts at the end of their time.
+    /// Removes an idle ledger. If the shard is full, it removes one of the policy with the most ledgers, so that one
+    /// policy cannot keep out the subjects of another. Tasks give back the parts of a removed ledger when these would
+    /// have ended.
     fn make_room(&mut self, policy: Inhabitant, now_us: u64) -> bool {
         let is_full = self.ledgers.len() >= MOST_PER_SHARD;
         if self.sweep(if is_full { usize::MAX } else { SWEPT }, |ledger| ledger.is_idle(now_us)) || !is_full {
@@ -200,7 +199,7 @@ impl LedgerShard {
             || self.sweep(usize::MAX, is_of_most)
     }
 
-    /// Removes the first ledger of the next buckets that is `removable`. Returns whether there is one.
+    /// Removes the first `removable` ledger in the next buckets. Returns whether there was one.
     fn sweep(&mut self, buckets: usize, removable: impl Fn(&Ledger) -> bool) -> bool {
         let Self { ledgers, sweeper, population, .. } = self;
         let removed = sweeper.sweep(ledgers, buckets, 1, |ledger| {

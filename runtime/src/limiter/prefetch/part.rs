@@ -1,39 +1,38 @@
-//! A part: calls that were taken ahead at once, as one call of their cost.
+//! A part: the cost of several calls, taken ahead as one call.
 
 use crate::call::Demand;
 use crate::clock::Clock;
 use crate::decision::{AdmittedAt, Report};
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// The most of one part, so that what is left and the calls fit into one number.
+/// The most units of one part, so that units and calls fit into one number.
 pub(super) const MOST_UNITS: u64 = u32::MAX as u64;
 
 /// One call in `state`.
 const CALL: u64 = 1 << 32;
 
-/// Calls that were taken ahead at once.
 pub(super) struct Part {
-    /// How much was taken: at most [`MOST_UNITS`].
+    /// How many units were taken: at most [`MOST_UNITS`].
     pub(super) units: u64,
-    /// What is left, and in the upper half the calls that have used the rest: one number, as all threads change it with each
-    /// call. There are no more calls than units.
+    /// The units that are left, and in the upper half the calls that have used the others. It is one number, as all
+    /// threads change both with each call. There are no more calls than units.
     state: AtomicU64,
-    /// From then on, it decides nothing.
+    /// From this time on, the part decides nothing.
     pub(super) ends_us: u64,
-    /// When Redis has counted it.
+    /// When Redis has counted the part.
     pub(super) at: AdmittedAt,
-    /// The report of the answer by which it was taken.
+    /// The report of the answer that admitted the part.
     report: Report,
 }
 
 /// What one call has taken of a part.
 pub(super) struct Taken {
-    /// When Redis has counted it.
+    /// When Redis has counted the part.
     pub(super) at: AdmittedAt,
-    /// The time at which it was taken, and before which the call has to be made.
+    /// The time at which it was taken. The call has to be made before `ends_us`.
     pub(super) now_us: u64,
     pub(super) ends_us: u64,
-    /// Where the rules stood then, with what this process has left; nothing unless it was asked for.
+    /// Where the rules stood then, with the units that this process has left; empty unless it was asked for.
     pub(super) report: Report,
 }
 
@@ -42,11 +41,11 @@ impl Part {
         Self { units, state: AtomicU64::new(units), ends_us, at, report }
     }
 
-    /// Takes that much, if it is there. Returns the time at which it was.
+    /// Takes units, if enough are left. Returns the time at which they were taken.
     pub(super) fn take(&self, cost: u64, clock: &Clock) -> Option<u64> {
         let taken = |state| (left_of(state) >= cost).then(|| state - cost + CALL);
         self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, taken).ok()?;
-        // Only then the clock is read: a call that stood still in between must not run after the end.
+        // The clock is read only now: a call that was stalled in between must not run after the end.
         let now_us = clock.now_us();
         if now_us < self.ends_us {
             return Some(now_us);
@@ -55,25 +54,24 @@ impl Part {
         None
     }
 
-    /// Puts back what was taken for a call that is not made.
+    /// Puts back the units of a call that is not made.
     pub(super) fn put_back(&self, cost: u64) {
-        // After the end, nothing is there to which it could be added.
+        // After the end, there are no units to add to.
         let back = |state| (left_of(state) + cost <= self.units && state >= CALL).then(|| state + cost - CALL);
-        // If nothing is, it counts as used.
+        // If it cannot be put back, it counts as used.
         let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, back);
     }
 
-    /// Returns what a call has taken, with a report if it was asked for.
     pub(super) fn taken(&self, now_us: u64, report: Report) -> Taken {
         Taken { at: self.at.clone(), ends_us: self.ends_us, now_us, report }
     }
 
-    /// Returns the report of the answer, with so much that remains of this part and of those before it.
+    /// Returns the report of the answer, with the units that are left of all parts added.
     pub(super) fn report(&self, left: u64) -> Report {
         self.report.with_more(|_| left)
     }
 
-    /// Whether that was taken of this part.
+    /// Whether `taken` is from this part.
     pub(super) fn gave(&self, taken: &Taken) -> bool {
         self.ends_us == taken.ends_us && self.at == taken.at
     }
@@ -82,18 +80,18 @@ impl Part {
         left_of(self.state.load(Ordering::Relaxed))
     }
 
-    /// Returns how much calls can still use of it.
+    /// Returns how many units calls can still use.
     pub(super) fn left_at(&self, now_us: u64) -> u64 {
         if now_us < self.ends_us { self.left() } else { 0 }
     }
 
-    /// Returns how much calls have used of it.
+    /// Returns what calls have used of it.
     pub(super) fn used(&self) -> Demand {
         let state = self.state.load(Ordering::Relaxed);
         Demand { calls: state / CALL, cost: self.units.saturating_sub(left_of(state)) }
     }
 
-    /// Ends it, and returns what is left.
+    /// Ends the part, and returns the units that were left.
     pub(super) fn end(&self) -> u64 {
         left_of(self.state.swap(0, Ordering::AcqRel))
     }

@@ -1,7 +1,8 @@
 //! Calls of several subjects.
 //!
-//! Those that have a part take of it, and the store below decides the rest in one request. If the rest is denied, what was
-//! taken is put back. If a part ends before the answer comes, all is given back, and the store decides the whole call.
+//! Subjects that have a part take units from it, and the store below decides the other subjects in one request. If that
+//! denies the call, the units are put back. If a part ends before the answer comes, everything is given back, and the
+//! store decides the whole call.
 
 use std::sync::Arc;
 
@@ -17,25 +18,25 @@ use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
 use crate::system::Instant;
 
-/// The parts that this process has taken ahead of each subject of a call.
 struct OwnParts(Vec<Vec<Arc<Part>>>);
 
-/// What a call of several subjects has taken of their parts. It is put back unless the call is made.
+/// The units that a call of several subjects has taken from their parts. Dropping this puts them back, unless the call
+/// is made.
 struct TakenOfSome<'a, S: Decider> {
     home: &'a Arc<PrefetchedStore<S>>,
     call: Call<'a>,
-    /// What was taken of each subject; `None` for a subject that the store decides.
+    /// The units of each subject; `None` for a subject that the store decides.
     taken: Vec<Option<Taken>>,
 }
 
 impl<S: Decider> PrefetchedStore<S> {
-    /// Decides a call by the store, but for those of its several subjects that have taken calls ahead.
+    /// Decides a call of several subjects: by parts for the subjects that have one, and by the store for the others.
     pub(super) async fn ask_beside_parts(
         self: &Arc<Self>,
         stored: &Stored,
         call: Call<'_>,
     ) -> Result<LayeredAnswer, BackendError> {
-        // All questions share one deadline.
+        // All requests share one deadline.
         let deadline = call.policy.deadline().unwrap_or(self.deadline);
         let until = call.until().unwrap_or_else(|| Instant::now() + deadline);
         let awaited = Awaited { caller: None, until: Some(until) };
@@ -60,7 +61,7 @@ impl<S: Decider> PrefetchedStore<S> {
                 ahead.give_back(&verdict.answer);
                 self.ask_again(call).await
             }
-            // The denial counts towards the ban of a subject that was not asked about.
+            // A denial has to count towards the ban of the main subject, about which the store was not asked.
             Outcome::Denied { .. } if ahead.has_main() && call.policy.ban().is_some() && !call.options.provisional => {
                 drop(ahead);
                 self.ask_again(call).await
@@ -69,9 +70,9 @@ impl<S: Decider> PrefetchedStore<S> {
         }
     }
 
-    /// Decides a whole call of which nothing was taken ahead.
+    /// Decides a whole call by the store.
     pub(super) async fn ask_whole(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
-        // Parts that come while the store is asked may be in its answer or not.
+        // Read before the request, as its answer may or may not include parts that come meanwhile.
         let own = call.options.report.then(|| OwnParts::of(self, call));
         let verdict = self.below.decide(call).await?;
         let Some(own) = own else { return Ok(verdict) };
@@ -79,7 +80,7 @@ impl<S: Decider> PrefetchedStore<S> {
         Ok(LayeredAnswer { answer, ..verdict })
     }
 
-    /// Asks after another request, whose lease may still be on its way back.
+    /// Asks again with a lease of another name, because the lease of the first request may still be on its way back.
     async fn ask_again(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         let options = CallOptions { lease: call.options.lease.map(|_| LeaseName::next()), ..call.options };
         self.ask_whole(Call { options, ..call }).await
@@ -91,7 +92,7 @@ impl OwnParts {
         Self(call.parts().map(|part| home.ledgers.parts(part)).collect())
     }
 
-    /// To the store, what was taken ahead is used. This process may still use its own parts.
+    /// Adds the parts of this process to the answer: to the store, they are used.
     fn added_to(self, now_us: u64, call: Call<'_>, answer: Answer) -> Answer {
         let own: Vec<u64> =
             { self.0.iter() }.map(|parts| parts.iter().map(|part| part.left_at(now_us)).sum()).collect();
@@ -113,34 +114,34 @@ impl OwnParts {
 }
 
 impl<'a, S: Decider> TakenOfSome<'a, S> {
-    /// Takes of each subject that has a part.
+    /// Takes units from the part of each subject that has one.
     fn take(home: &'a Arc<PrefetchedStore<S>>, stored: &Stored, call: Call<'a>) -> Self {
         Self { home, call, taken: call.parts().map(|part| home.take(stored, part)).collect() }
     }
 
-    /// Whether the store decides each subject.
+    /// Returns of each subject whether the store decides it.
     fn asked(&self) -> Vec<bool> {
         self.taken.iter().map(Option::is_none).collect()
     }
 
-    /// The subjects that the store decides.
+    /// Returns the subjects that the store decides.
     fn rest(&self) -> Vec<SubjectKey> {
         let rest = self.call.subjects.iter().zip(&self.taken).filter(|(_, taken)| taken.is_none());
         rest.map(|(subject, _)| *subject).collect()
     }
 
-    /// Whether the main subject has taken a call.
+    /// Whether units of the main subject were taken.
     fn has_main(&self) -> bool {
         self.taken.first().is_some_and(Option::is_some)
     }
 
-    /// Whether a part has ended meanwhile.
+    /// Whether a part has ended since units were taken from it.
     fn has_ended(&self) -> bool {
         let now_us = self.home.clock.now_us();
         self.taken.iter().flatten().any(|taken| now_us >= taken.ends_us)
     }
 
-    /// Returns the answer to the whole call, which is made.
+    /// Makes the call, and returns the answer to all of it.
     fn completed_by(mut self, answer: &Answer) -> Answer {
         let at = self.admitted_at(&answer.at);
         let taken = self.taken.iter_mut().filter_map(Option::take);
@@ -149,13 +150,13 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
         admitted(report.into(), at)
     }
 
-    /// Gives all that was counted back to the store: the parts have ended, and take nothing back.
+    /// Gives everything that was counted back to the store: the parts have ended, so nothing can be put back.
     fn give_back(mut self, answer: &Answer) {
         let (admitted, counted) = (self.admitted_at(&answer.at), OwnedCall::new(self.call.counted()));
         self.taken.clear();
         let home = Arc::clone(self.home);
         self.home.runtimes.spawn(async move {
-            // A refund that gets lost leaves the call counted until it is out of its window.
+            // If the refund gets lost, the call stays counted until it is out of its window.
             let _ = home.below.recount(counted.as_call(), Recount::REFUND, &admitted).await;
         });
     }

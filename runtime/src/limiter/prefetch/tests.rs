@@ -1,4 +1,4 @@
-//! What is taken ahead of a store below.
+//! Tests of `Prefetch` on a stub of the store below.
 
 use tallygate_rules::Rule;
 use tokio::task::yield_now;
@@ -20,7 +20,7 @@ fn policy() -> Policy {
     Policy::builder("p").rule(rule).prefetch(AHEAD).build().unwrap()
 }
 
-/// Calls so often that the subject is busy, and returns how many calls were decided at once.
+/// Makes enough calls for the subject to be busy. Returns how many were decided at once.
 async fn call_often(prefetch: &Prefetch<StubStore>, policy: &Policy, subject: &[SubjectKey]) -> usize {
     let mut at_once = 0;
     for _ in 0..40 {

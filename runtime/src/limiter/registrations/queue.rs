@@ -1,4 +1,4 @@
-//! The policies that are to be registered.
+//! The queue of policies for the registry.
 
 use std::collections::HashMap;
 use std::mem;
@@ -9,12 +9,12 @@ use crate::bounds::MOST_POLICIES;
 use crate::store::{Progress, RegistrationResult, random_fraction};
 use crate::system::TokioInstant;
 
-/// The most policies that one call registers, and the most bytes of their descriptions: it takes the server less than a
-/// millisecond.
+/// The most policies that one call registers, and the most bytes of their descriptions: the server takes less than a
+/// millisecond for them.
 const MOST_AT_ONCE: usize = 32;
 const MOST_BYTES_AT_ONCE: usize = 32 * 1024;
 
-/// After a policy is registered, one of the same name with other rules has to wait this long.
+/// After a policy is registered, the same name with other rules has to wait this long.
 const CHANGE_PAUSE: Duration = Duration::from_secs(60);
 
 /// All policies are registered again about a day later. The jitter spreads the processes of a fleet.
@@ -24,44 +24,43 @@ const JITTER: Duration = Duration::from_secs(4 * 3_600);
 /// After a new connection, the server may have lost the list. The policies are registered again within this time.
 const RECONNECTED: Duration = Duration::from_secs(60);
 
-/// The most steps of a search for policies that nobody uses any more, whatever the server says of its end.
+/// The most steps of a search for unused policies, even if the server does not report its end.
 const MOST_STEPS: u32 = 1_000;
 
 /// The pauses between attempts that fail.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
-/// A policy, by its name as it stands in keys, and its description.
+/// The name of a policy as it stands in keys, and its description.
 pub(super) type PolicyText = (Arc<str>, Arc<str>);
 
 /// The outcome of a registration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RegistrationOutcome {
-    /// It is registered, or will be.
+    /// The policy is registered, or will be.
     Done,
-    /// It changes more often than it may be registered.
+    /// The policy changes more often than it may be registered.
     TooSoon,
     TooLong,
     NoPlace,
 }
 
-/// The policies that are registered or are to be.
 pub(super) struct RegistrationQueue {
     /// The text that was registered last under each name.
     registered: HashMap<Arc<str>, RegisteredText>,
     pending: Vec<PolicyText>,
-    /// Policies that found no place. They are written again if the search removes policies that nobody uses any more.
+    /// Policies that found no place. They are written again if the search removes unused policies.
     refused: Vec<PolicyText>,
-    /// How far the search for policies that nobody uses any more has come.
+    /// The position of the search for unused policies.
     looking: Progress,
-    /// How many steps it has made.
+    /// The number of steps of the search.
     steps: u32,
-    /// How many policies the search has removed since the last refusal.
+    /// The number of policies that the search has removed since the last refusal.
     removed: u64,
     failures: u32,
     retry: TokioInstant,
     renewal: TokioInstant,
-    /// The number of connections to the server so far; 0 if it is not known.
+    /// The number of connections to the server so far; 0 if unknown.
     connections: u64,
 }
 
@@ -86,13 +85,13 @@ impl RegistrationQueue {
         }
     }
 
-    /// Forgets what was registered.
+    /// Forgets the registered policies.
     pub(super) fn renew(&mut self, now: TokioInstant) {
         let Self { failures, retry, connections, .. } = *self;
         *self = Self { failures, retry, connections, ..Self::new(now) };
     }
 
-    /// Whether all policies are to be registered again: a day has passed, or the connection is a new one.
+    /// Whether to register all policies again, because a day has passed or the connection is new.
     pub(super) fn is_renewal_due(&mut self, now: TokioInstant, connections: u64) -> bool {
         let known = mem::replace(&mut self.connections, connections);
         if known > 0 && connections > 0 && known != connections {
@@ -101,7 +100,6 @@ impl RegistrationQueue {
         now >= self.renewal
     }
 
-    /// Adds a policy.
     pub(super) fn push(&mut self, name: &str, description: &str, now: TokioInstant) -> RegistrationOutcome {
         match self.registered.get(name) {
             Some(known) if *known.description == *description => return RegistrationOutcome::Done,
@@ -123,7 +121,7 @@ impl RegistrationQueue {
         self.has_work() && now >= self.retry
     }
 
-    /// Returns what to write next, and where the search goes on; `None` if there is nothing to do.
+    /// Returns what to write next, and where the search continues; `None` if there is nothing to do.
     pub(super) fn next(&mut self) -> Option<(Vec<PolicyText>, Progress)> {
         if !self.has_work() {
             return None;
@@ -141,7 +139,7 @@ impl RegistrationQueue {
         !self.pending.is_empty() || self.looking.is_running()
     }
 
-    /// Records what was written. Returns whether policies found no place.
+    /// Records a write. Returns whether policies found no place.
     pub(super) fn written(
         &mut self,
         entries: Vec<PolicyText>,
@@ -167,7 +165,7 @@ impl RegistrationQueue {
         false
     }
 
-    /// Records that nothing was written.
+    /// Records a failed write.
     pub(super) fn failed(&mut self, entries: Vec<PolicyText>, now: TokioInstant) {
         self.pending.splice(..0, entries);
         let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST_PAUSE);

@@ -19,7 +19,7 @@ impl Core {
         self.start_registering();
     }
 
-    /// Renews what is due, and attempts again what has failed.
+    /// Starts a renewal that is due, or retries a failed write.
     pub(in crate::limiter) fn go_on_registering(self: &Arc<Self>) {
         let Some(stored) = self.store.policies() else { return };
         let connections = stored.connections();
@@ -43,7 +43,7 @@ impl Core {
         }
     }
 
-    /// Writes until there is nothing left to write, or until that fails.
+    /// Writes until nothing is left, or until a write fails.
     async fn write_registrations(&self, stored: &StoredPolicies<'_>, mut task: RunningTask) {
         while let Some((entries, looking, same_task)) = self.registrations.next(task) {
             task = same_task;

@@ -2,7 +2,6 @@
 
 use tallygate_rules::RuleId;
 
-/// Writes which rule is meant.
 pub(in crate::limiter::overrides) fn selector(id: &RuleId) -> String {
     match id {
         RuleId::Position(position) => position.to_string(),
@@ -11,7 +10,6 @@ pub(in crate::limiter::overrides) fn selector(id: &RuleId) -> String {
     }
 }
 
-/// Whether a name needs no quotes.
 fn is_bare(name: &str) -> bool {
     let is_plain = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
     !name.is_empty() && name.chars().all(is_plain)
@@ -25,7 +23,6 @@ pub(super) fn is_quote(character: char) -> bool {
     matches!(character, '"' | '\'')
 }
 
-/// Reads which rule is meant.
 pub(super) fn read_selector(text: &str) -> Result<RuleId, String> {
     if let Ok(position) = text.parse() {
         return Ok(RuleId::Position(position));
@@ -52,7 +49,7 @@ fn unquote(text: &str, quote: char) -> Option<String> {
     Some(name)
 }
 
-/// Splits a text at signs, but not within quotes.
+/// Splits a text at these signs, except within quotes.
 pub(super) fn split_unquoted<'a>(text: &'a str, signs: &[char]) -> Vec<&'a str> {
     let mut parts = Vec::new();
     let mut start = 0;

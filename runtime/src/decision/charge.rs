@@ -77,7 +77,7 @@ pub(crate) trait Refunder: Send + Sync {
     fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>>;
 }
 
-/// What a refund or a settlement of a permit needs.
+/// The data for a refund or a settlement of a permit.
 pub(crate) struct RefundTicket {
     /// `None` if nobody has counted the call.
     refunder: Option<Arc<dyn Refunder>>,

@@ -213,7 +213,7 @@ impl fmt::Debug for LimitingRule<'_> {
     }
 }
 
-/// What a rejection means.
+/// The kind of a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RejectionKind {

@@ -19,10 +19,10 @@ pub struct Permit {
     decided_by: DecidedBy,
 }
 
-/// What a permit holds while its call is running: the leases of a concurrent call. Dropping it gives them back.
+/// The leases of a running call, held by its permit. Dropping this gives them back.
 pub(crate) type Lease = Box<dyn Send + Sync>;
 
-/// What a call asked for beside the permit.
+/// The parts of a permit that only some calls ask for.
 struct PermitExtras {
     report: Report,
     /// A subject that uses this share of a limit is near it.

@@ -1,4 +1,4 @@
-//! What the caller of a limited function gets instead of its result.
+//! The rejection that the caller of a limited function gets instead of its result.
 
 use std::fmt;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Rejection {
         self.message.as_deref()
     }
 
-    /// Returns what the rejection means.
+    /// Returns the kind of the rejection.
     #[must_use]
     pub fn kind(&self) -> RejectionKind {
         match &self.reason {

@@ -15,14 +15,14 @@ impl Permit {
     /// reserved. It asks the backend once; in a cluster, once for each subject, and several times for the logs of more
     /// than three subjects.
     ///
-    /// What was reserved and not used is given back, as by [`refund`](Self::refund). What was used beyond the cost is
-    /// charged at the time of the call, even beyond the limit: then the subject has to wait longer. A token bucket in
-    /// use is charged at the time of the settlement, whatever has flowed in since the call, and it is emptied at most.
-    /// Under a sliding window, what was used beyond the cost counts with a later call if more than 1,024 later calls
-    /// are stored behind this one. There, one call weighs at most the greatest `count` of this subject's windows, as
-    /// they were for this call. A rule that has counted more than the greatest `count` of its algorithm may count no
-    /// more than that, and no call has used more than 2^53 − 1. A duplicate rule counts the call as one, unless it has
-    /// used nothing, which is a refund.
+    /// Reserved cost that was not used is given back, as by [`refund`](Self::refund). Use beyond the cost is charged at
+    /// the time of the call, even beyond the limit: then the subject has to wait longer. A token bucket in use is
+    /// charged at the time of the settlement, whatever has flowed in since the call, and it is emptied at most. Under a
+    /// sliding window, use beyond the cost counts with a later call if more than 1,024 later calls are stored behind
+    /// this one. There, one call weighs at most the greatest `count` of this subject's windows, as they were for this
+    /// call. A rule that has counted more than the greatest `count` of its algorithm may count no more than that, and
+    /// no call has used more than 2^53 − 1. A duplicate rule counts the call as one, unless it has used nothing, which
+    /// is a refund.
     ///
     /// Returns whether that has changed anything: what no longer counts stays as it is. A settlement counts no denial.
     /// It also warns nobody, now or later, if it brings the subject near a limit: [`Permit::warning`](Self::warning) of
@@ -93,7 +93,7 @@ impl Permit {
     }
 }
 
-/// Reports a failed settlement: what was used beyond the cost is never counted.
+/// Reports a failed settlement: use beyond the cost is never counted.
 pub(crate) fn report_settlement(policy: &str, settled: Result<bool, BackendError>) {
     /// Whether the last settlement of this process has failed.
     static FAILING: AtomicBool = AtomicBool::new(false);

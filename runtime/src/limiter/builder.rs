@@ -246,7 +246,7 @@ impl LimiterBuilder {
         self
     }
 
-    /// Sets what is done when a subject comes near a limit of a policy that [warns](crate::PolicyBuilder::warn_at) of that.
+    /// Sets what to do when a subject comes near a limit of a policy that [warns](crate::PolicyBuilder::warn_at).
     ///
     /// It is called once for each rule near whose limit an admitted call has brought its subject: in the process that
     /// made the call, and again only after the subject was further away from the limit. The call waits for it, so it

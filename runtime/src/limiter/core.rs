@@ -1,4 +1,4 @@
-//! What the clones of a limiter share.
+//! The state that the clones of a limiter share.
 
 use std::future::ready;
 use std::sync::Arc;

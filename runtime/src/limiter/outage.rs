@@ -30,14 +30,14 @@ pub(super) struct Outage<S, R> {
     next_look_us: AtomicU64,
 }
 
-/// What this process knows of the store before a call asks it.
+/// The state of the store, as this process knows it before a call asks the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoreState {
-    /// It may decide the call.
+    /// The store may decide the call.
     There,
-    /// It is known to be away, and this call looks whether it still is.
+    /// The store is known to be away, and this call looks whether it still is.
     LookDue,
-    /// It is known to be away, and the call is decided in this way.
+    /// The store is known to be away, and the call is decided in this way.
     Away(DecidedBy),
 }
 

@@ -33,7 +33,7 @@ struct WaitQueue {
     head: QueueHead,
 }
 
-/// What is known of the first caller of a queue: nothing before it was denied.
+/// The known state of the first caller of a queue; empty before it was denied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct QueueHead {
     /// When the caller may go, by the clock of the limiter, unless something makes room before; 0 if unknown.

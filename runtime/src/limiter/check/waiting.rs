@@ -77,7 +77,7 @@ impl Check<'_> {
             Ok(place) => return Ok(ControlFlow::Continue(place)),
             Err(refused) => refused,
         };
-        // It may be cheaper than the first caller, and have room at its own deadline.
+        // The caller may be cheaper than the first one, and have room at its own deadline.
         let is_cheaper = refused == WaitRefusal::Late && core.wait_queues.is_before_head(&key, deadline_us);
         let decision = if is_cheaper {
             match self.try_once(deadline_us).await? {

@@ -14,9 +14,9 @@ pub(super) struct Readings {
 /// A reading, compared with earlier ones.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// It equals the known contents, as this many readings in a row do.
+    /// The reading equals the known contents, as this many readings in a row do.
     Known(u32),
-    /// It differs from the reading before: the file may be in the middle of a change.
+    /// The reading differs from the one before: the file may be in the middle of a change.
     Changing,
     /// The file has changed: two equal readings in a row differ from the known contents.
     Changed,

@@ -1,4 +1,4 @@
-//! Who decides, above a store that only says whether it is away.
+//! Tests of who decides, with a store below that only says whether it is away.
 
 use std::num::NonZeroU64;
 use std::slice;

@@ -6,7 +6,7 @@ use super::target::OverrideTarget;
 use crate::error::Error;
 use crate::policy::{Policy, registry};
 
-/// What to do with an override for a policy, a subject or a rule that this process does not know.
+/// How to treat an override for a policy, a subject or a rule that this process does not know.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Unknown {
     Refuse,

@@ -58,7 +58,7 @@ pub(super) struct KnownOverrides {
     pub(super) from_file: Option<FromFile>,
     /// The version that was read from Redis.
     pub(super) version: Option<String>,
-    /// What is stored beyond the bound, in words.
+    /// The things that are stored beyond the bound, in words.
     pub(super) excess: Option<String>,
     /// The hashes of overrides that could not be read. Each is reported once.
     pub(super) unreadable: HashSet<u64>,

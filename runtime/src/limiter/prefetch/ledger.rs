@@ -26,7 +26,7 @@ const GROWTH: u64 = 8;
 /// How long a refill may take before another one begins: its runtime may stall.
 const PATIENCE_US: u64 = 1_000_000;
 
-/// What one subject has taken ahead.
+/// The units that one subject has taken ahead.
 pub(super) struct Ledger {
     pub(super) hash: u64,
     inhabitant: Inhabitant,

@@ -25,7 +25,7 @@ pub(super) struct Part {
     report: Report,
 }
 
-/// What one call has taken of a part.
+/// The units that one call has taken from a part.
 pub(super) struct Taken {
     /// When Redis has counted the part.
     pub(super) at: AdmittedAt,

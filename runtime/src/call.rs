@@ -45,7 +45,7 @@ pub(crate) struct OwnedCall {
     awaited: Option<Awaited>,
 }
 
-/// One call of one subject that asks for nothing but the outcome.
+/// A call of one subject that asks only for the outcome.
 #[derive(Clone, Copy)]
 pub(crate) struct PlainCall<'a> {
     pub(crate) policy: &'a Policy,
@@ -292,7 +292,7 @@ impl Demand {
     }
 }
 
-/// The name of the leases of one call. No two calls of any process have the same name.
+/// The name of the leases of one call, unique in its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LeaseName(NonZeroU64);
 

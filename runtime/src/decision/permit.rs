@@ -90,7 +90,7 @@ impl Permit {
         })
     }
 
-    /// Refunds the permit: removes exactly the hits of this call, also when other calls were admitted since.
+    /// Refunds the permit: removes exactly the hits of this call, even if other calls were admitted since.
     ///
     /// Returns whether a rule still counted the call. Not removed are hits that are out of their window, tokens that
     /// have flowed into a bucket again, and hits of sliding windows with more than 1,024 later calls stored behind

@@ -26,8 +26,8 @@ enum RejectionReason {
 impl Rejection {
     /// Returns the rejection of a call that the backend did not decide, given the name of its policy.
     ///
-    /// With it and with `Rejection::from(denial)`, calls that are [checked](crate::Limiter::check) by hand are rejected like
-    /// those of limited functions.
+    /// Use this and `Rejection::from(denial)` to reject calls that are [checked](crate::Limiter::check) by hand like those
+    /// of limited functions.
     ///
     /// # Examples
     ///
@@ -122,8 +122,8 @@ impl Rejection {
         }
     }
 
-    /// Returns how long to wait until the same call would be admitted, if no other calls come in between: the longest wait
-    /// of all, of every rule that denies the call and of a ban.
+    /// Returns how long to wait until the same call would be admitted, if no other calls come in between. It is the
+    /// longest wait of all rules that deny the call and of a ban.
     ///
     /// `None` means that there is no such time: the call can never be admitted, or the backend was unavailable. A response
     /// then has no `Retry-After`; zero would invite the next attempt at once.

@@ -18,7 +18,7 @@ use crate::system::RandomState;
 /// The most policies whose denials are counted. A program may build a policy with a new name for each call.
 const MOST_POLICIES_KEPT: usize = 1_000;
 
-/// The most subjects that are kept of one policy, whatever is set.
+/// The greatest number of subjects of one policy that can be set.
 pub(super) const MOST_SUBJECTS: usize = 10_000;
 
 /// Counts denials by subject.
@@ -26,11 +26,11 @@ pub(super) struct DeniedSubjects {
     /// How many subjects are kept of each policy.
     most: NonZeroUsize,
     seed: RandomState,
-    /// By the names of the policies.
+    /// The sketches, by policy name.
     sketches: RwLock<HashMap<Box<str>, Mutex<Sketch>, RandomState>>,
     /// Reports once that there are too many policies.
     too_many: ReportedOnce,
-    /// The task that is about to publish them.
+    /// The task that publishes denials.
     publication: BackgroundTask,
 }
 

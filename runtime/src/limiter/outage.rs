@@ -125,7 +125,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
 
     /// Whether this call has to look. A look also gives the tasks time that repair the connection.
     fn is_look_due(&self, substitute: DecidedBy) -> bool {
-        // In a test that sets the clock, no time may pass between two calls.
+        // In a test that sets the clock, the time may stay the same from call to call.
         if self.clock.manual_us().is_some() || self.server.have_clocks_differed() {
             return true;
         }

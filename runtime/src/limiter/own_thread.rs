@@ -19,7 +19,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// There is no output in time, or no thread to run it.
+    /// There is no output in time, the future panics, or the thread cannot be started, or is the calling one.
     pub(super) fn run_on_thread<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,

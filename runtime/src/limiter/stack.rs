@@ -2,10 +2,10 @@
 //!
 //! | layer | at once | by awaiting | in `limiter/` |
 //! | --- | --- | --- | --- |
-//! | outage | decides while the server is known to be away | decides if the server did not | `outage.rs` |
-//! | prefetch | decides a call of one subject by what was taken ahead | decides for some of several subjects | `prefetch.rs` |
+//! | outage | decides while the server is known to be away | decides if the server fails to | `outage.rs` |
+//! | prefetch | decides a call of one subject by its parts | decides for some of several subjects | `prefetch.rs` |
 //! | cached denials | deny | are recorded from the answer | `cached_denials.rs` |
-//! | leases | | hold what a concurrent call takes | `leases.rs` |
+//! | leases | | hold the lease of a concurrent call | `leases.rs` |
 //!
 //! Each layer is a [`Decider`](crate::store::Decider) on the one below it, and so is the store. Above them, the call
 //! gets the rules in force.

@@ -19,7 +19,8 @@ pub(crate) trait Decider: Send + Sync + 'static {
 
     fn decide(&self, call: Call<'_>) -> impl Future<Output = Result<LayeredAnswer, BackendError>> + Send;
 
-    /// Tells the layers below the outcome of a call, at `asked_us`, about which they were asked only for some subjects.
+    /// Tells the layers below the outcome of a call that was sent at `asked_us`, and of which they decided only some
+    /// subjects.
     fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64);
 
     /// Lets the next call like `call` reach the tallies, because the caller doubts cached answers.

@@ -27,7 +27,7 @@ const MOST_PER_SHARD: usize = 256;
 /// How many places of the table a new subject searches for one that is no longer busy.
 const SWEPT: usize = 8;
 
-/// The longest that nothing is asked for after a denial.
+/// The longest time after a denial without a refill.
 const LONGEST_PAUSE_US: u64 = 1_000_000;
 
 pub(super) struct Ledgers {

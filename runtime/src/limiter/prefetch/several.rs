@@ -1,4 +1,4 @@
-//! Calls of several subjects.
+//! Decides calls of several subjects by their parts.
 //!
 //! Subjects that have a part take units from it, and the store below decides the other subjects in one request. If that
 //! denies the call, the units are put back. If a part ends before the answer comes, everything is given back, and the

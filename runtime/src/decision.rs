@@ -27,7 +27,8 @@ pub(crate) use crate::wait::{RoundedUp, Wait};
 #[derive(Debug)]
 #[must_use = "a denied call must not go on"]
 pub enum Decision {
-    /// Every rule admits the call and has counted it; or [nobody](DecidedBy::Nobody) decided it.
+    /// The call goes on. Every rule admits it and, unless it is a peek, has counted it; or the call is in shadow, or
+    /// [nobody](DecidedBy::Nobody) decided it.
     Allowed(Permit),
     /// A rule or a ban denies the call; no rule has counted it.
     Denied(Denial),

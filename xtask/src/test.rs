@@ -37,24 +37,16 @@ pub(crate) enum Servers {
 
 /// Runs every test with the usual server, and the tests that start servers with each of the others, too.
 pub(crate) fn run(length: Length, servers: Servers) -> Outcome {
-    run_with(length, length, servers)
+    step::announce("the server that the tests start");
+    every_test(&Server::usual()?, length)?;
+    if servers == Servers::All { run_on_others(length) } else { Ok(()) }
 }
 
-/// Runs every test with the usual server, and those that start servers with each of the others in a length of their own.
-pub(crate) fn run_on_all(length: Length, of_others: Length) -> Outcome {
-    run_with(length, of_others, Servers::All)
-}
-
-fn run_with(length: Length, of_others: Length, servers: Servers) -> Outcome {
-    step::announce("the servers that the tests start");
-    let servers = if servers == Servers::All { Server::all()? } else { vec![Server::usual()?] };
-    let (usual, others) = servers.split_first().ok_or("there is no server")?;
-    every_test(usual, length)?;
-    if others.is_empty() {
-        return Ok(());
-    }
+/// Runs the tests that start servers with each server but the usual one.
+pub(crate) fn run_on_others(length: Length) -> Outcome {
+    step::announce("the other servers");
     let faketime = server::faketime()?;
-    others.iter().try_for_each(|server| tests_with_server(server, &faketime, of_others))
+    Server::others()?.iter().try_for_each(|server| tests_with_server(server, &faketime, length))
 }
 
 fn every_test(server: &Server, length: Length) -> Outcome {

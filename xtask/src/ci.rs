@@ -9,16 +9,15 @@ use crate::{builds, dependencies, deploy, layers, package, pictures, soak, threa
 
 type Check = (&'static str, fn() -> Outcome);
 
-/// The checks, by their names. Those of [`BESIDE`] run beside `servers` where all run.
-const CHECKS: [Check; 19] = [
+/// The checks, by their names. Those of [`BESIDE`] run beside `test` where all run.
+const CHECKS: [Check; 18] = [
     ("format", format),
     ("layers", layers::run),
     ("licences", package::licences),
     ("dependencies", dependencies::run),
     ("lints", lints),
     ("compatibility", package::compatibility),
-    ("test", || test::run(Length::Long, Servers::Usual)),
-    ("servers", || test::run_on_others(Length::Short)),
+    ("test", tests),
     ("features", builds::features),
     ("rust-version", builds::rust_version),
     ("minimal-versions", builds::minimal_versions),
@@ -32,7 +31,7 @@ const CHECKS: [Check; 19] = [
     ("package", package::run),
 ];
 
-/// They compile for minutes, in folders of their own, while the tests of `servers` wait for their servers.
+/// They compile for minutes, in folders of their own, while the tests wait for their servers.
 const BESIDE: [&str; 5] = ["features", "rust-version", "minimal-versions", "threads", "package"];
 
 /// Runs the checks of those names, or all if none is named, up to the first that fails.
@@ -43,7 +42,7 @@ pub(crate) fn run(names: &[&str]) -> Outcome {
     }
     if names.is_empty() {
         return CHECKS.iter().filter(|(name, _)| !BESIDE.contains(name)).try_for_each(|(name, check)| match *name {
-            "servers" => beside(*check),
+            "test" => beside(*check),
             _ => check(),
         });
     }
@@ -68,6 +67,12 @@ fn lints() -> Outcome {
         "lints of the figures of the web",
         &mut cargo("clippy -p tallygate-benches --features web -- -D warnings"),
     )
+}
+
+/// In the long form on the usual server. `cargo xtask test --long --servers all` takes that long on each.
+fn tests() -> Outcome {
+    test::run(Length::Long, Servers::Usual)?;
+    test::run_on_others(Length::Short)
 }
 
 /// As long as it takes to see that it runs, and that nothing leaks fast.

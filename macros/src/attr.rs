@@ -2,9 +2,8 @@
 
 mod argument;
 mod arguments;
-mod template_suggestion;
+mod suggestion;
 mod value;
-mod value_suggestion;
 
 pub(crate) use self::argument::Argument;
 pub(crate) use self::arguments::{Arguments, WrittenList};

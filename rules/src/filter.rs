@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::suggestion::nearest;
+use crate::suggestion::{nearest, remedy};
 
 /// A change to a value before it is put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,10 +131,7 @@ fn number(text: &str) -> Option<u64> {
 
 fn unknown(name: &str, placeholder: &str) -> String {
     let known = FILTERS.map(|(known, _)| known);
-    let remedy = match nearest(name, known) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("the filters are `{}`", known.join("`, `")),
-    };
+    let remedy = remedy(nearest(name, known), "the filters are", &known);
     match name {
         "" => format!("`{{{placeholder}}}` has no filter after its `:`; {remedy}"),
         _ => format!("`{{{placeholder}}}` has the unknown filter `{name}`; {remedy}"),

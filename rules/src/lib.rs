@@ -1,7 +1,7 @@
 //! The parts of a [Tallygate](https://docs.rs/tallygate) policy: rules, durations and their validation.
 //!
 //! The attribute uses this crate at compile time and the runtime uses it at run time, so both refuse the same policies
-//! with the same words. The crate does no input and output, and has no dependencies without the feature `cron`.
+//! with the same words. The crate does no input and output.
 //!
 //! Most users want the `tallygate` crate, which re-exports what they need from here.
 
@@ -48,8 +48,8 @@ pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override};
 pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
 pub use self::suggestion::{
-    EMPTY_KEY, NAME_WITH_BRACES, did_you_mean, missing_argument, must_be_fraction, must_be_number, must_be_text,
-    nearest, snake_case, synonym, unknown_argument,
+    EMPTY_KEY, NAME_WITH_BRACES, did_you_mean, meant, missing_argument, must_be_fraction, must_be_number, must_be_text,
+    nearest, remedy, snake_case, synonym, unknown_argument,
 };
 pub use self::template::{FilteredValue, Piece, Template, TemplatePart, is_blank, must_be_separated, scan};
 pub use self::text::{

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::suggestion::{nearest, snake_case};
+use crate::suggestion::{meant, remedy};
 
 /// The setting for calls while Redis is away: it cannot be reached, or cannot decide for the moment.
 ///
@@ -30,16 +30,6 @@ pub enum OnOutage {
     /// Calls are admitted and not counted. Calls that fail with an unknown error are rejected.
     Allow,
 }
-
-#[rustfmt::skip]
-const SYNONYMS: [(OnOutage, &[&str]); 3] = [
-    (OnOutage::Deny, &["closed", "close", "fail_closed", "fail_close", "reject", "reject_all", "deny_all", "block", "refuse",
-        "error", "fail", "raise", "throw", "unavailable", "503"]),
-    (OnOutage::Local, &["memory", "in_memory", "standby", "fallback", "local_memory", "in_process", "process", "degrade",
-        "degraded", "cache", "in_memory_fallback", "estimate"]),
-    (OnOutage::Allow, &["open", "fail_open", "allow_all", "pass", "permit", "admit", "accept", "ignore", "skip", "bypass",
-        "continue", "swallow", "none", "unlimited"]),
-];
 
 impl OnOutage {
     /// All settings.
@@ -79,13 +69,7 @@ pub struct OnOutageError {
 impl fmt::Display for OnOutageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = OnOutage::ALL.map(OnOutage::name);
-        let word = snake_case(&self.text);
-        let synonym = SYNONYMS.iter().find(|(_, words)| words.contains(&&*word)).map(|(meant, _)| meant.name());
-        write!(f, "unknown `on_outage`: `{}`; ", self.text)?;
-        match synonym.or_else(|| nearest(&self.text, names)) {
-            Some(meant) => write!(f, "did you mean `{meant}`?"),
-            None => write!(f, "write `{}`", names.join("`, `")),
-        }
+        write!(f, "unknown `on_outage`: `{}`; {}", self.text, remedy(meant(&self.text, &names), "write", &names))
     }
 }
 

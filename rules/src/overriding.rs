@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::counted_subject::CountedSubject;
 use crate::error::{Field, RuleError};
 use crate::rule::Rule;
-use crate::suggestion::nearest;
+use crate::suggestion::{nearest, remedy};
 use crate::validate::{BindingCheck, Checks, Costs, ZeroCounts};
 
 /// Identifies a rule of a policy.
@@ -255,8 +255,10 @@ fn unknown_rule(id: &RuleId, rules: &[EffectiveRule]) -> RuleError {
     match id {
         RuleId::Name(name) => {
             let names: Vec<_> = rules.iter().filter_map(|rule| rule.rule.name()).collect();
-            let unnamed = format!("its rules have no names; write a position: {positions}");
-            let remedy = remedy(name, &names, "names", unnamed);
+            let remedy = match &names[..] {
+                [] => format!("its rules have no names; write a position: {positions}"),
+                names => remedy(nearest(name, names.iter().copied()), "its names are", names),
+            };
             RuleError::new(Field::Name, format!("the policy has no rule with the name `{name}`; {remedy}"))
         }
         RuleId::Position(position) => {
@@ -272,18 +274,12 @@ fn unknown_subject(label: Option<&str>, rules: &[EffectiveRule]) -> RuleError {
     let message = match label {
         None => format!("the policy has no rules on the main subject; write one of `{}`", labels.join("`, `")),
         Some(label) => {
-            let remedy = remedy(label, &labels, "subjects", "its rules are on the main subject".to_owned());
+            let remedy = match &labels[..] {
+                [] => "its rules are on the main subject".to_owned(),
+                labels => remedy(nearest(label, labels.iter().copied()), "its subjects are", labels),
+            };
             format!("the policy has no rules on the subject `{label}`; {remedy}")
         }
     };
     RuleError::new(Field::Subject, message)
-}
-
-/// Returns what to write instead of an unknown name, or `none` if the policy has no names of that kind.
-fn remedy(name: &str, known: &[&str], kind: &str, none: String) -> String {
-    match nearest(name, known.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None if known.is_empty() => none,
-        None => format!("its {kind} are `{}`", known.join("`, `")),
-    }
 }

@@ -1,8 +1,10 @@
 //! Suggestions for words that are misspelt or from another library, and the messages about mistaken arguments.
 
-/// The names of each argument in other libraries. If two arguments fit, the first is meant.
+use strsim::osa_distance;
+
+/// The names of each argument and of each of its words in other libraries. If two words fit, the first is meant.
 #[rustfmt::skip]
-const SYNONYMS: [(&str, &[&str]); 39] = [
+const SYNONYMS: &[(&str, &[&str])] = &[
     ("rule", &["limits", "quota", "quotas", "throttle", "bandwidth", "bandwidths", "rules", "rate_limit"]),
     ("rules", &["limits", "quota", "quotas", "throttle", "bandwidth", "bandwidths", "rule"]),
     ("concurrency", &["concurrent", "max_concurrency", "max_concurrent", "in_flight", "max_in_flight", "parallel",
@@ -57,22 +59,58 @@ const SYNONYMS: [(&str, &[&str]); 39] = [
     ("refund_key", &["refund_subject", "refund_for", "refund_only", "refund_rule", "refunded_key"]),
     ("settle", &["usage", "actual_cost", "charge", "reconcile"]),
     ("prevent_duplicate", &["dedup", "dedupe", "deduplicate", "idempotent", "idempotency", "debounce", "no_duplicate",
-        "no_duplicates", "unique", "duplicate", "duplicates", "cooldown", "min_interval"]),
+        "no_duplicates", "prevent_duplicates", "unique", "duplicate", "duplicates", "cooldown", "min_interval"]),
     ("ban", &["jail", "lockout", "lock_out", "penalty", "blacklist", "block_for", "ban_for"]),
     ("warn_at", &["warn", "warning", "warn_threshold", "soft_limit", "threshold", "alert_at", "notify_at"]),
     ("match", &["path", "paths", "route", "routes", "url", "urls", "uri", "endpoint", "endpoints", "method", "methods"]),
     ("methods", &["method", "verb", "verbs", "http_method", "http_methods"]),
+    // Algorithms.
+    ("sliding_window", &["sliding", "sliding_log", "sliding_window_log", "moving_window", "moving", "rolling",
+        "rolling_window", "log", "exact"]),
+    ("fixed_window", &["fixed", "fixed_window_counter", "window", "tumbling_window"]),
+    ("sliding_counter", &["sliding_window_counter", "approximate", "approximated_sliding_window", "weighted_window",
+        "counter"]),
+    ("token_bucket", &["bucket", "gcra", "leaky_bucket", "leaky", "tokenbucket", "leakybucket", "cell"]),
+    // `on_outage`.
+    ("deny", &["closed", "close", "fail_closed", "fail_close", "reject", "reject_all", "deny_all", "block", "refuse",
+        "error", "fail", "raise", "throw", "unavailable", "503"]),
+    ("local", &["memory", "in_memory", "standby", "fallback", "local_memory", "in_process", "process", "degrade",
+        "degraded", "cache", "in_memory_fallback", "estimate"]),
+    ("allow", &["open", "fail_open", "allow_all", "pass", "permit", "admit", "accept", "ignore", "skip", "bypass",
+        "continue", "swallow", "none", "unlimited"]),
+    // `until`.
+    ("body", &["stream", "response", "response_body", "sent", "stream_end"]),
+    // The text form of rules.
+    ("1", &["once", "one"]),
+    ("2", &["twice"]),
+    ("about", &["approx", "approximately", "around"]),
+    ("fixed", &["fixed_window"]),
+    ("bucket", &["token_bucket"]),
+    ("burst", &["capacity", "max"]),
+    ("as", &["named", "name", "called"]),
 ];
 
-/// Returns the first known argument with this name in another library. Letter case and hyphens are ignored.
+/// Returns the first known word that another library calls so. Letter case and hyphens are ignored.
 #[must_use]
 pub fn synonym(name: &str, known: &[&str]) -> Option<&'static str> {
     let name = snake_case(name);
-    let known = SYNONYMS.iter().filter(|(argument, _)| known.contains(argument));
-    known
-        .into_iter()
-        .find(|(argument, words)| *argument == name || words.contains(&&*name))
-        .map(|(argument, _)| *argument)
+    let mut known = SYNONYMS.iter().filter(|(word, _)| known.contains(word));
+    known.find(|(word, synonyms)| *word == name || synonyms.contains(&&*name)).map(|(word, _)| *word)
+}
+
+/// Returns the known word that is meant: by another library's name for it, or else by the most similar one.
+#[must_use]
+pub fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    synonym(word, known).or_else(|| nearest(word, known.iter().copied()))
+}
+
+/// Returns `did you mean …?`, or all known words after `otherwise` if none of them is meant.
+#[must_use]
+pub fn remedy(meant: Option<&str>, otherwise: &str, known: &[&str]) -> String {
+    match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("{otherwise} `{}`", known.join("`, `")),
+    }
 }
 
 /// Writes `maxCalls`, `max-calls` and `Max calls` as `max_calls`.
@@ -132,11 +170,7 @@ pub fn must_be_fraction(name: &str, example: &str) -> String {
 /// ```
 #[must_use]
 pub fn unknown_argument(name: &str, known: &[&str]) -> String {
-    let remedy = match synonym(name, known).or_else(|| nearest(name, known.iter().copied())) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("the arguments are `{}`", known.join("`, `")),
-    };
-    format!("unknown argument `{name}`; {remedy}")
+    format!("unknown argument `{name}`; {}", remedy(meant(name, known), "the arguments are", known))
 }
 
 /// The longest word, in letters, that is compared with others. A comparison takes as many steps as the product of the
@@ -177,35 +211,13 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
     nearest(word, known).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
-/// Returns the number of [edits](edits) between two words if it is at most `most`.
+/// Returns how many letters must be inserted, removed, replaced or swapped with their neighbour to turn one word into
+/// the other, if it is at most `most`. Letter case is ignored.
 pub(crate) fn edits_up_to(most: usize, one: &str, other: &str) -> Option<usize> {
     // Words of very different lengths need no slow comparison.
     let lengths = one.chars().count().abs_diff(other.chars().count());
-    (lengths <= most).then(|| edits(one, other)).filter(|&edits| edits <= most)
-}
-
-/// Returns how many letters must be inserted, removed, replaced or swapped with their neighbour to turn one word into
-/// the other, ignoring letter case: the optimal string alignment distance.
-fn edits(one: &str, other: &str) -> usize {
-    let one: Vec<char> = one.chars().flat_map(char::to_lowercase).collect();
-    let other: Vec<char> = other.chars().flat_map(char::to_lowercase).collect();
-    // `row[column]`: the distance between the first `row` letters of `one` and the first `column` letters of `other`.
-    let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
-    for row in 0..=one.len() {
-        for column in 0..=other.len() {
-            rows[row][column] = if row == 0 || column == 0 {
-                row.max(column)
-            } else {
-                let differs = usize::from(one[row - 1] != other[column - 1]);
-                let replaced = rows[row - 1][column - 1] + differs;
-                let edited = replaced.min(rows[row - 1][column] + 1).min(rows[row][column - 1] + 1);
-                let swapped =
-                    row > 1 && column > 1 && one[row - 1] == other[column - 2] && one[row - 2] == other[column - 1];
-                if swapped { edited.min(rows[row - 2][column - 2] + 1) } else { edited }
-            };
-        }
-    }
-    rows[one.len()][other.len()]
+    let edits = || osa_distance(&one.to_lowercase(), &other.to_lowercase());
+    (lengths <= most).then(edits).filter(|&edits| edits <= most)
 }
 
 #[cfg(test)]
@@ -238,11 +250,11 @@ mod tests {
     #[test]
     fn each_kind_of_slip_is_one_edit() {
         for slip in ["brst", "bursts", "bunst", "busrt"] {
-            assert_eq!(edits(slip, "burst"), 1, "{slip}");
+            assert_eq!(edits_up_to(5, slip, "burst"), Some(1), "{slip}");
         }
-        assert_eq!(edits("BURST", "burst"), 0);
-        assert_eq!(edits("kitten", "sitting"), 3);
-        assert_eq!(edits("", "abc"), 3);
+        assert_eq!(edits_up_to(0, "BURST", "burst"), Some(0));
+        assert_eq!(edits_up_to(3, "kitten", "sitting"), Some(3));
+        assert_eq!(edits_up_to(2, "kitten", "sitting"), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Lit, LitInt, Token, token};
 use tallygate_rules::{must_be_number, must_be_text};
 
-use crate::attr::value_suggestion;
+use crate::attr::suggestion;
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned, error};
 
 /// One argument. Its name and value are not interpreted yet.
@@ -123,7 +123,7 @@ fn lacks_equals(input: ParseStream<'_>) -> bool {
 impl Argument {
     fn read(input: ParseStream<'_>, list: &str, diagnostics: &mut Diagnostics) -> syn::Result<Self> {
         let nameless = |_| {
-            let meant = input.fork().parse().ok().and_then(|value| value_suggestion::unnamed_value(list, &value));
+            let meant = input.fork().parse().ok().and_then(|value| suggestion::unnamed_value(list, &value));
             let example = meant.as_deref().unwrap_or(example_in(list));
             input.error(format_args!("expected the name of an argument, like `{example}`"))
         };
@@ -216,7 +216,7 @@ impl Argument {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(Spanned::from(&text)),
             other => {
                 let name = name.to_string();
-                let meant = value_suggestion::text(&name, &other);
+                let meant = suggestion::text(&name, &other);
                 Err(error(SpanRange::of_tokens(&other), must_be_text(&name, meant.as_deref().unwrap_or(example))))
             }
         }
@@ -230,7 +230,7 @@ impl Argument {
             other => {
                 let name = name.to_string();
                 let meant = match &other {
-                    Expr::Lit(literal) => value_suggestion::number(&name, &literal.lit),
+                    Expr::Lit(literal) => suggestion::number(&name, &literal.lit),
                     _ => None,
                 };
                 Err(error(SpanRange::of_tokens(&other), must_be_number(&name, meant.as_deref().unwrap_or(example))))
@@ -248,7 +248,7 @@ impl Argument {
 
     /// Reads `name(arguments)`.
     pub(super) fn list(self, example: &str) -> syn::Result<ParsedList> {
-        let rules = self.single_value().and_then(value_suggestion::rules);
+        let rules = self.single_value().and_then(suggestion::rules);
         let example = rules.as_deref().unwrap_or(example);
         let without = if self.single_value().is_some() { " and without `=`" } else { "" };
         let message = format!("`{}` needs its arguments in parentheses{without}, like `{example}`", self.name);

@@ -1,10 +1,10 @@
 //! A list of arguments, from which each argument is taken by its name.
 
 use proc_macro2::TokenStream;
-use tallygate_rules::{Field, missing_argument, nearest, synonym, unknown_argument};
+use tallygate_rules::{Field, meant, missing_argument, synonym, unknown_argument};
 
 use crate::attr::argument::{Argument, ParsedList};
-use crate::attr::value_suggestion;
+use crate::attr::suggestion;
 use crate::diagnostic::{Diagnostics, SpanRange, error};
 
 /// The arguments that are not taken yet. Those that are left at the end are unknown.
@@ -140,15 +140,14 @@ impl<'d> Arguments<'d> {
 
     fn unknown(&self, argument: &Argument) -> String {
         let name = &*argument.name.to_string();
-        let rules = argument.single_value().and_then(value_suggestion::rules).filter(|_| self.known.contains(&"rule"));
+        let rules = argument.single_value().and_then(suggestion::rules).filter(|_| self.known.contains(&"rule"));
         if let Some(rules) = rules {
             return format!("unknown argument `{name}`; did you mean `{rules}`?");
         }
-        if let Some(rule) = argument.single_value().and_then(|count| value_suggestion::rate(name, count, &self.known)) {
+        if let Some(rule) = argument.single_value().and_then(|count| suggestion::rate(name, count, &self.known)) {
             return format!("unknown argument `{name}`; did you mean `{rule}`?");
         }
-        let is_alike = synonym(name, &self.known).is_some() || nearest(name, self.known.iter().copied()).is_some();
-        match self.misplaced_synonym(name).filter(|_| !is_alike) {
+        match self.misplaced_synonym(name).filter(|_| meant(name, &self.known).is_none()) {
             Some((meant, belongs)) => format!("unknown argument `{name}`; did you mean `{meant}`? it {belongs}"),
             None => unknown_argument(name, &self.known),
         }

@@ -9,7 +9,7 @@ use tallygate_rules::{ArgumentSource, read_duration};
 
 use crate::attr::argument::Argument;
 use crate::attr::arguments::Arguments;
-use crate::attr::{template_suggestion, value_suggestion};
+use crate::attr::suggestion;
 use crate::diagnostic::{SpanRange, Spanned};
 use crate::template::{SpannedTemplate, TextPurpose};
 
@@ -72,8 +72,7 @@ impl Arguments<'_> {
         purpose: TextPurpose,
     ) -> Option<SpannedTemplate> {
         let argument = self.take(name)?;
-        let meant =
-            argument.single_value().and_then(template_suggestion::template).map(|text| format!("{name} = {text:?}"));
+        let meant = argument.single_value().and_then(suggestion::template).map(|text| format!("{name} = {text:?}"));
         let text = argument.text(meant.as_deref().unwrap_or(example));
         let text = self.diagnostics.ok_or_report(text)?;
         SpannedTemplate::parse(text, purpose, self.diagnostics)
@@ -99,7 +98,7 @@ impl Arguments<'_> {
             _ => return Some(Amount::Expression(amount)),
         }
         let meant = match &amount {
-            Expr::Lit(value) => value_suggestion::number(name, &value.lit),
+            Expr::Lit(value) => suggestion::number(name, &value.lit),
             _ => None,
         };
         let literal = meant.as_deref().unwrap_or(literal);

@@ -1,7 +1,7 @@
 //! The model of a rule: `rule(...)`, `prevent_duplicate` or `concurrency(...)`.
 
 use syn::{Expr, ExprLit, Lit};
-use tallygate_rules::{DUPLICATE_PER, MAX_LEASE, Rule, nearest, read_limit};
+use tallygate_rules::{DUPLICATE_PER, MAX_LEASE, Rule, meant, read_limit};
 
 use crate::attr::{Amount, Argument, Arguments, WrittenList, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
@@ -34,9 +34,6 @@ const LIMIT: &str = "limit = 10";
 const LEASE: &str = r#"lease = "30s""#;
 
 pub(super) const UNTIL_BELONGS: &str = r#"belongs in `concurrency(limit = 10, lease = "30s", until = "body")`"#;
-
-/// Other words for the body of a response.
-const BODY_SYNONYMS: [&str; 5] = ["stream", "response", "response_body", "sent", "stream_end"];
 
 /// A rule, and where its arguments are written.
 pub(crate) struct RuleModel {
@@ -127,9 +124,7 @@ impl RuleModel {
 fn check_until(end: &str) -> Result<(), String> {
     match end {
         "body" => Ok(()),
-        _ if nearest(end, ["body"]).is_some() || BODY_SYNONYMS.contains(&end) => {
-            Err(format!("unknown `until`: `{end}`; did you mean `body`?"))
-        }
+        _ if meant(end, &["body"]).is_some() => Err(format!("unknown `until`: `{end}`; did you mean `body`?")),
         _ => {
             Err(format!("unknown `until`: `{end}`; write `body`, or leave it out: a call then ends with its function"))
         }

@@ -1,6 +1,6 @@
 //! Checks of `refund_if` and of its `refund_key`.
 
-use tallygate_rules::{Role, nearest};
+use tallygate_rules::{Role, nearest, remedy};
 
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::{CountingSubject, Model};
@@ -59,10 +59,7 @@ fn unknown_key(text: &str, model: &Model, subjects: &[CountingSubject<'_>]) -> S
     let labelled = subjects.iter().find(|subject| subject.label == Some(text));
     let keys: Vec<_> = subjects.iter().filter_map(|subject| Some(&*subject.key?.text)).collect();
     let meant = labelled.and_then(|subject| Some(&*subject.key?.text)).or_else(|| nearest(text, keys.iter().copied()));
-    let remedy = match meant {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("write one of `{}`", keys.join("`, `")),
-    };
+    let remedy = remedy(meant, "write one of", &keys);
     let lacking = if model.policy.is_some() { "no subject of the call" } else { "no rule that counts calls" };
     format!("{lacking} has the key `{text}`; {remedy}")
 }

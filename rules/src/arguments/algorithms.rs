@@ -1,6 +1,6 @@
-//! The names of algorithms in this library and in others.
+//! The names of algorithms.
 
-use crate::suggestion::{nearest, snake_case};
+use crate::suggestion::{meant, snake_case};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum AlgorithmName {
@@ -17,17 +17,6 @@ const ALGORITHMS: [(&str, AlgorithmName); 4] = [
     ("fixed_window", AlgorithmName::FixedWindow),
     ("sliding_counter", AlgorithmName::SlidingCounter),
     ("token_bucket", AlgorithmName::TokenBucket),
-];
-
-/// The names of each algorithm in other libraries.
-#[rustfmt::skip]
-const SYNONYMS: [(&str, &[&str]); 4] = [
-    ("sliding_window", &["sliding", "sliding_log", "sliding_window_log", "moving_window", "moving", "rolling",
-        "rolling_window", "log", "exact"]),
-    ("fixed_window", &["fixed", "fixed_window_counter", "window", "tumbling_window"]),
-    ("sliding_counter", &["sliding_window_counter", "approximate", "approximated_sliding_window", "weighted_window",
-        "counter"]),
-    ("token_bucket", &["bucket", "gcra", "leaky_bucket", "leaky", "tokenbucket", "leakybucket", "cell"]),
 ];
 
 /// Words that are no algorithms here, and what to write instead.
@@ -50,9 +39,8 @@ impl AlgorithmName {
 fn unknown(name: &str) -> String {
     let known = ALGORITHMS.map(|(name, _)| name);
     let word = snake_case(name);
-    let synonym = SYNONYMS.iter().find(|(_, words)| words.contains(&&*word)).map(|(meant, _)| *meant);
     let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&&*word)).map(|(_, remedy)| *remedy);
-    let remedy = match (elsewhere, synonym.or_else(|| nearest(&word, known))) {
+    let remedy = match (elsewhere, meant(name, &known)) {
         (Some(remedy), _) => remedy.to_owned(),
         (None, Some(meant)) => format!("did you mean `{meant}`?"),
         (None, None) => format!("there are `{}`, and `cron = \"…\"`", known.join("`, `")),

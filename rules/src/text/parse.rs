@@ -6,7 +6,7 @@ use crate::algorithm::TokenBucket;
 #[cfg(feature = "cron")]
 use crate::cron::Schedule;
 use crate::rule::{DUPLICATE_PER, Rule};
-use crate::suggestion::nearest;
+use crate::suggestion::{nearest, remedy};
 use crate::text::error::TextFault;
 use crate::text::scan::{Token, Words, is_bare, is_number};
 
@@ -256,10 +256,9 @@ fn name<'a>(words: &mut Words<'a>) -> Result<&'a str, TextFault> {
 
 fn unknown_option(token: &Token) -> TextFault {
     let word = token.text();
-    let remedy = match nearest(word, OPTIONS) {
-        _ if ["and", "&", "&&", "+"].contains(&word) => "write `,` between two rules".to_owned(),
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("there are `{}`", OPTIONS.join("`, `")),
+    let remedy = match word {
+        "and" | "&" | "&&" | "+" => "write `,` between two rules".to_owned(),
+        _ => remedy(nearest(word, OPTIONS), "there are", &OPTIONS),
     };
     TextFault::new(format!("after the window, `{word}` is unknown"), remedy)
 }

@@ -2,7 +2,7 @@
 
 use crate::duration::format_duration;
 use crate::rule::Rule;
-use crate::suggestion::nearest;
+use crate::suggestion::{nearest, synonym};
 use crate::text::meant::read_words;
 use crate::text::parse::{OPTIONS, parse};
 use crate::text::scan::{Token, is_number, scan};
@@ -27,27 +27,8 @@ const PER: [&str; 9] = ["per", "every", "each", "in", "a", "an", "within", "for"
 /// Words that may be left out before the duration.
 const WINDOW: [&str; 6] = ["the", "any", "window", "windows", "of", "a"];
 
-const SYNONYMS: [(&str, &str); 19] = [
-    ("once", "1"),
-    ("one", "1"),
-    ("twice", "2"),
-    ("approx", "about"),
-    ("approximately", "about"),
-    ("around", "about"),
-    ("duplicate", "prevent_duplicate"),
-    ("duplicates", "prevent_duplicate"),
-    ("no_duplicate", "prevent_duplicate"),
-    ("prevent_duplicates", "prevent_duplicate"),
-    ("fixed_window", "fixed"),
-    ("token_bucket", "bucket"),
-    ("capacity", "burst"),
-    ("max", "burst"),
-    ("reset", "reset_after"),
-    ("reset-after", "reset_after"),
-    ("named", "as"),
-    ("name", "as"),
-    ("called", "as"),
-];
+/// Words of the text form that have other names elsewhere.
+const RENAMED: [&str; 9] = ["1", "2", "about", "prevent_duplicate", "fixed", "bucket", "burst", "reset_after", "as"];
 
 /// Words that mean a window of one unit.
 const RATES: [(&str, &str); 11] = [
@@ -246,9 +227,9 @@ impl RepairDraft {
 
     fn replace_synonym(&mut self) {
         if let Some(first) = self.words.first_mut()
-            && let Some((_, meant)) = SYNONYMS.iter().find(|(synonym, _)| synonym == first)
+            && let Some(meant) = synonym(first, &RENAMED)
         {
-            *first = (*meant).to_owned();
+            meant.clone_into(first);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tallygate_rules::nearest;
+use tallygate_rules::{nearest, remedy};
 
 use crate::context::ContextKey;
 use crate::error::Error;
@@ -25,10 +25,9 @@ pub(super) fn check(policy: &Policy, label: &str) -> Result<(), Error> {
         return Ok(());
     }
     let known: Vec<_> = labels(policy).collect();
-    let remedy = match nearest(label, known.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None if known.is_empty() => "its rules are on the main subject, whose key is that of `web::limit`".to_owned(),
-        None => format!("its subjects are `{}`", known.join("`, `")),
+    let remedy = match &known[..] {
+        [] => "its rules are on the main subject, whose key is that of `web::limit`".to_owned(),
+        known => remedy(nearest(label, known.iter().copied()), "its subjects are", known),
     };
     Err(Error::new(format!("`subject`: policy `{}` has no rule on a subject `{label}`; {remedy}", policy.name())))
 }

@@ -1,13 +1,20 @@
-//! Suggests how to write a value that is written as other libraries have it.
+//! Suggests how to write a value that is written as other libraries or Rust have it.
 
-use syn::{Expr, ExprLit, Lit, Member};
-use tallygate_rules::{argument_meant, attribute_form, duration_meant, parse_duration, rule_meant, snake_case};
+use syn::parse::Parser as _;
+use syn::punctuated::Punctuated;
+use syn::{Expr, ExprLit, ExprMethodCall, Lit, Macro, Member, Token};
+use tallygate_rules::{
+    Piece, argument_meant, attribute_form, duration_meant, parse_duration, rule_meant, scan, snake_case,
+};
 
 /// The arguments whose texts are durations.
 const DURATIONS: [&str; 8] = ["per", "reset_after", "lease", "within", "duration", "deadline", "wait", "prefetch"];
 
 /// The arguments whose texts are words of a fixed list.
 const WORDS: [&str; 2] = ["algorithm", "on_outage"];
+
+/// Methods that do not change the text of a value, so a placeholder needs none of them.
+const CONVERSIONS: [&str; 6] = ["to_string", "to_owned", "clone", "as_str", "as_ref", "into"];
 
 /// Returns the rules that a text, or a list of texts, stands for: `rule(count = 10, per = "1m")` for `"10/m"`.
 pub(super) fn rules(value: &Expr) -> Option<String> {
@@ -127,6 +134,66 @@ fn dotted_name(value: &Expr) -> Option<String> {
     }
 }
 
+/// Returns the template that an expression stands for: `sms:{phone}` for `format!("sms:{phone}")`.
+pub(super) fn template(expression: &Expr) -> Option<String> {
+    match expression {
+        Expr::Macro(call) if call.mac.path.is_ident("format") => formatted(&call.mac),
+        value => placeholder(value),
+    }
+}
+
+fn placeholder(value: &Expr) -> Option<String> {
+    Some(format!("{{{}}}", path(value)?))
+}
+
+/// Returns the path that a placeholder shows: an argument with fields and methods.
+fn path(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Path(name) => {
+            let name = name.path.get_ident()?.to_string();
+            // A name that begins with a capital is a constant or a type, and no argument.
+            name.starts_with(|first: char| !first.is_uppercase()).then_some(name)
+        }
+        Expr::Field(field) => {
+            let member = match &field.member {
+                Member::Named(name) => name.to_string(),
+                Member::Unnamed(index) => index.index.to_string(),
+            };
+            Some(format!("{}.{member}", path(&field.base)?))
+        }
+        Expr::MethodCall(call) => method(call),
+        Expr::Reference(reference) => path(&reference.expr),
+        Expr::Paren(paren) => path(&paren.expr),
+        _ => None,
+    }
+}
+
+fn method(call: &ExprMethodCall) -> Option<String> {
+    let ExprMethodCall { receiver, method, turbofish, args, .. } = call;
+    let receiver = path(receiver).filter(|_| args.is_empty() && turbofish.is_none())?;
+    let is_conversion = CONVERSIONS.iter().any(|conversion| method == conversion);
+    Some(if is_conversion { receiver } else { format!("{receiver}.{method}()") })
+}
+
+/// Returns the template of a `format!` whose values are arguments and whose placeholders have no options.
+fn formatted(call: &Macro) -> Option<String> {
+    let arguments = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(call.tokens.clone()).ok()?;
+    let mut arguments = arguments.into_iter();
+    let Some(Expr::Lit(ExprLit { lit: Lit::Str(format), .. })) = arguments.next() else { return None };
+    let values: Vec<_> = arguments.collect();
+    let mut next = values.iter();
+    let format = format.value();
+    let piece = |piece| match piece {
+        Piece::Text(text) => Some(text.replace('{', "{{").replace('}', "}}")),
+        Piece::Braced("") => placeholder(next.next()?),
+        Piece::Braced(text) => match text.parse::<usize>() {
+            Ok(index) => placeholder(values.get(index)?),
+            Err(_) => placeholder(&syn::parse_str(text).ok()?),
+        },
+    };
+    scan(&format).ok()?.into_iter().map(piece).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use syn::parse_str;
@@ -177,6 +244,55 @@ mod tests {
             ("", r#""sms""#, ""),
         ] {
             assert_eq!(unnamed_value(list, &parse_str(value).unwrap()).unwrap_or_default(), meant, "{list} {value}");
+        }
+    }
+
+    fn suggested(expression: &str) -> Option<String> {
+        template(&parse_str(expression).unwrap())
+    }
+
+    #[test]
+    fn an_argument_with_fields_and_methods_is_a_placeholder() {
+        for (written, meant) in [
+            ("phone", "{phone}"),
+            ("&user.id", "{user.id}"),
+            ("self.pair.0.ip()", "{self.pair.0.ip()}"),
+            ("(&*user.name).to_string()", ""),
+            ("(&user.name).clone().to_string()", "{user.name}"),
+        ] {
+            assert_eq!(suggested(written).unwrap_or_default(), meant, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_format_is_a_template_of_its_values() {
+        for (written, meant) in [
+            (r#"format!("sms:{}", user.id)"#, "sms:{user.id}"),
+            (r#"format!("{1}/{0}/{phone}{{\"", a, &b.c())"#, r#"{b.c()}/{a}/{phone}{{""#),
+            (r#"format!("all")"#, "all"),
+        ] {
+            assert_eq!(suggested(written).as_deref(), Some(meant), "{written}");
+        }
+    }
+
+    #[test]
+    fn what_a_template_cannot_show_has_no_suggestion() {
+        for written in [
+            "KEY",
+            "keys::SMS",
+            "user.name(1)",
+            "users[0]",
+            "a + b",
+            r#"format!("{:?}", a)"#,
+            r#"format!("{a:>3}")"#,
+            r#"format!("{}")"#,
+            r#"format!("{}", n = 1)"#,
+            r#"format!("{1}", a)"#,
+            r#"format!("{")"#,
+            "format!(KEY)",
+            r#"concat!("a", "b")"#,
+        ] {
+            assert_eq!(suggested(written), None, "{written}");
         }
     }
 }

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "config")]
 mod applied;
-mod background;
 mod builder;
 mod cached_denials;
 mod check;
@@ -12,6 +11,7 @@ mod denied;
 mod file_watch;
 mod leases;
 mod outage;
+mod override_builder;
 mod overrides;
 mod own_thread;
 mod prefetch;
@@ -36,7 +36,8 @@ use self::core::Core;
 pub use self::denied::DeniedSubject;
 #[cfg(feature = "config")]
 pub use self::file_watch::FileWatch;
-pub use self::overrides::{Override, OverrideBuilder};
+pub use self::override_builder::OverrideBuilder;
+pub use self::overrides::Override;
 #[cfg(feature = "testing")]
 use crate::context::Context;
 use crate::error::{BackendError, Error};
@@ -230,7 +231,6 @@ impl Limiter {
         if !self.sets_shadow() {
             return policy.shadow();
         }
-        self.core.remove_expired_overrides();
         self.core.overrides.shadow_of(policy)
     }
 

@@ -6,19 +6,17 @@ mod decider;
 pub(crate) mod memory;
 #[cfg(not(feature = "redis"))]
 mod no_redis;
+mod override_store;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 mod redis_types;
 #[cfg(feature = "admin")]
 mod scan;
-#[cfg(feature = "admin")]
-mod scan_step;
 mod standby;
 #[cfg(test)]
 pub(crate) mod stub;
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +27,7 @@ pub(crate) use self::decider::{Decider, RemoteStore};
 pub(crate) use self::memory::Memory;
 #[cfg(not(feature = "redis"))]
 use self::no_redis as redis;
+pub(crate) use self::override_store::OverrideStore;
 pub(crate) use self::redis::Redis;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;
@@ -37,7 +36,7 @@ pub(crate) use self::redis::{
     Access, CONCURRENT_CALLS, CommandPurpose, Permission, RehearsedStep, SEVERAL_KEYS, Sample, ScriptState,
     ServerFacts, ServerInfo, Times,
 };
-pub(crate) use self::redis::{StoredDenials, StoredOverrides, StoredPolicies, random_fraction};
+pub(crate) use self::redis::{StoredDenials, StoredPolicies, random_fraction};
 pub(crate) use self::redis_types::{Progress, RegistrationResult, Setup, StoredText, stored_operator};
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::Scan;
@@ -47,7 +46,6 @@ use crate::clock::Clock;
 use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, Error};
 use crate::policy::Policy;
-use crate::system::Instant;
 
 pub(crate) enum Store {
     Memory(Memory),
@@ -165,26 +163,6 @@ impl Store {
         self.redis().map(|redis| redis.deadline_of(policy))
     }
 
-    /// Awaits a future that asks this store, for as long as a decision by this policy may take. Also returns its
-    /// deadline.
-    ///
-    /// # Errors
-    ///
-    /// There is no runtime for the connections to the server.
-    pub(crate) async fn wait_for<T>(
-        &self,
-        policy: &Policy,
-        asking: impl Future<Output = Result<T, BackendError>> + Send,
-    ) -> Result<(Result<T, BackendError>, Option<Instant>), BackendError> {
-        match self {
-            Self::Memory(_) => Ok((asking.await, None)),
-            Self::Redis(redis) => {
-                let until = redis.until_for(policy)?;
-                Ok((redis.wait_until(until, asking).await, Some(until)))
-            }
-        }
-    }
-
     /// The time by which calls are decided, in microseconds since 1970. For Redis, it is estimated.
     pub(crate) fn now_us(&self) -> u64 {
         match self {
@@ -233,11 +211,6 @@ impl Store {
 
 /// What processes share beside tallies; `None` in memory, where nothing is shared.
 impl Store {
-    /// The overrides that all processes adopt.
-    pub(crate) fn overrides(&self) -> Option<StoredOverrides<'_>> {
-        self.redis().map(|redis| redis.overrides())
-    }
-
     /// The registry of policies.
     pub(crate) fn policies(&self) -> Option<StoredPolicies<'_>> {
         self.redis().map(|redis| redis.policies())

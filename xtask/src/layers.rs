@@ -36,9 +36,15 @@ const OF_SYSTEM: [&str; 12] = [
     "tokio::time",
 ];
 
-/// The modules that decide calls before a store does. Each is a room of its own, that can be tested without the others.
-const ROOMS: [[&str; 2]; 4] =
-    [["limiter", "outage"], ["limiter", "prefetch"], ["limiter", "cached_denials"], ["limiter", "leases"]];
+/// The modules that a call passes before a store decides it. Each is a room of its own, that can be tested without the
+/// others.
+const ROOMS: [[&str; 2]; 5] = [
+    ["limiter", "overrides"],
+    ["limiter", "outage"],
+    ["limiter", "prefetch"],
+    ["limiter", "cached_denials"],
+    ["limiter", "leases"],
+];
 
 /// The stores of one kind, which no room knows.
 const STORES: [[&str; 2]; 2] = [["store", "memory"], ["store", "redis"]];

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-#[cfg(feature = "config")]
-use super::background::BackgroundTask;
+use tokio::sync::watch;
+
 use super::denied::DeniedSubjects;
-use super::overrides::Overrides;
 use super::registrations::Registrations;
-use super::stack::Layers;
+use super::stack::{Layers, SharedOverrides};
 use super::wait_queue::WaitQueues;
 use crate::call::Call;
 use crate::clock::Clock;
@@ -23,6 +22,8 @@ use crate::policy::Policy;
 use crate::sleepers::Sleepers;
 use crate::store::{Decider as _, LayeredAnswer, LeaseHolder, Store};
 use crate::subject::filters::Secret;
+#[cfg(feature = "config")]
+use crate::system::home::BackgroundTask;
 use crate::system::home::Runtimes;
 
 /// The callback of the application for a subject that comes near a limit.
@@ -36,7 +37,7 @@ pub(crate) struct Core {
     pub(super) layers: Option<Layers>,
     pub(super) wait_queues: WaitQueues,
     pub(super) sleepers: Arc<Sleepers>,
-    pub(super) overrides: Overrides,
+    pub(super) overrides: SharedOverrides,
     pub(super) clock: Clock,
     pub(super) on_warning: Option<OnWarning>,
     pub(super) denied_subjects: Option<DeniedSubjects>,
@@ -57,11 +58,16 @@ impl Core {
         self.store.deadline_of(policy).map(|deadline| 3 * deadline)
     }
 
-    /// Removes the overrides that have expired by now.
-    pub(super) fn remove_expired_overrides(&self) {
-        if self.overrides.any_expires() {
-            self.overrides.remove_expired(self.store.now_us());
-        }
+    /// Starts a refresh of the overrides if it is due. Returns a receiver that changes when it ends, if the known
+    /// overrides are too old to be used.
+    pub(super) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
+        self.overrides.refresh(&self.runtimes, |refresh| {
+            let core = Arc::clone(self);
+            async move {
+                core.overrides.run(refresh).await;
+                core.go_on_registering();
+            }
+        })
     }
 
     /// Wakes the callers for which a recount may have made room, and tells the listeners of the context what has

@@ -10,10 +10,10 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 pub use self::listed::DeniedSubject;
 use self::sketch::{Sketch, SubjectId};
-use super::background::BackgroundTask;
 use crate::lock::lock;
 use crate::observe::{self, ReportedOnce, log, opaque_debug};
 use crate::system::RandomState;
+use crate::system::home::BackgroundTask;
 
 /// The most policies whose denials are counted. A program may build a policy with a new name for each call.
 const MOST_POLICIES_KEPT: usize = 1_000;

@@ -16,11 +16,11 @@ use self::loss::{Loss, Version};
 use self::readings::{Reading, Readings};
 use super::Limiter;
 use super::applied::{Applied, PutInForce};
-use super::background::RunningTask;
 use super::core::Core;
 use crate::config::Policies;
 use crate::error::Error;
 use crate::observe::{UnappliedFileGauge, begin_metrics_of_files, log, opaque_debug};
+use crate::system::home::RunningTask;
 use crate::system::{Handle, beside_tasks, sleep};
 
 /// The time between two readings.

@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::queue::{PolicyText, RegistrationOutcome, RegistrationQueue};
-use super::background::{BackgroundTask, RunningTask};
 use crate::bounds::{DESCRIPTION_BYTES, MOST_POLICIES};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::lock::lock;
@@ -16,6 +15,7 @@ use crate::policy::{Description, NO_REGISTRY, Policy};
 use crate::store::Progress;
 use crate::subject::filters::Secret;
 use crate::system::TokioInstant;
+use crate::system::home::{BackgroundTask, RunningTask};
 
 /// The next term. It is unique among all limiters of the process.
 static TERMS: AtomicU64 = AtomicU64::new(1);

@@ -1,4 +1,4 @@
-//! The deciders of a limiter: memory, or the layers before Redis.
+//! The list of what stands before Redis. In memory, nothing does.
 //!
 //! | layer | at once | by awaiting | in `limiter/` |
 //! | --- | --- | --- | --- |
@@ -7,8 +7,12 @@
 //! | cached denials | deny | are recorded from the answer | `cached_denials.rs` |
 //! | leases | | hold the lease of a concurrent call | `leases.rs` |
 //!
-//! Each layer is a [`Decider`](crate::store::Decider) on the one below it, and so is the store. Above them, the call
-//! gets the rules in force.
+//! Each layer is a [`Decider`](crate::store::Decider) on the one below it, and so is the store.
+//!
+//! Overrides are no layer but a step before the layers, in `overrides.rs`: the rules in force are also what a denial, a
+//! charge, a warning and the rules in shadow are about, and these are made above the layers. A call waits for old rules
+//! to be read until its deadline at most, and always goes on to the layers, so that `outage.rs` decides it where the
+//! store is away. A limit that an override closes is answered by the step, so no layer counts or takes ahead for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +22,7 @@ use tallygate_rules::OnOutage;
 use super::cached_denials::CachedDenials;
 use super::leases::RemoteLeases;
 use super::outage::Outage;
+use super::overrides::Overrides;
 use super::prefetch::Prefetch;
 use crate::clock::Clock;
 use crate::sleepers::Sleepers;
@@ -26,6 +31,9 @@ use crate::system::home::Runtimes;
 
 /// The layers before Redis, the highest first.
 pub(super) type Layers = Outage<Prefetch<CachedDenials<RemoteLeases<Redis>>>, Redis>;
+
+/// The overrides, which are shared where the tallies are.
+pub(super) type SharedOverrides = Overrides<Redis>;
 
 pub(super) struct StackSettings {
     pub(super) prefix: String,

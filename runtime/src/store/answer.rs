@@ -1,4 +1,4 @@
-//! What a store answers to a call and to a ping.
+//! What a store answers to a call, to a ping and to a step of a scan.
 
 use std::fmt;
 use std::sync::Arc;
@@ -203,4 +203,13 @@ impl fmt::Display for Readiness {
         write!(f, "calls of {percent} % of the subjects can be decided")?;
         self.error.iter().try_for_each(|error| write!(f, ": {error}"))
     }
+}
+
+/// The result of one step of a scan.
+#[cfg(feature = "admin")]
+pub(crate) struct ScanStep {
+    /// Each subject, as in keys, after the place of its rule group among those that are scanned.
+    pub(crate) subjects: Vec<(usize, String)>,
+    /// About how much of the scan is done, from 0 to 1.
+    pub(crate) progress: f64,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::answer::{LayeredAnswer, Outcome, Readiness};
 use super::decider::{Decider, RemoteStore};
+use super::override_store::OverrideStore;
 use super::redis_types::{Progress, RegistrationResult, Setup, StoredText};
 use crate::call::{Call, ReturnedLeases};
 use crate::decision::{AdmittedAt, Recount};
@@ -14,7 +15,7 @@ use crate::policy::Policy;
 use crate::system::Instant;
 
 pub(crate) use self::NoRedis as Redis;
-pub(crate) use self::{NotStored as StoredDenials, NotStored as StoredOverrides, NotStored as StoredPolicies};
+pub(crate) use self::{NotStored as StoredDenials, NotStored as StoredPolicies};
 
 #[derive(Debug)]
 pub(crate) enum NoRedis {}
@@ -49,8 +50,6 @@ impl NoRedis {
         ping() -> Answered<Readiness>;
         now_us() -> u64;
         refresh_time() -> Answered<()>;
-        until_for(&Policy) -> Result<Instant, BackendError>;
-        wait_until<T>(Instant, impl Future<Output = Result<T, BackendError>>) -> Answered<T>;
     }
 }
 
@@ -106,22 +105,52 @@ impl RemoteStore for NoRedis {
     }
 }
 
+impl OverrideStore for NoRedis {
+    async fn overrides_version(&self) -> Result<Option<String>, BackendError> {
+        match *self {}
+    }
+
+    async fn all_overrides(&self, _: usize) -> Result<Result<Vec<StoredText>, String>, BackendError> {
+        match *self {}
+    }
+
+    async fn some_overrides(&self, _: usize) -> Result<Vec<StoredText>, BackendError> {
+        match *self {}
+    }
+
+    async fn change_override(
+        &self,
+        _: &str,
+        _: Option<&str>,
+        _: Option<&str>,
+        _: usize,
+        _: Vec<StoredText>,
+    ) -> Result<Option<bool>, BackendError> {
+        match *self {}
+    }
+
+    fn override_time_us(&self) -> u64 {
+        match *self {}
+    }
+
+    async fn ask_override_time(&self) -> Result<(), BackendError> {
+        match *self {}
+    }
+
+    async fn wait_for<T: Send>(
+        &self,
+        _: &Policy,
+        _: impl Future<Output = Result<T, BackendError>> + Send,
+    ) -> Result<(Result<T, BackendError>, Instant), BackendError> {
+        match *self {}
+    }
+}
+
 impl NoRedis {
     methods! {
         denials() -> NotStored<'_>;
         add(&str, u64, &mut Vec<(String, u64)>) -> Answered<()>;
         of(&str, u64) -> Answered<Vec<(String, u64)>>;
-        overrides() -> NotStored<'_>;
-        version() -> Answered<Option<String>>;
-        all(usize) -> Answered<Result<Vec<StoredText>, String>>;
-        at_least(usize) -> Answered<Vec<StoredText>>;
-        change(
-            &str,
-            Option<&str>,
-            Option<&str>,
-            usize,
-            impl IntoIterator<Item = StoredText>
-        ) -> Answered<Option<bool>>;
         policies() -> NotStored<'_>;
         connections() -> u64;
         register<'p>(impl IntoIterator<Item = (&'p str, &'p str)>, &Progress) -> Answered<RegistrationResult>;

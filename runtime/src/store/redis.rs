@@ -34,7 +34,7 @@ use self::node::Step;
 #[cfg(feature = "admin")]
 pub(crate) use self::rehearsal::{CONCURRENT_CALLS, RehearsedStep, SEVERAL_KEYS};
 use self::script::work::refund_parts;
-pub(crate) use self::stored::lists::{StoredDenials, StoredOverrides, StoredPolicies};
+pub(crate) use self::stored::lists::{StoredDenials, StoredPolicies};
 use self::stored::overrides_key;
 use crate::call::{Call, ReturnedLeases};
 use crate::decision::{AdmittedAt, Recount};
@@ -147,18 +147,8 @@ impl Redis {
     /// # Errors
     ///
     /// There is no runtime for the connections to the server.
-    pub(crate) fn until_for(&self, policy: &Policy) -> Result<Instant, BackendError> {
+    fn until_for(&self, policy: &Policy) -> Result<Instant, BackendError> {
         until(self.deadline_of(policy))
-    }
-
-    /// Awaits a future that asks this server, until `until` at most.
-    pub(crate) async fn wait_until<T>(
-        &self,
-        until: Instant,
-        asking: impl Future<Output = Result<T, BackendError>>,
-    ) -> Result<T, BackendError> {
-        let asked = connection::real_time::wait_for_bounded(until, asking);
-        asked.await.unwrap_or_else(|| Err(connection::connect::late()))
     }
 
     /// Sends a command about a key that is not a tally's.

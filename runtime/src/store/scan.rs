@@ -1,8 +1,8 @@
 //! A scan of tallies, in short steps.
 
+use super::answer::ScanStep;
 use super::memory::{Memory, ShardScan};
 use super::redis::{KeyScan, Redis};
-use super::scan_step::ScanStep;
 use crate::error::BackendError;
 
 /// A scan of the tallies of some rule groups, whatever their layout.

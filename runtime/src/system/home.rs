@@ -9,11 +9,13 @@ use std::fmt;
 use std::io;
 use std::mem;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use once_cell::sync::OnceCell;
 use tokio::runtime::Id;
+use tokio::sync::watch;
 #[cfg(feature = "redis")]
 use tokio::task::JoinHandle;
 
@@ -173,5 +175,46 @@ impl Runtimes {
     pub(crate) fn fork(&self) {
         let thread = self.thread.get_or_init(|| OwnRuntime::start().unwrap().forked());
         assert!(!thread.is_here());
+    }
+}
+
+/// A background task of which at most one runs at a time.
+pub(crate) struct BackgroundTask(Arc<TaskState>);
+
+struct TaskState {
+    is_running: AtomicBool,
+    /// Sends when the task ends.
+    ended: watch::Sender<()>,
+}
+
+/// A running task counts as ended when this is dropped, however it ends.
+pub(crate) struct RunningTask(Arc<TaskState>);
+
+impl Default for BackgroundTask {
+    fn default() -> Self {
+        Self(Arc::new(TaskState { is_running: AtomicBool::new(false), ended: watch::channel(()).0 }))
+    }
+}
+
+impl BackgroundTask {
+    /// Begins the task; `None` if it is running.
+    pub(crate) fn begin(&self) -> Option<RunningTask> {
+        // Read first: threads that only read do not wait for each other.
+        let is_running = self.0.is_running.load(Ordering::Relaxed) || self.0.is_running.swap(true, Ordering::AcqRel);
+        (!is_running).then(|| RunningTask(Arc::clone(&self.0)))
+    }
+
+    /// Returns a receiver that changes when the task ends; `None` if it is not running.
+    pub(crate) fn end(&self) -> Option<watch::Receiver<()>> {
+        // Subscribed first, so that an end between the two lines is not missed.
+        let end = self.0.ended.subscribe();
+        self.0.is_running.load(Ordering::Acquire).then_some(end)
+    }
+}
+
+impl Drop for RunningTask {
+    fn drop(&mut self) {
+        self.0.is_running.store(false, Ordering::Release);
+        self.0.ended.send_replace(());
     }
 }

@@ -8,8 +8,6 @@ use std::sync::{Arc, Weak};
 use super::LimiterBuilder;
 use crate::error::Error;
 use crate::limiter::Limiter;
-#[cfg(feature = "config")]
-use crate::limiter::background::BackgroundTask;
 use crate::limiter::core::Core;
 use crate::limiter::denied::DeniedSubjects;
 use crate::limiter::overrides::Overrides;
@@ -19,6 +17,8 @@ use crate::limiter::wait_queue::WaitQueues;
 use crate::sleepers::Sleepers;
 use crate::store::{Setup, Standby, Store};
 use crate::subject::filters::Secret;
+#[cfg(feature = "config")]
+use crate::system::home::BackgroundTask;
 use crate::system::home::Driver;
 
 impl Limiter {
@@ -164,6 +164,7 @@ impl LimiterBuilder {
             sleepers: Arc::clone(&sleepers),
             runtimes: Arc::clone(&driver.runtimes),
         };
+        let overrides = Overrides::new(store.redis().cloned(), clock.clone());
         let core = |core: &Weak<Core>| Core {
             layers: store.redis().map(|redis| {
                 let core = Weak::clone(core);
@@ -174,7 +175,7 @@ impl LimiterBuilder {
             store,
             wait_queues: WaitQueues::new(max_waiting),
             sleepers,
-            overrides: Overrides::default(),
+            overrides,
             clock,
             on_warning,
             denied_subjects: DeniedSubjects::new(denied_subjects),

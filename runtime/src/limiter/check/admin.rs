@@ -119,7 +119,6 @@ impl Check<'_> {
     ///
     /// If that fails, the caller still changes the tallies that are known. Then the error says that there may be more.
     async fn adopt_overrides(&self) -> Result<(), BackendError> {
-        let core = &self.limiter().core;
-        core.store.wait_for(self.policy(), core.adopt_stored_overrides()).await?.0
+        self.limiter().core.overrides.adopt_for(self.policy()).await
     }
 }

@@ -11,6 +11,7 @@ use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Permit, RefundTic
 use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
+use crate::limiter::overrides::RulesInForce;
 use crate::limiter::stack::Layers;
 use crate::policy::{Policy, Trial};
 use crate::store::{Answer, LayeredAnswer, Outcome};
@@ -84,14 +85,9 @@ impl Check<'_> {
         let refresh = core.refresh_overrides();
         let mut attempt = Attempt::new(self)?;
         let mut until = None;
-        if let Some(mut refresh) = refresh {
-            // The refresh and the decision share one deadline. The call is decided even if the refresh fails.
-            let ended = async {
-                let _ = refresh.changed().await;
-                Ok(())
-            };
+        if let Some(refresh) = refresh {
             // Boxed, as this is rare: other calls do not carry its state.
-            (_, until) = Box::pin(core.store.wait_for(&attempt.policy, ended)).await?;
+            until = Box::pin(core.overrides.wait_for(refresh, &attempt.policy)).await?;
             attempt = Attempt::new(self)?;
         }
         let decision = attempt.decide(until).await?;
@@ -165,13 +161,12 @@ impl<'a> Attempt<'a> {
 
     #[cold]
     fn overridden(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
-        let core = &check.limiter().core;
-        core.remove_expired_overrides();
-        let Some(policy) = core.overrides.in_force(check.policy(), subjects) else {
-            return Self::own(check, subjects);
-        };
-        let (subjects, closed) = (subjects_of(&policy, check.policy(), subjects), Outcome::closed(&policy));
-        Self::settled(check, Cow::Owned(policy), subjects, closed)
+        match check.limiter().core.overrides.in_force(check.policy(), subjects) {
+            Some(RulesInForce { policy, subjects, closed }) => {
+                Self::settled(check, Cow::Owned(policy), subjects, closed)
+            }
+            None => Self::own(check, subjects),
+        }
     }
 
     fn settled(
@@ -284,16 +279,4 @@ impl<'a> Attempt<'a> {
         };
         RefundTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
     }
-}
-
-/// The subjects for a policy in force, chosen from those of the policy's own form: an override may add or remove a
-/// concurrency limit, which has a group of its own, or a rule in shadow.
-fn subjects_of<'a>(policy: &Policy, own: &Policy, subjects: &'a [SubjectKey]) -> Cow<'a, [SubjectKey]> {
-    let labels = |policy: &Policy| policy.subject_labels().map(Option::<&Arc<str>>::cloned).collect::<Vec<_>>();
-    let (labels, own_labels) = (labels(policy), labels(own));
-    if labels == own_labels && policy.groups().len() == own.groups().len() {
-        return Cow::Borrowed(subjects);
-    }
-    let subject = |label| own_labels.iter().position(|own| own == label).and_then(|index| subjects.get(index));
-    labels.iter().filter_map(subject).copied().collect()
 }

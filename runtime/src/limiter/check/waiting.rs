@@ -121,7 +121,7 @@ impl Check<'_> {
             }
             turn.set_head(next.head());
             let now_us = core.clock.now_us();
-            let wake_us = next.at_us.min(core.sleepers.look_us(next.room, now_us)).min(core.next_override_end_us());
+            let wake_us = next.at_us.min(core.sleepers.look_us(next.room, now_us)).min(core.overrides.next_end_us());
             let wake = core.clock.timeout_at(wake_us, first_wake(&sleeper, rules_changed)).await.unwrap_or(Wake::Time);
             looks = wake == Wake::Time && wake_us < next.at_us;
             if !looks {
@@ -260,15 +260,6 @@ impl Core {
             until_us: deadline_us.saturating_add(micros::from_duration(patience)),
             store_ahead: self.store.now_us().cast_signed().wrapping_sub(now_us.cast_signed()),
         }
-    }
-
-    /// When the first override ends, by the clock of the limiter.
-    fn next_override_end_us(&self) -> u64 {
-        if !self.overrides.any_expires() {
-            return u64::MAX;
-        }
-        let left_us = self.overrides.next_expiry_us().saturating_sub(self.store.now_us());
-        self.clock.now_us().saturating_add(left_us)
     }
 }
 

@@ -1,11 +1,15 @@
-//! An override in force, and the policies that it changes.
+//! What changes policies: an override in force, or a file.
+
+#[cfg(feature = "config")]
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use tallygate_rules::{Replacement, Rule};
 
-use super::content::OverrideContent;
-use super::target::OverrideTarget;
+use super::target::{OverrideContent, OverrideTarget};
 use super::text;
+#[cfg(feature = "config")]
+use crate::config::{Policies, PolicyChange};
 use crate::observe::ReportedOnce;
 use crate::observe::log::{self, LineBudget};
 use crate::policy::Policy;
@@ -21,7 +25,7 @@ const MOST_CHANGED: usize = 16;
 pub(super) struct ChangedPolicies {
     latest: Mutex<Vec<ChangedPolicy>>,
     /// Set once it was reported that the change does not fit a policy.
-    pub(super) reported: ReportedOnce,
+    reported: ReportedOnce,
 }
 
 /// A policy, and the changed policy for the subject with this label; `None` if the change does nothing.
@@ -129,5 +133,50 @@ impl ActiveOverride {
         {
             lines.report(|| log::override_without_rule(policy.name(), &text::selector(id)));
         }
+    }
+}
+
+/// The policies of a file, as they change policies of the program.
+#[cfg(feature = "config")]
+pub(super) struct FromFile {
+    /// The policies as they were read.
+    pub(super) policies: Policies,
+    changes: HashMap<String, (Arc<PolicyChange>, ChangedPolicies), RandomState>,
+}
+
+#[cfg(feature = "config")]
+impl FromFile {
+    pub(super) fn new(policies: &Policies) -> Self {
+        let change =
+            |change: &Arc<PolicyChange>| (change.name.clone(), (Arc::clone(change), ChangedPolicies::default()));
+        Self { policies: policies.clone(), changes: policies.changes().iter().map(change).collect() }
+    }
+
+    pub(super) fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Whether it puts any policy of the program in shadow, or enforces it.
+    pub(super) fn sets_shadow(&self) -> bool {
+        self.changes.values().any(|(change, _)| change.sets_shadow())
+    }
+
+    pub(super) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
+        self.changes.get(policy)?.0.plans.count(plan)
+    }
+
+    /// Returns the policy as the file changes it; `None` if it does not. A change that does not fit is reported once.
+    pub(super) fn change(&self, policy: &Policy) -> Option<Policy> {
+        let (change, changed) = self.changes.get(policy.name())?;
+        changed.get(policy, None, || {
+            let report = |mistakes: Vec<_>| {
+                if changed.reported.is_first() {
+                    for mistake in &mistakes {
+                        log::policy_not_changed(policy.name(), mistake);
+                    }
+                }
+            };
+            change.apply(policy).map_err(report).ok()
+        })
     }
 }

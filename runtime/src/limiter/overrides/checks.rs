@@ -2,19 +2,39 @@
 
 use tallygate_rules::{EffectiveRule, Replacement, Rule, RuleError, RuleId, validate_override};
 
-use super::target::OverrideTarget;
+use super::target::{OverrideContent, OverrideTarget};
 use crate::error::Error;
 use crate::policy::{Policy, registry};
 
 /// How to treat an override for a policy, a subject or a rule that this process does not know.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Unknown {
+pub(in crate::limiter) enum Unknown {
     Refuse,
     Allow,
 }
 
+/// Refuses an override that is mistaken, or that names what is unknown. `own` are the rules of the policy, if they may
+/// differ from those that this process knows.
+pub(in crate::limiter) fn check(
+    target: &OverrideTarget,
+    content: &OverrideContent,
+    own: Option<&[EffectiveRule]>,
+    unknown: Unknown,
+) -> Result<(), Error> {
+    if content.shadow.is_some() && !target.is_for_any_subject() {
+        let remedy = "`shadow` and `enforced` hold for a whole policy; leave the label and the subject out";
+        return Err(refuse(target, remedy));
+    }
+    match (&content.replacement, own) {
+        (Some(replacement), Some(own)) => check_in(own, target, replacement, unknown),
+        (Some(replacement), None) => check_known(target, replacement, unknown),
+        (None, Some(_)) => Ok(()),
+        (None, None) => check_name(target, unknown),
+    }
+}
+
 /// Refuses the name of a policy that this process does not know, unless it knows no policy at all.
-pub(super) fn check_name(target: &OverrideTarget, unknown: Unknown) -> Result<(), Error> {
+fn check_name(target: &OverrideTarget, unknown: Unknown) -> Result<(), Error> {
     if unknown == Unknown::Allow || registry::find(&target.policy).is_some() {
         return Ok(());
     }
@@ -22,7 +42,7 @@ pub(super) fn check_name(target: &OverrideTarget, unknown: Unknown) -> Result<()
 }
 
 /// Refuses mistaken rules. If this process knows any policy, it also refuses unknown names.
-pub(super) fn check(target: &OverrideTarget, replacement: &Replacement, unknown: Unknown) -> Result<(), Error> {
+fn check_known(target: &OverrideTarget, replacement: &Replacement, unknown: Unknown) -> Result<(), Error> {
     if let Some(policy) = registry::find(&target.policy) {
         return check_in(&policy.effective_rules(), target, replacement, unknown);
     }
@@ -34,7 +54,7 @@ pub(super) fn check(target: &OverrideTarget, replacement: &Replacement, unknown:
 }
 
 /// Checks an override for a policy with these rules.
-pub(super) fn check_in(
+fn check_in(
     rules: &[EffectiveRule],
     target: &OverrideTarget,
     replacement: &Replacement,
@@ -128,7 +148,7 @@ fn has_all(rules: &[EffectiveRule], target: &OverrideTarget, new: &Replacement) 
     }
 }
 
-fn refuse(target: &OverrideTarget, mistake: &str) -> Error {
+pub(super) fn refuse(target: &OverrideTarget, mistake: &str) -> Error {
     Error::new(format!("policy `{}`: {mistake}", target.policy))
 }
 

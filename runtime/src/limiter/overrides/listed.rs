@@ -1,4 +1,4 @@
-//! The list of overrides.
+//! An override as it is listed.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,12 +6,9 @@ use std::time::Duration;
 use tallygate_rules::{Replacement, Rule, RuleId};
 
 use super::active::ActiveOverride;
-use super::content::OverrideContent;
-use super::target::OverrideTarget;
+use super::target::{OverrideContent, OverrideTarget};
 use super::text;
 use crate::decision::RoundedUp;
-use crate::error::Error;
-use crate::limiter::Limiter;
 use crate::subject::Subject;
 
 /// An override that is in force: see [`Limiter::overrides`](crate::Limiter::overrides).
@@ -22,27 +19,6 @@ pub struct Override {
     target: OverrideTarget,
     content: OverrideContent,
     expires_in: Option<Duration>,
-}
-
-impl Limiter {
-    /// Returns all overrides that are in force, ordered by policy, label and subject.
-    ///
-    /// An override that is stored in Redis but cannot be read is not in force; the log has a warning about it.
-    ///
-    /// # Errors
-    ///
-    /// Redis does not answer, or there are more overrides than a process adopts.
-    pub async fn overrides(&self) -> Result<Vec<Override>, Error> {
-        self.core.adopt_stored_overrides().await?;
-        let now_us = self.core.store.now_us();
-        let known = self.core.overrides.read();
-        let mut listed: Vec<_> =
-            known.table.iter().map(|(target, found)| Override::new(target, found, now_us)).collect();
-        listed.sort_by_cached_key(|one| {
-            (one.policy().to_owned(), one.target.label.clone(), one.subject().map(ToString::to_string))
-        });
-        Ok(listed)
-    }
 }
 
 impl Override {

@@ -5,12 +5,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::error::BackendError;
-use crate::limiter::background::{BackgroundTask, RunningTask};
 use crate::micros;
 use crate::observe::{Quiet, log};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::system::TokioInstant;
+use crate::system::home::{BackgroundTask, RunningTask};
 
 /// The age at which the known overrides are refreshed.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -1,14 +1,16 @@
-//! The target of an override: the rules of a policy on one of its subjects, for all values of the subject or for one.
+//! The target of an override, which is the rules of a policy on one of its subjects, for all values of the subject or for
+//! one; and what it changes there.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use hashbrown::Equivalent;
+use tallygate_rules::Replacement;
 
 use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
 
 #[derive(Clone)]
-pub(super) struct OverrideTarget {
+pub(in crate::limiter) struct OverrideTarget {
     pub(super) policy: String,
     /// The label of the subject; `None` is the main one.
     pub(super) label: Option<String>,
@@ -25,8 +27,17 @@ pub(super) struct TargetKey<'a> {
     pub(super) subject: Option<&'a str>,
 }
 
+/// What an override changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::limiter) struct OverrideContent {
+    /// `None` if the rules stay as they are.
+    pub(super) replacement: Option<Replacement>,
+    /// Whether the policy is in shadow; `None` if that stays as it is.
+    pub(super) shadow: Option<bool>,
+}
+
 impl OverrideTarget {
-    pub(super) fn new(policy: String, label: Option<String>, subject: Option<Subject>) -> Self {
+    pub(in crate::limiter) fn new(policy: String, label: Option<String>, subject: Option<Subject>) -> Self {
         let escaped_subject = subject.as_ref().map(|subject| (*subject.key()).into());
         Self { escaped_policy: (*escape_name(&policy)).into(), escaped_subject, policy, label, subject }
     }

@@ -24,7 +24,7 @@ use tallygate_rules::{
 pub(super) use self::selector::selector;
 use self::selector::{is_number, is_quote, read_selector, split_unquoted};
 use super::checks;
-use super::content::OverrideContent;
+use super::target::OverrideContent;
 use crate::bounds::OVERRIDE_BYTES;
 
 /// The words for whether the policy is in shadow.
@@ -33,10 +33,10 @@ const ENFORCED: &str = "enforced";
 
 /// An override as people write it, entry by entry.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct WrittenOverride {
+pub(in crate::limiter) struct WrittenOverride {
     /// Rules, each with the rule that it replaces; without one, they replace all rules of the subject.
-    pub(super) rules: Vec<(Option<RuleId>, Rule)>,
-    pub(super) shadow: Option<bool>,
+    pub(in crate::limiter) rules: Vec<(Option<RuleId>, Rule)>,
+    pub(in crate::limiter) shadow: Option<bool>,
 }
 
 /// Reads a stored override: its content, and when it expires in microseconds since 1970.
@@ -85,7 +85,7 @@ pub(super) fn expires_us(text: &str) -> Option<u64> {
 }
 
 /// Reads an override as people write it: its content, and how long it holds.
-pub(super) fn read_written(text: &str) -> Result<(WrittenOverride, Option<Duration>), String> {
+pub(in crate::limiter) fn read_written(text: &str) -> Result<(WrittenOverride, Option<Duration>), String> {
     read_strictly(text).map_err(|mistake| {
         let meant = meant(text).filter(|meant| read_strictly(meant).is_ok());
         let remedy = meant.map(|meant| format!("did you mean `{meant}`?"));
@@ -103,7 +103,7 @@ fn read_strictly(text: &str) -> Result<(WrittenOverride, Option<Duration>), Stri
 }
 
 /// Finds out what the rules replace.
-pub(super) fn content(written: WrittenOverride) -> Result<OverrideContent, String> {
+pub(in crate::limiter) fn content(written: WrittenOverride) -> Result<OverrideContent, String> {
     let WrittenOverride { rules, shadow } = written;
     let replaces_rules = !rules.is_empty() || shadow.is_none();
     let replacement = if replaces_rules { Some(replacement(rules)?) } else { None };

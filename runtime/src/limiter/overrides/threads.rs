@@ -6,10 +6,11 @@ use std::time::Duration;
 use shuttle::thread;
 use tallygate_rules::Rule;
 
+use super::Overrides;
 use super::active::{ActiveOverride, ChangedPolicies};
-use super::known::Overrides;
 use super::refresh::ReadOrder;
 use super::target::OverrideTarget;
+use crate::clock::Clock;
 use crate::policy::Policy;
 use crate::subject::Subject;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -27,17 +28,17 @@ fn target(number: u32) -> OverrideTarget {
 #[test]
 fn whether_there_are_overrides_is_known_once_all_changes_are_made() {
     explore(|| {
-        let overrides = Arc::new(Overrides::default());
+        let overrides = Arc::new(Overrides::<()>::new(None, Clock::tokio()));
         let threads = [(0, "5 per 60s until 1"), (1, "5 per 60s")].map(|(number, text)| {
             let overrides = Arc::clone(&overrides);
             thread::spawn(move || {
                 let new = ActiveOverride::read(&target(number), text).unwrap();
                 overrides.put(target(number), new).unwrap();
                 let subjects = [Subject::of(number).key()];
-                let in_force = overrides.in_force(&policy(), &subjects);
+                let in_force = overrides.changed_policy(&policy(), &subjects);
                 // The other thread may have removed expired overrides.
                 assert!(in_force.is_none_or(|policy| policy.rules()[0].count() == 5));
-                overrides.remove_expired(2_000_000);
+                overrides.remove_expired_by(2_000_000);
             })
         });
         for thread in threads {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::limiter::background::RunningTask;
 use crate::limiter::core::Core;
 use crate::lock::lock;
 use crate::policy::Policy;
 use crate::store::StoredPolicies;
 use crate::system::TokioInstant;
+use crate::system::home::RunningTask;
 
 impl Core {
     /// Lists a policy in Redis, in the background.

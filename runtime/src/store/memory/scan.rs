@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Memory;
-use crate::store::scan_step::ScanStep;
+use crate::store::answer::ScanStep;
 
 /// A step ends with the shard in which it reaches this many tallies.
 const COUNT: usize = 250;

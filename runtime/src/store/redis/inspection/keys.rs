@@ -8,12 +8,12 @@ use ::redis::{Cmd, FromRedisValue, cmd, from_redis_value};
 
 use crate::bounds::{WORD_BYTES, shown_word};
 use crate::error::BackendError;
+use crate::store::answer::ScanStep;
 use crate::store::redis::node::ClusterNode;
 use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::server::Server;
 use crate::store::redis::stored::is_reserved;
 use crate::store::redis::{Deployment, Redis, until};
-use crate::store::scan_step::ScanStep;
 use crate::system::Instant;
 
 /// How many entries of the server's table each step looks at. That takes the server some tenths of a millisecond at

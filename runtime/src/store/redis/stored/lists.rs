@@ -10,9 +10,14 @@ use crate::bounds::{ALL_OVERRIDES_BYTES, MOST_POLICIES};
 #[cfg(feature = "admin")]
 use crate::bounds::{DESCRIPTION_BYTES, WORD_BYTES};
 use crate::error::BackendError;
+use crate::policy::Policy;
+use crate::store::override_store::OverrideStore;
 use crate::store::redis::Redis;
+use crate::store::redis::connection::connect::late;
+use crate::store::redis::connection::real_time::wait_for_bounded;
 use crate::store::redis::script::run::timed;
 use crate::store::redis_types::{LONGEST_VERSION, Progress, RegistrationResult, StoredText, new_version};
+use crate::system::Instant;
 
 /// The field of the version of the overrides. In a field, no policy's name begins with `!`, so no override has this
 /// field.
@@ -21,34 +26,21 @@ const VERSION: &str = "!version";
 /// How many overrides are read at once, if they are read in several steps.
 const OVERRIDES_AT_ONCE: usize = 1_000;
 
-pub(crate) struct StoredOverrides<'a> {
-    redis: &'a Redis,
-    key: String,
-}
-
-impl Redis {
-    pub(crate) fn overrides(&self) -> StoredOverrides<'_> {
-        StoredOverrides { redis: self, key: overrides_key(&self.setup.prefix) }
-    }
-}
-
-impl StoredOverrides<'_> {
-    /// Returns the version, which is new after every change.
-    pub(crate) async fn version(&self) -> Result<Option<String>, BackendError> {
-        let version: Option<Vec<u8>> = self.query(cmd("HGET").arg(&self.key).arg(VERSION)).await?;
+impl OverrideStore for Redis {
+    async fn overrides_version(&self) -> Result<Option<String>, BackendError> {
+        let version: Option<Vec<u8>> = self.query_overrides(|key| cmd("HGET").arg(key).arg(VERSION).to_owned()).await?;
         // No process writes a longer version.
         let text = |version: Vec<u8>| String::from_utf8_lossy(&version).chars().take(LONGEST_VERSION).collect();
         Ok(version.map(text))
     }
 
-    /// Returns all overrides. The inner error says that there are too many, or that they are too long.
-    pub(crate) async fn all(&self, most: usize) -> Result<Result<Vec<StoredText>, String>, BackendError> {
+    async fn all_overrides(&self, most: usize) -> Result<Result<Vec<StoredText>, String>, BackendError> {
         let too_many = || Ok(Err(format!("there are more than {most} overrides")));
-        let fields: usize = self.query(cmd("HLEN").arg(&self.key)).await?;
+        let fields: usize = self.query_overrides(|key| cmd("HLEN").arg(key).to_owned()).await?;
         if fields > most + 1 {
             return too_many();
         }
-        let all: BTreeMap<_, _> = self.query(cmd("HGETALL").arg(&self.key)).await?;
+        let all: BTreeMap<_, _> = self.query_overrides(|key| cmd("HGETALL").arg(key).to_owned()).await?;
         let all: Vec<_> = all.into_iter().map(StoredText::read).filter(is_override).collect();
         let bytes: usize = all.iter().map(StoredText::bytes).sum();
         Ok(match all.len() {
@@ -60,36 +52,56 @@ impl StoredOverrides<'_> {
         })
     }
 
-    /// Returns at least this number of overrides, if there are so many, in steps of limited size. One may be returned
-    /// twice.
-    pub(crate) async fn at_least(&self, number: usize) -> Result<Vec<StoredText>, BackendError> {
-        let found = self.redis.scan_hash(&self.key, OVERRIDES_AT_ONCE, number + 1, 2 * ALL_OVERRIDES_BYTES).await?;
+    async fn some_overrides(&self, number: usize) -> Result<Vec<StoredText>, BackendError> {
+        let key = overrides_key(&self.setup.prefix);
+        let found = self.scan_hash(&key, OVERRIDES_AT_ONCE, number + 1, 2 * ALL_OVERRIDES_BYTES).await?;
         Ok(found.into_iter().filter(is_override).collect())
     }
 
-    /// Removes the expired overrides, and then stores a text in a field or removes the field. The new version names the
-    /// operator, if known. Returns whether the field was there; `None` if nothing was stored because there are `most`
-    /// others.
-    pub(crate) async fn change(
+    async fn change_override(
         &self,
         field: &str,
         text: Option<&str>,
         operator: Option<&str>,
         most: usize,
-        expired: impl IntoIterator<Item = StoredText>,
+        expired: Vec<StoredText>,
     ) -> Result<Option<bool>, BackendError> {
-        let mut command = cmd("EVAL");
-        command.arg(lua::OVERRIDE).arg(1).arg(&self.key);
-        command.arg(new_version(operator)).arg(most).arg(field).arg(text.unwrap_or_default());
-        for StoredText { field, text } in expired {
-            command.arg(field).arg(text);
-        }
-        let were_there: i64 = self.query(&command).await?;
+        let change = |key: &str| {
+            let mut command = cmd("EVAL");
+            command.arg(lua::OVERRIDE).arg(1).arg(key);
+            command.arg(new_version(operator)).arg(most).arg(field).arg(text.unwrap_or_default());
+            for StoredText { field, text } in expired {
+                command.arg(field).arg(text);
+            }
+            command
+        };
+        let were_there: i64 = self.query_overrides(change).await?;
         Ok((were_there >= 0).then_some(were_there > 0))
     }
 
-    async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, BackendError> {
-        self.redis.query(&self.key, command).await
+    fn override_time_us(&self) -> u64 {
+        self.now_us()
+    }
+
+    fn ask_override_time(&self) -> impl Future<Output = Result<(), BackendError>> + Send {
+        self.refresh_time()
+    }
+
+    async fn wait_for<T: Send>(
+        &self,
+        policy: &Policy,
+        asking: impl Future<Output = Result<T, BackendError>> + Send,
+    ) -> Result<(Result<T, BackendError>, Instant), BackendError> {
+        let until = self.until_for(policy)?;
+        let asked = wait_for_bounded(until, asking).await;
+        Ok((asked.unwrap_or_else(|| Err(late())), until))
+    }
+}
+
+impl Redis {
+    async fn query_overrides<T: FromRedisValue>(&self, command: impl FnOnce(&str) -> Cmd) -> Result<T, BackendError> {
+        let key = overrides_key(&self.setup.prefix);
+        self.query(&key, &command(&key)).await
     }
 }
 

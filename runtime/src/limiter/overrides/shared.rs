@@ -1,4 +1,4 @@
-//! Overrides in the store of a limiter: in this process, or in Redis, where they are adopted about once a second.
+//! Setting, clearing and listing overrides, and adopting those that processes share.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher as _;
@@ -9,18 +9,19 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 
 use super::active::{ActiveOverride, OverrideTable};
-use super::known::{Overrides, too_many};
+use super::checks::refuse;
+use super::listed::Override;
 use super::refresh::ReadNumber;
-use super::target::OverrideTarget;
-use super::text;
+use super::target::{OverrideContent, OverrideTarget};
+use super::{Overrides, text, too_many};
 use crate::bounds::MOST_OVERRIDES;
 use crate::context;
 use crate::error::{BackendError, Error};
-use crate::limiter::background::RunningTask;
-use crate::limiter::core::Core;
 use crate::observe::{GaugeChange, log};
-use crate::store::{StoredOverrides, StoredText, stored_operator};
-use crate::system::home::Side;
+use crate::policy::Policy;
+use crate::store::{OverrideStore, StoredText, stored_operator};
+use crate::system::Instant;
+use crate::system::home::{RunningTask, Runtimes, Side};
 
 /// The most expired overrides that one change removes, and the most bytes of their texts. The server does nothing else
 /// at that time.
@@ -35,7 +36,7 @@ const BYTES_AT_ONCE: usize = 16 * 1024;
 const LEAST_BYTES: usize = 1024;
 
 #[derive(Default)]
-struct Found {
+pub(super) struct Found {
     overrides: Vec<FoundOverride>,
     /// The hashes of overrides that cannot be read.
     unreadable: HashSet<u64>,
@@ -57,15 +58,21 @@ impl FoundOverride {
     }
 }
 
-impl Overrides {
+impl<S> Overrides<S> {
     /// Adopts what was found, unless a newer read was adopted. Returns the policies whose overrides have changed.
-    fn adopt(&self, reading: &ReadNumber, version: Option<String>, found: Found, now_us: u64) -> HashSet<String> {
+    pub(super) fn adopt_found(
+        &self,
+        reading: &ReadNumber,
+        version: Option<String>,
+        found: Found,
+        now_us: u64,
+    ) -> HashSet<String> {
         let adopted = self.read_order.adopt(reading, || self.replace(version, found, now_us));
         adopted.map(|(changed, _shown)| changed).unwrap_or_default()
     }
 
     /// Records that more is stored than can be adopted, unless a newer read was adopted. Returns whether that is new.
-    fn keep_known(&self, reading: &ReadNumber, version: Option<String>, excess: String) -> bool {
+    pub(super) fn keep_known(&self, reading: &ReadNumber, version: Option<String>, excess: String) -> bool {
         let adopted = self.read_order.adopt(reading, || {
             self.change(|known| {
                 known.version = version;
@@ -76,13 +83,13 @@ impl Overrides {
     }
 
     /// Returns why the known overrides stay in force, if more is stored than can be adopted.
-    fn excess(&self) -> Option<String> {
+    pub(super) fn excess(&self) -> Option<String> {
         self.read().excess.as_ref().map(|excess| format!("{excess}; clear some"))
     }
 
     /// Reads what is stored, and lets other tasks run in between. Unreadable overrides are left out, and each is
     /// reported once.
-    async fn read_stored(&self, stored: Vec<StoredText>) -> Found {
+    pub(super) async fn read_stored(&self, stored: Vec<StoredText>) -> Found {
         let mut found = Found::default();
         let mut bytes = 0;
         for StoredText { field, text } in stored {
@@ -145,80 +152,148 @@ impl Overrides {
     }
 }
 
-impl Core {
-    ///
-    /// # Errors
-    ///
-    /// Redis does not answer, or more is stored than can be adopted.
-    pub(in crate::limiter) async fn adopt_stored_overrides(&self) -> Result<(), BackendError> {
-        if let Some(stored) = self.store.overrides() {
-            self.adopt_overrides(&stored).await?;
-            self.overrides.excess().map_or(Ok(()), |reason| Err(BackendError::new(reason)))?;
-        }
-        self.remove_expired_overrides();
-        Ok(())
-    }
+/// A refresh that has begun. It ends when it is dropped.
+pub(in crate::limiter) struct BegunRefresh {
+    side: Side,
+    _running: RunningTask,
+}
 
-    /// Returns the time of the store, after asking the server for it.
-    pub(super) async fn refreshed_now_us(&self) -> Result<u64, Error> {
-        self.store.refresh_time().await?;
-        Ok(self.store.now_us())
-    }
-
-    pub(super) async fn set_override(&self, target: OverrideTarget, new: ActiveOverride) -> Result<(), Error> {
-        if let Some(stored) = self.store.overrides() {
-            return self.store_override(&stored, &target, Some(&new.text)).await.map(drop);
-        }
-        self.remove_expired_overrides();
-        self.overrides.put(target, new)
-    }
-
-    pub(super) async fn clear_override(&self, target: &OverrideTarget) -> Result<bool, Error> {
-        if let Some(stored) = self.store.overrides() {
-            return self.store_override(&stored, target, None).await;
-        }
-        self.remove_expired_overrides();
-        Ok(self.overrides.remove(target))
-    }
-
-    /// Starts a refresh of the overrides if it is due. Returns a receiver that changes when it ends, if the known
+/// When the rules in force are read.
+impl<S: OverrideStore> Overrides<S> {
+    /// Starts a refresh if it is due: `task` makes its task. Returns a receiver that changes when it ends, if the known
     /// overrides are too old to be used.
-    pub(in crate::limiter) fn refresh_overrides(self: &Arc<Self>) -> Option<watch::Receiver<()>> {
+    pub(in crate::limiter) fn refresh<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        runtimes: &Arc<Runtimes>,
+        task: impl FnOnce(BegunRefresh) -> F,
+    ) -> Option<watch::Receiver<()>> {
         // In memory, all overrides are known.
-        self.layers.as_ref()?;
-        let side = self.runtimes.side();
-        let timer = self.overrides.timer(side);
+        self.shared.as_ref()?;
+        let side = runtimes.side();
+        let timer = self.timer(side);
         if !timer.is_due() {
             return None;
         }
-        if let Some(task) = timer.begin() {
-            self.runtimes.spawn(refresh(Arc::clone(self), side, task));
+        if let Some(running) = timer.begin() {
+            // A task of its own, so that a caller that is dropped does not end what others wait for.
+            runtimes.spawn(task(BegunRefresh { side, _running: running }));
         }
         timer.awaited()
     }
 
-    /// Stores or removes an override, adopts what is stored then, and returns whether there was one.
-    pub(super) async fn store_override(
+    pub(in crate::limiter) async fn run(&self, refresh: BegunRefresh) {
+        if let Some(shared) = &self.shared {
+            let outcome = self.adopt_shared(&**shared).await;
+            self.timer(refresh.side).finish(&outcome);
+        }
+    }
+
+    /// Waits until a refresh ends, for as long as a decision by `policy` may take. Returns the deadline of this decision,
+    /// which the refresh shares. The call is decided even if the refresh fails.
+    pub(in crate::limiter) async fn wait_for(
         &self,
-        stored: &StoredOverrides<'_>,
-        target: &OverrideTarget,
-        text: Option<&str>,
-    ) -> Result<bool, Error> {
+        mut refresh: watch::Receiver<()>,
+        policy: &Policy,
+    ) -> Result<Option<Instant>, BackendError> {
+        let Some(shared) = &self.shared else { return Ok(None) };
+        let ended = async {
+            let _ = refresh.changed().await;
+            Ok(())
+        };
+        Ok(Some(shared.wait_for(policy, ended).await?.1))
+    }
+
+    /// Adopts the overrides that are in force now, for as long as a decision by `policy` may take.
+    pub(in crate::limiter) async fn adopt_for(&self, policy: &Policy) -> Result<(), BackendError> {
+        match &self.shared {
+            Some(shared) => shared.wait_for(policy, self.adopt()).await?.0,
+            None => self.adopt().await,
+        }
+    }
+}
+
+impl<S: OverrideStore> Overrides<S> {
+    /// Adopts the overrides that are in force now.
+    ///
+    /// # Errors
+    ///
+    /// The store does not answer, or more is stored than can be adopted.
+    async fn adopt(&self) -> Result<(), BackendError> {
+        if let Some(shared) = &self.shared {
+            self.adopt_shared(&**shared).await?;
+            self.excess().map_or(Ok(()), |reason| Err(BackendError::new(reason)))?;
+        }
+        self.remove_expired();
+        Ok(())
+    }
+
+    pub(in crate::limiter) async fn list(&self) -> Result<Vec<Override>, Error> {
+        self.adopt().await?;
+        let now_us = self.now_us();
+        let mut listed: Vec<_> =
+            self.read().table.iter().map(|(target, found)| Override::new(target, found, now_us)).collect();
+        listed.sort_by_cached_key(|one| {
+            (one.policy().to_owned(), one.label().map(str::to_owned), one.subject().map(ToString::to_string))
+        });
+        Ok(listed)
+    }
+
+    pub(in crate::limiter) async fn get(&self, target: &OverrideTarget) -> Result<Option<Override>, Error> {
+        self.adopt().await?;
+        let now_us = self.now_us();
+        Ok(self.read().table.get(target).map(|found| Override::new(target, found, now_us)))
+    }
+
+    /// Sets an override that holds for so many microseconds.
+    pub(in crate::limiter) async fn set(
+        &self,
+        target: OverrideTarget,
+        content: OverrideContent,
+        holds_us: Option<u64>,
+    ) -> Result<(), Error> {
+        if holds_us.is_some()
+            && let Some(shared) = &self.shared
+        {
+            shared.ask_override_time().await?;
+        }
+        let expires_us = holds_us.map(|us| self.now_us().saturating_add(us));
+        let text = text::write(&content, expires_us)
+            .ok_or_else(|| refuse(&target, "these rules take too much room; use fewer"))?;
+        if let Some(shared) = &self.shared {
+            return self.change_shared(&**shared, &target, Some(&text)).await.map(drop);
+        }
+        self.remove_expired();
+        let new = ActiveOverride::new(&target, content, expires_us, &text);
+        self.put(target, new)
+    }
+
+    /// Removes an override. Returns whether there was one.
+    pub(in crate::limiter) async fn clear(&self, target: &OverrideTarget) -> Result<bool, Error> {
+        if let Some(shared) = &self.shared {
+            return self.change_shared(&**shared, target, None).await;
+        }
+        self.remove_expired();
+        Ok(self.remove(target))
+    }
+
+    /// Stores or removes an override, adopts what is stored then, and returns whether there was one.
+    async fn change_shared(&self, shared: &S, target: &OverrideTarget, text: Option<&str>) -> Result<bool, Error> {
         let field = target.field();
-        let found = match stored.all(MOST_OVERRIDES).await? {
+        let found = match shared.all_overrides(MOST_OVERRIDES).await? {
             Ok(all) => all,
-            Err(_) => stored.at_least(MOST_LOOKED_AT).await?,
+            Err(_) => shared.some_overrides(MOST_LOOKED_AT).await?,
         };
         // Only after that answer: in a cluster, it shows which node has the overrides, and the clock of that node
         // counts.
-        self.store.refresh_time().await?;
-        let expired: Vec<_> = found.into_iter().filter(|stored| is_expired(stored, self.store.now_us())).collect();
+        shared.ask_override_time().await?;
+        let expired: Vec<_> = found.into_iter().filter(|stored| is_expired(stored, self.now_us())).collect();
         let was_expired = expired.iter().any(|stored| stored.field == field);
+        let operator = context::operator();
         let changed =
-            stored.change(&field, text, context::operator().as_deref(), MOST_OVERRIDES, at_once(expired)).await?;
+            shared.change_override(&field, text, operator.as_deref(), MOST_OVERRIDES, at_once(expired)).await?;
         let was_there = changed.ok_or_else(too_many)?;
-        self.adopt_overrides(stored).await?;
-        match self.overrides.excess() {
+        self.adopt_shared(shared).await?;
+        match self.excess() {
             Some(reason) => {
                 Err(BackendError::new(format!("the change is stored, but no process adopts it: {reason}")).into())
             }
@@ -227,113 +302,48 @@ impl Core {
     }
 
     /// Adopts what is stored, unless more is stored than can be adopted.
-    async fn adopt_overrides(&self, stored: &StoredOverrides<'_>) -> Result<(), BackendError> {
-        let reading = self.overrides.read_order.begin();
-        let version = stored.version().await?;
-        if version == self.overrides.read().version {
+    async fn adopt_shared(&self, shared: &S) -> Result<(), BackendError> {
+        let reading = self.read_order.begin();
+        let version = shared.overrides_version().await?;
+        if version == self.read().version {
             // Other decisions learn the time from the server's answer, but decisions of a closed limit do not ask the
             // server.
-            if self.overrides.any_expires() {
-                self.store.refresh_time().await?;
+            if self.any_expires() {
+                shared.ask_override_time().await?;
             }
             return Ok(());
         }
-        let all = match stored.all(MOST_OVERRIDES).await? {
+        let all = match shared.all_overrides(MOST_OVERRIDES).await? {
             Ok(all) => all,
             Err(excess) => {
-                if self.overrides.keep_known(&reading, version, excess) {
+                if self.keep_known(&reading, version, excess) {
                     log::too_many_overrides(MOST_OVERRIDES);
                 }
                 return Ok(());
             }
         };
         if all.iter().any(|stored| text::expires_us(&stored.text).is_some()) {
-            self.store.refresh_time().await?;
+            shared.ask_override_time().await?;
         }
         let operator = version.as_deref().and_then(stored_operator);
-        let found = self.overrides.read_stored(all).await;
-        for policy in self.overrides.adopt(&reading, version, found, self.store.now_us()) {
-            self.overrides.lines.report(|| log::overridden(&policy, operator.as_deref()));
+        let found = self.read_stored(all).await;
+        for policy in self.adopt_found(&reading, version, found, self.now_us()) {
+            self.lines.report(|| log::overridden(&policy, operator.as_deref()));
         }
         Ok(())
     }
 }
 
 /// Returns as many expired overrides as one change removes.
-fn at_once(expired: Vec<StoredText>) -> impl Iterator<Item = StoredText> {
+fn at_once(expired: Vec<StoredText>) -> Vec<StoredText> {
     let mut bytes = 0;
-    expired.into_iter().take(MOST_REMOVED).take_while(move |stored| {
+    let fits = |stored: &StoredText| {
         bytes += stored.field.len() + stored.text.len();
         bytes <= MOST_REMOVED_BYTES
-    })
+    };
+    expired.into_iter().take(MOST_REMOVED).take_while(fits).collect()
 }
 
 fn is_expired(stored: &StoredText, now_us: u64) -> bool {
     text::expires_us(&stored.text).is_some_and(|expires_us| expires_us <= now_us)
-}
-
-/// Refreshes in a task of its own, so that a caller that is dropped does not end what others wait for.
-async fn refresh(core: Arc<Core>, side: Side, task: RunningTask) {
-    if let Some(stored) = core.store.overrides() {
-        let outcome = core.adopt_overrides(&stored).await;
-        core.overrides.timer(side).finish(&outcome);
-    }
-    drop(task);
-    core.go_on_registering();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stored<const N: usize>(texts: [(&str, &str); N]) -> Vec<StoredText> {
-        texts.map(|(field, text)| StoredText { field: field.to_owned(), text: text.to_owned() }).into()
-    }
-
-    /// The adopted version, and the number of its overrides.
-    fn known(overrides: &Overrides) -> (String, usize) {
-        let known = overrides.read();
-        (known.version.clone().unwrap_or_default(), known.table.len())
-    }
-
-    async fn adopt<const N: usize>(
-        overrides: &Overrides,
-        reading: &ReadNumber,
-        version: &str,
-        texts: [(&str, &str); N],
-    ) -> usize {
-        let found = overrides.read_stored(stored(texts)).await;
-        overrides.adopt(reading, Some(version.to_owned()), found, 0).len()
-    }
-
-    #[tokio::test]
-    async fn a_refresh_that_began_before_a_change_does_not_undo_it() {
-        let overrides = Overrides::default();
-        let refresh = overrides.read_order.begin();
-        let change = overrides.read_order.begin();
-        assert_eq!(adopt(&overrides, &change, "new", [("sms", "0 per 1h")]).await, 1);
-        assert_eq!(adopt(&overrides, &refresh, "old", []).await, 0, "no policy is changed back");
-        assert_eq!(known(&overrides), ("new".to_owned(), 1));
-        overrides.keep_known(&refresh, Some("old".to_owned()), String::new());
-        assert_eq!((known(&overrides), overrides.excess()), (("new".to_owned(), 1), None));
-    }
-
-    #[tokio::test]
-    async fn a_refresh_that_began_after_a_change_replaces_it() {
-        let overrides = Overrides::default();
-        let change = overrides.read_order.begin();
-        let refresh = overrides.read_order.begin();
-        adopt(&overrides, &change, "old", [("sms", "0 per 1h")]).await;
-        adopt(&overrides, &refresh, "new", []).await;
-        assert_eq!(known(&overrides), ("new".to_owned(), 0));
-    }
-
-    #[tokio::test]
-    async fn a_reading_without_an_answer_keeps_no_other_from_being_adopted() {
-        let overrides = Overrides::default();
-        let earlier = overrides.read_order.begin();
-        let _unanswered = overrides.read_order.begin();
-        adopt(&overrides, &earlier, "read", [("sms", "0 per 1h")]).await;
-        assert_eq!(known(&overrides), ("read".to_owned(), 1));
-    }
 }

@@ -1,17 +1,14 @@
-//! Setting, clearing and looking up an override.
+//! Setting, clearing, looking up and listing overrides.
 
 use std::time::Duration;
 
 use tallygate_rules::{EffectiveRule, MAX_PER, Rule, RuleId};
 
-use super::active::ActiveOverride;
-use super::checks::{self, Unknown};
-use super::content::OverrideContent;
-use super::listed::Override;
-use super::target::OverrideTarget;
-use super::text::{self, WrittenOverride};
+use super::Limiter;
+use super::overrides::{
+    Override, OverrideContent, OverrideTarget, Unknown, WrittenOverride, check, content, read_written,
+};
 use crate::error::Error;
-use crate::limiter::Limiter;
 use crate::micros;
 use crate::observe::opaque_debug;
 use crate::subject::Subject;
@@ -92,6 +89,17 @@ impl Limiter {
             own: None,
         }
     }
+
+    /// Returns all overrides that are in force, ordered by policy, label and subject.
+    ///
+    /// An override that is stored in Redis but cannot be read is not in force; the log has a warning about it.
+    ///
+    /// # Errors
+    ///
+    /// Redis does not answer, or there are more overrides than a process adopts.
+    pub async fn overrides(&self) -> Result<Vec<Override>, Error> {
+        self.core.overrides.list().await
+    }
 }
 
 impl OverrideBuilder<'_> {
@@ -170,7 +178,7 @@ impl OverrideBuilder<'_> {
     /// the replaced rule; quote a name of more than one word. `shadow` and `enforced`, alone or among the rules, do
     /// what [`shadow`](Self::shadow) and [`enforced`](Self::enforced) do. [`set`](Self::set) reports mistakes.
     pub fn text(mut self, text: &str) -> Self {
-        match text::read_written(text) {
+        match read_written(text) {
             Ok((WrittenOverride { rules, shadow }, expires_in)) => {
                 self.written.rules.extend(rules);
                 self.written.shadow = shadow.or(self.written.shadow);
@@ -215,16 +223,7 @@ impl OverrideBuilder<'_> {
     /// * Redis does not answer. The override may or may not be in force.
     pub async fn set(self) -> Result<(), Error> {
         let (target, content, holds_us) = self.checked()?;
-        let refuse = |mistake: &str| self.refuse(mistake);
-        let core = &self.limiter.core;
-        let expires_us = match holds_us {
-            Some(us) => Some(core.refreshed_now_us().await?.saturating_add(us)),
-            None => None,
-        };
-        let text = text::write(&content, expires_us);
-        let text = text.ok_or_else(|| refuse("these rules take too much room; use fewer"))?;
-        let new = ActiveOverride::new(&target, content, expires_us, &text);
-        core.set_override(target, new).await
+        self.limiter.core.overrides.set(target, content, holds_us).await
     }
 
     /// Finds the mistakes that [`set`](Self::set) would find, and stores nothing: for tools that ask before a change.
@@ -243,17 +242,9 @@ impl OverrideBuilder<'_> {
             return Err(refuse(mistake));
         }
         let holds_us = self.expires_in.map(holds_us).transpose().map_err(refuse)?;
-        let content = text::content(self.written.clone()).map_err(|mistake| refuse(&mistake))?;
+        let content = content(self.written.clone()).map_err(|mistake| refuse(&mistake))?;
         let target = self.target()?;
-        if content.shadow.is_some() && !target.is_for_any_subject() {
-            return Err(refuse("`shadow` and `enforced` hold for a whole policy; leave the label and the subject out"));
-        }
-        match (&content.replacement, &self.own) {
-            (Some(replacement), Some(own)) => checks::check_in(own, &target, replacement, self.unknown)?,
-            (Some(replacement), None) => checks::check(&target, replacement, self.unknown)?,
-            (None, Some(_)) => {}
-            (None, None) => checks::check_name(&target, self.unknown)?,
-        }
+        check(&target, &content, self.own.as_deref(), self.unknown)?;
         Ok((target, content, holds_us))
     }
 
@@ -271,7 +262,7 @@ impl OverrideBuilder<'_> {
     ///   but no process adopts that until others are cleared, too.
     /// * Redis does not answer. The override may or may not be in force.
     pub async fn clear(self) -> Result<bool, Error> {
-        self.limiter.core.clear_override(&self.target()?).await
+        self.limiter.core.overrides.clear(&self.target()?).await
     }
 
     /// Returns the override that is in force for exactly this policy and subject.
@@ -280,12 +271,7 @@ impl OverrideBuilder<'_> {
     ///
     /// Fails as [`Limiter::overrides`] does.
     pub async fn get(self) -> Result<Option<Override>, Error> {
-        let target = self.target()?;
-        let core = &self.limiter.core;
-        core.adopt_stored_overrides().await?;
-        let now_us = core.store.now_us();
-        let known = core.overrides.read();
-        Ok(known.table.get(&target).map(|found| Override::new(&target, found, now_us)))
+        self.limiter.core.overrides.get(&self.target()?).await
     }
 
     fn target(&self) -> Result<OverrideTarget, Error> {

@@ -72,4 +72,6 @@ pub use self::scope::{carry, carry_fn, scope, scope_fn};
 pub(crate) use self::scope::{decided, enter, is_within_request, message_of, operator, recounted, wants_reports};
 pub(crate) use self::template::ContextKey;
 pub use self::values::Context;
+#[cfg(feature = "web")]
+pub(crate) use self::values::MakeResponse;
 pub(crate) use self::values::{Listener, Maker, Messages};

@@ -32,6 +32,8 @@ struct ContextInner {
     looked_for: Arc<[Cow<'static, str>]>,
     hearing: Option<Hearing>,
     messages: Option<Arc<Messages>>,
+    #[cfg(feature = "web")]
+    reject: Option<Arc<MakeResponse>>,
     /// The layer or limit that made the context for a request; `None` if the program made it.
     maker: Option<Maker>,
     /// The limiter of a test. `Any`, because its type belongs to a layer above.
@@ -65,6 +67,10 @@ pub(crate) enum Maker {
 
 /// The texts of rejections.
 pub(crate) type Messages = dyn Fn(&Rejection, &Context) -> Option<String> + Send + Sync;
+
+/// Makes the responses to rejections.
+#[cfg(feature = "web")]
+pub(crate) type MakeResponse = dyn Fn(&Rejection, &Context) -> http::Response<String> + Send + Sync;
 
 impl Context {
     /// Returns a context without values.
@@ -149,6 +155,19 @@ impl Context {
     pub(super) fn message_of(&self, rejection: &Rejection) -> Option<String> {
         let mut messages = self.with_outer().filter_map(|context| context.inner.messages.as_deref());
         messages.find_map(|messages| messages(rejection, self))
+    }
+
+    /// Sets the responses to rejections.
+    #[cfg(feature = "web")]
+    pub(crate) fn with_reject(mut self, reject: Arc<MakeResponse>) -> Self {
+        Arc::make_mut(&mut self.inner).reject = Some(reject);
+        self
+    }
+
+    /// Returns what makes the responses to rejections, in this context or in the nearest one around it.
+    #[cfg(feature = "web")]
+    pub(crate) fn reject(&self) -> Option<&MakeResponse> {
+        self.with_outer().find_map(|context| context.inner.reject.as_deref())
     }
 
     /// The names of this context's own values.

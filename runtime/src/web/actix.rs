@@ -12,7 +12,6 @@ use std::task::{self, Poll};
 use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder, ResponseError};
 
@@ -20,14 +19,14 @@ use http::Response;
 
 use super::client_ip::{ClientIp, MissingClientIp};
 use super::held::Held;
-use super::problem::{PROBLEM_JSON, Problem, status_of};
 use crate::decision::{Answered, FromRejection, HoldPermit, Holding, Permit, Rejection};
 use crate::error::BackendError;
 
-/// A response with the status, `Retry-After`, and a [`Problem`] as its body.
+/// The response of [`Layer::reject`](super::Layer::reject) within such a layer, or else the status, `Retry-After`, and a
+/// [`Problem`](super::Problem) as the body.
 impl ResponseError for Rejection {
     fn status_code(&self) -> StatusCode {
-        status(self)
+        response(self).status()
     }
 
     fn error_response(&self) -> HttpResponse {
@@ -38,7 +37,7 @@ impl ResponseError for Rejection {
 /// The response to a rejected call that the backend did not decide.
 impl ResponseError for BackendError {
     fn status_code(&self) -> StatusCode {
-        status(&self.clone().into())
+        self.error_response().status()
     }
 
     fn error_response(&self) -> HttpResponse {
@@ -102,13 +101,7 @@ impl<B: MessageBody> MessageBody for Held<B> {
 }
 
 fn response(rejection: &Rejection) -> HttpResponse {
-    let problem = Problem::from(rejection);
-    let mut builder = HttpResponse::build(status(rejection));
-    builder.insert_header((CONTENT_TYPE, PROBLEM_JSON));
-    if let Some(seconds) = problem.retry_after_s() {
-        builder.insert_header((RETRY_AFTER, seconds));
-    }
-    builder.body(problem.to_json())
+    own_response(Response::<String>::from(rejection))
 }
 
 /// Converts a response of the later version of the crate `http` into one of actix-web.
@@ -120,11 +113,6 @@ fn own_response(own: Response<impl MessageBody + 'static>) -> HttpResponse {
         builder.append_header((name.as_str(), value.as_bytes()));
     }
     builder.body(body)
-}
-
-/// The status as a type of the older version of the crate `http` that actix-web uses.
-fn status(rejection: &Rejection) -> StatusCode {
-    StatusCode::from_u16(status_of(rejection).as_u16()).unwrap_or(StatusCode::TOO_MANY_REQUESTS)
 }
 
 /// The client that [`Layer`](super::Layer) found, or else the one of the [context](crate::context). Without one, the response has

@@ -24,10 +24,11 @@ pub(super) fn peer(extensions: &Extensions) -> Option<SocketAddr> {
     found.or_else(|| extensions.get().map(|MockConnectInfo(peer)| *peer))
 }
 
-/// A response with the status, `Retry-After`, and a [`Problem`] as its body.
+/// The response of [`Layer::reject`](super::Layer::reject) within such a layer, or else the status, `Retry-After`, and a
+/// [`Problem`] as the body.
 impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
-        Problem::from(&self).into_response()
+        Response::<String>::from(&self).map(Body::from)
     }
 }
 

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 
+use http::Response;
+
 pub use self::service::{LayerService, ResponseFuture};
 use self::settings::LayerSettings;
 use super::client_ip::ClientIpSource;
@@ -94,6 +96,39 @@ impl Layer {
     /// [`Layer::context`].
     pub fn messages(self, messages: impl Fn(&Rejection, &Context) -> Option<String> + Send + Sync + 'static) -> Self {
         self.set(|settings| settings.set_messages(Arc::new(messages)))
+    }
+
+    /// Sets the response to rejections, in place of a [`Problem`](super::Problem), so that all rejections of a service look
+    /// alike: those by limited functions, by checks by hand, by a [limit](super::limit) and by limits of a file.
+    ///
+    /// A rejection becomes this response wherever it becomes a response of the framework, within this layer. The response of
+    /// a handler that makes another one itself, of [`Limit::reject`](super::Limit::reject), and of `reject` in a file or in
+    /// an attribute goes first. Requests of gRPC are answered with a status as ever. The layer adds its fields, and
+    /// `Retry-After` to 429 and 409.
+    ///
+    /// Within the function, `Response::from(rejection)` is the response with a problem, to start from.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use http::header::CONTENT_TYPE;
+    /// use http::{HeaderValue, Response};
+    /// use tallygate::Rejection;
+    /// use tallygate::context::Context;
+    /// use tallygate::web::{Layer, Problem};
+    ///
+    /// fn too_many(rejection: &Rejection, _context: &Context) -> Response<String> {
+    ///     let (problem, kind) = (Problem::from(rejection), rejection.kind());
+    ///     let body = serde_json::json!({ "error": { "code": kind.as_str(), "message": problem.detail() } });
+    ///     let mut response = Response::from(rejection).map(|_: String| body.to_string());
+    ///     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    ///     response
+    /// }
+    ///
+    /// let layer = Layer::new().reject(too_many);
+    /// ```
+    pub fn reject(self, reject: impl Fn(&Rejection, &Context) -> Response<String> + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.reject = Some(Arc::new(reject)))
     }
 
     /// Chooses the fields: [`Draft::V11`] by default, and no fields of a draft with `None`.

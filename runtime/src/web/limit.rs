@@ -232,8 +232,8 @@ impl Limit {
         self.set(|settings| settings.effects.refund_if = Some(Arc::new(refund_if)))
     }
 
-    /// Sets the response to requests that are rejected, in place of a [`Problem`](super::Problem): `Response::from(rejection)`
-    /// is one to start from. The layer adds its fields to it.
+    /// Sets the response to requests that this limit rejects, in place of that of [`Layer::reject`], or else of a
+    /// [`Problem`](super::Problem): `Response::from(rejection)` is that one, to start from. The layer adds its fields to it.
     ///
     /// # Examples
     ///

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -10,7 +11,7 @@ use http::{HeaderValue, Response, StatusCode};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::fields::{limit_name, whole_seconds};
-use crate::context;
+use crate::context::{self, Context};
 use crate::decision::{Rejection, RejectionKind};
 
 /// The media type of problem details in JSON.
@@ -171,10 +172,15 @@ impl Serialize for Problem {
     }
 }
 
-/// The response to a call that was rejected: its status, `Retry-After`, and a [`Problem`] as its body.
+/// The response to a call that was rejected: that of [`Layer::reject`](super::Layer::reject) within such a layer, or else the
+/// status, `Retry-After`, and a [`Problem`] as the body.
 impl From<&Rejection> for Response<String> {
     fn from(rejection: &Rejection) -> Self {
-        Problem::from(rejection).response()
+        let context = Context::current().unwrap_or_default();
+        let Some(reject) = context.reject() else { return Problem::from(rejection).response() };
+        // The function may start from the response with a problem.
+        let mut within = Context::new().with_reject(Arc::new(|rejection, _| Problem::from(rejection).response()));
+        context::enter(&mut within, || reject(rejection, &context))
     }
 }
 
@@ -194,7 +200,7 @@ impl From<Rejection> for (StatusCode, String) {
     }
 }
 
-pub(super) fn status_of(rejection: &Rejection) -> StatusCode {
+fn status_of(rejection: &Rejection) -> StatusCode {
     match rejection.kind() {
         // A retry does not help: the code has to change.
         RejectionKind::Unavailable if rejection.is_misuse() => StatusCode::INTERNAL_SERVER_ERROR,

@@ -4,6 +4,7 @@
 
 mod actix;
 mod admin;
+mod alike;
 mod axum;
 mod config;
 mod openapi;

@@ -1,7 +1,7 @@
 //! Limits in tonic, called over sockets by a client.
 
 mod grpc_web;
-mod text;
+pub(crate) mod text;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -60,7 +60,7 @@ async fn answer(limiter: Limiter, method: String, request: Request<String>) -> R
     }
 }
 
-async fn serve(layer: Option<Layer>, limit: Option<Limit>) -> SocketAddr {
+pub(crate) async fn serve(layer: Option<Layer>, limit: Option<Limit>) -> SocketAddr {
     let limiter = Limiter::in_memory();
     let captcha = Captcha(move |method, request| answer(limiter.clone(), method, request));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

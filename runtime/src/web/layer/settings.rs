@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use crate::context::{self, Context, Maker, Messages};
+use crate::context::{self, Context, MakeResponse, Maker, Messages};
 use crate::observe::{ReportedOnce, log};
 use crate::web::client_ip::{ClientIp, ClientIpSource};
 use crate::web::decisions::Decisions;
@@ -21,6 +21,7 @@ pub(in crate::web) struct LayerSettings {
     context: Context,
     /// Messages that replace those of the context.
     messages: Option<Arc<Messages>>,
+    pub(super) reject: Option<Arc<MakeResponse>>,
     values: Vec<(Cow<'static, str>, Arc<FindValue>)>,
     /// The names of the values, which the contexts share.
     names: Arc<[Cow<'static, str>]>,
@@ -73,6 +74,7 @@ impl Default for LayerSettings {
             client_ip: ClientIp::socket(),
             context: Context::new(),
             messages: None,
+            reject: None,
             values: Vec::new(),
             names: Arc::default(),
             fields: Fields::from(Draft::V11),
@@ -114,6 +116,9 @@ impl LayerSettings {
         let client_ip = parts.client_ip().filter(|client| !gives_way(client));
         let parts = parts.or_client(|| ClientIp::of(&self.context).or_else(|| ClientIp::of(around.as_ref()?)));
         let mut context = self.context.clone().made_by(maker).looking_for(&self.names);
+        if let Some(reject) = &self.reject {
+            context = context.with_reject(Arc::clone(reject));
+        }
         if let Some(client_ip) = client_ip {
             context = context.with("ip", client_ip);
         }

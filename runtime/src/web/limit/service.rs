@@ -22,7 +22,6 @@ use crate::web::frameworks::FRAMEWORKS;
 use crate::web::held::Held;
 use crate::web::layer::settings::WebRequest as _;
 use crate::web::parts::Parts;
-use crate::web::problem::Problem;
 
 /// The body of a response: the router's, or that of a rejection.
 pub type LimitBody<B> = Either<Held<B>, Full<Bytes>>;
@@ -100,5 +99,5 @@ fn rejected<Q>(rejection: &Rejection, effects: &Effects, request: &Request<Q>) -
         return own.map(Full::from);
     }
     let special = FRAMEWORKS.iter().find_map(|framework| (framework.response)(rejection, request.headers()));
-    special.unwrap_or_else(|| Problem::from(rejection).response())
+    special.unwrap_or_else(|| Response::<String>::from(rejection).map(Full::from))
 }

@@ -244,9 +244,7 @@ impl Policy {
 
     /// Returns the name as it stands in keys.
     pub(crate) fn escaped_name(&self) -> &str {
-        // In a segment, the name ends before `/` or `=`, which are escaped in names.
-        let segment = self.groups().first().map_or("", |group| &*group.segment);
-        segment.split(['/', '=']).next().unwrap_or_default()
+        self.groups().first().map_or("", |group| own_name(&group.segment))
     }
 
     /// Returns a policy of checked rules, each with the label of its subject. The process does not know it.

@@ -18,12 +18,19 @@ pub(super) struct CachedDenials<S> {
     clock: Clock,
     /// `None` where denials are not cached.
     cache: Option<DenialCache>,
+    /// Whether the rules in force have to be read before a call is decided.
+    are_rules_old: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl<S> CachedDenials<S> {
     /// Caches denials for at most `longest`; zero turns the cache off.
-    pub(super) fn new(below: S, longest: Duration, clock: Clock) -> Self {
-        Self { below, clock, cache: DenialCache::new(longest) }
+    pub(super) fn new(
+        below: S,
+        longest: Duration,
+        clock: Clock,
+        are_rules_old: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { below, clock, cache: DenialCache::new(longest), are_rules_old: Box::new(are_rules_old) }
     }
 
     fn record(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
@@ -50,6 +57,10 @@ impl<S> CachedDenials<S> {
 impl<S: Decider> Decider for CachedDenials<S> {
     fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
         let Some(outcome) = self.find(call) else { return self.below.decide_at_once(call) };
+        // The rules of an override may end the denial.
+        if (self.are_rules_old)() {
+            return None;
+        }
         call.policy.observed().cached_denial();
         Some(Ok(Answer::new(outcome, Report::default(), 0).into()))
     }
@@ -96,6 +107,9 @@ impl<S: Decider> Decider for CachedDenials<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use tallygate_rules::Rule;
 
     use super::*;
@@ -114,7 +128,7 @@ mod tests {
         between: impl AsyncFnOnce(&CachedDenials<StubStore>, Call<'_>),
     ) -> bool {
         let denied = Outcome::Denied { rule: 0, retry_after: Wait::us(30_000_000) };
-        let denials = CachedDenials::new(StubStore::answering([Ok(denied)]), longest, Clock::tokio());
+        let denials = CachedDenials::new(StubStore::answering([Ok(denied)]), longest, Clock::tokio(), || false);
         let policy = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).build().unwrap();
         let subjects = [Subject::of("s").key()];
         let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
@@ -153,7 +167,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_doubt_and_an_outcome_reach_the_layers_below() {
-        let denials = CachedDenials::new(StubStore::default(), SECOND, Clock::tokio());
+        let denials = CachedDenials::new(StubStore::default(), SECOND, Clock::tokio(), || false);
         let policy = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).build().unwrap();
         let subjects = [Subject::of("s").key()];
         let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
@@ -165,6 +179,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_refundable_call_asks_the_store() {
         assert!(!is_cached(SECOND, CallOptions { refundable: true, ..CallOptions::PLAIN }, async |_, _| ()).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_the_rules_in_force_have_to_be_asked_for_no_denial_is_cached() {
+        let denied = Outcome::Denied { rule: 0, retry_after: Wait::us(30_000_000) };
+        let old = Arc::new(AtomicBool::new(false));
+        let are_old = Arc::clone(&old);
+        let are_rules_old = move || are_old.load(Ordering::Relaxed);
+        let denials = CachedDenials::new(StubStore::answering([Ok(denied)]), SECOND, Clock::tokio(), are_rules_old);
+        let policy = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).build().unwrap();
+        let subjects = [Subject::of("s").key()];
+        let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
+        denials.decide(call).await.unwrap();
+        for are_old in [false, true] {
+            old.store(are_old, Ordering::Relaxed);
+            assert_eq!(denials.decide_at_once(call).is_none(), are_old);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -49,11 +49,15 @@ pub(super) struct StackSettings {
 impl StackSettings {
     /// Puts the layers before Redis. `are_rules_old` says whether the rules in force have to be read before a call is
     /// decided.
-    pub(super) fn layers(self, redis: &Arc<Redis>, are_rules_old: impl Fn() -> bool + Send + Sync + 'static) -> Layers {
+    pub(super) fn layers(
+        self,
+        redis: &Arc<Redis>,
+        are_rules_old: impl Fn() -> bool + Clone + Send + Sync + 'static,
+    ) -> Layers {
         let Self { prefix, deadline, denial_cache, on_outage, standby, clock, sleepers, runtimes } = self;
         let leases =
             RemoteLeases::new(Arc::clone(redis), prefix, clock.clone(), Arc::clone(&sleepers), Arc::clone(&runtimes));
-        let denials = CachedDenials::new(leases, denial_cache, clock.clone());
+        let denials = CachedDenials::new(leases, denial_cache, clock.clone(), are_rules_old.clone());
         let prefetch = Prefetch::new(denials, deadline, clock.clone(), sleepers, runtimes, are_rules_old);
         Outage::new(prefetch, Arc::clone(redis), on_outage, standby, clock)
     }

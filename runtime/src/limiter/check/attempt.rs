@@ -40,7 +40,7 @@ impl Check<'_> {
 
     pub(super) fn attempt_in_process(&self) -> Option<Result<Decision, BackendError>> {
         let Some(layers) = &self.limiter().core.layers else {
-            return match self.plain_outcome() {
+            return match self.plain().and_then(|call| self.outcome_of(call)) {
                 Some(outcome) => Some(Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend))),
                 None => Attempt::new(self).and_then(|attempt| attempt.decide_in_memory().transpose()).transpose(),
             };
@@ -56,14 +56,14 @@ impl Check<'_> {
     }
 
     #[inline]
-    pub(super) fn plain_outcome(&self) -> Option<Outcome> {
-        self.limiter().core.store.outcome_at_once(self.plain()?)
+    pub(super) fn outcome_of(&self, call: PlainCall<'_>) -> Option<Outcome> {
+        self.limiter().core.store.outcome_at_once(call)
     }
 
     /// Returns the short form of the call, which most calls have: the policy's own rules decide it, on one subject, and
     /// it asks only for the outcome. `None` for any other.
     #[inline]
-    fn plain(&self) -> Option<PlainCall<'_>> {
+    pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
         let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
         let CallOptions { cost, report, peek, provisional, refundable, .. } = self.options;
         if report
@@ -226,15 +226,13 @@ impl<'a> Attempt<'a> {
 
     /// Decides a call before Redis does, given the known state of the store; `None` if that needs an await.
     fn decide_before_redis(&self, layers: &Layers, state: StoreState) -> Option<Result<Decision, BackendError>> {
-        let decided = match self.closed_decision() {
-            Some(closed) => Ok(closed),
-            None => layers.decide_known(state, self.call())?.map(|verdict| self.decision(verdict)),
-        };
-        // An override may end such denials, so a flood of them refreshes the overrides like any other calls. They are
-        // denied without Redis until the refresh has ended, unless the known overrides are so old that every call waits
-        // for it.
-        let may_end = state == StoreState::There && matches!(decided, Ok(Decision::Denied(_)));
-        if may_end && self.core.refresh_overrides().is_some() { None } else { Some(decided) }
+        match self.closed_decision() {
+            // A refresh may end the override, so a flood of such denials begins refreshes like any other calls. They are
+            // denied without Redis unless the known overrides are so old that every call waits for the refresh.
+            Some(_) if state == StoreState::There && self.core.refresh_overrides().is_some() => None,
+            Some(closed) => Some(Ok(closed)),
+            None => Some(layers.decide_known(state, self.call())?.map(|verdict| self.decision(verdict))),
+        }
     }
 
     /// Decides a call, by the deadline `until` if there is one.

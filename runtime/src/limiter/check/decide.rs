@@ -30,9 +30,10 @@ impl Check<'_> {
     /// it.
     #[inline]
     pub(super) fn outcome_at_once(&self) -> Option<Outcome> {
-        let is_shadow = self.options.shadow || self.policy().is_shadow();
-        let is_heard = is_shadow || observe::has_listeners() || Observation::is_heard(self.purpose());
-        if is_heard || self.options.wait.is_some() { None } else { self.plain_outcome() }
+        let call = self.plain()?;
+        let is_heard = observe::has_listeners() || Observation::is_heard(Purpose::Call);
+        let is_shadow = self.options.shadow || call.policy.is_shadow();
+        if is_heard || is_shadow || self.options.wait.is_some() { None } else { self.outcome_of(call) }
     }
 
     pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {

@@ -48,8 +48,10 @@ pub(super) struct Ledger {
     /// The demand at the time when a refill was last considered.
     seen: Mutex<Demand>,
     since_us: AtomicU64,
-    /// The earliest time of the next refill.
-    next_us: AtomicU64,
+    /// Until when no other refill begins beside the running one; 0 without one.
+    refilling_until_us: AtomicU64,
+    /// Until when no refill begins after a denial or a failure. No answer to a refill makes it earlier.
+    paused_until_us: AtomicU64,
     /// The most to ask for, as far as the last answers tell.
     most: u64,
 }
@@ -78,7 +80,8 @@ impl Ledger {
             ended: Demand::default(),
             seen: Mutex::default(),
             since_us: AtomicU64::new(now_us),
-            next_us: AtomicU64::new(0),
+            refilling_until_us: AtomicU64::new(0),
+            paused_until_us: AtomicU64::new(0),
             most: GROWTH * BUSY,
         }
     }
@@ -148,16 +151,17 @@ impl Ledger {
         if self.parts.last().is_some_and(is_enough) {
             return false;
         }
-        now_us >= self.next_us.load(Ordering::Relaxed)
+        now_us >= self.paused_until_us.load(Ordering::Relaxed)
+            && now_us >= self.refilling_until_us.load(Ordering::Relaxed)
             && self.parts.len() < MOST_PARTS
             && self.demand().less(*lock(&self.seen)).calls >= BUSY
     }
 
     /// Whether this call has to begin the refill.
     fn begin_refill(&self, now_us: u64) -> bool {
-        let next_us = self.next_us.load(Ordering::Relaxed);
-        let claim = now_us.saturating_add(PATIENCE_US);
-        now_us >= next_us && self.next_us.compare_exchange(next_us, claim, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        let (until_us, claim_us) = (&self.refilling_until_us, now_us.saturating_add(PATIENCE_US));
+        let last_us = until_us.load(Ordering::Relaxed);
+        now_us >= last_us && until_us.compare_exchange(last_us, claim_us, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// How much to ask for: somewhat more than the calls need during one part, but no more than is likely to be
@@ -175,7 +179,7 @@ impl Ledger {
         let units = wanted.saturating_add(wanted / 4).min(self.most).min(MOST_UNITS);
         let is_worth_it = calls >= BUSY && meanwhile(calls) >= BUSY && units / dearest.max(1) >= BUSY / 2;
         if !is_worth_it {
-            self.next_us.store(0, Ordering::Relaxed);
+            self.end_refill();
         }
         is_worth_it.then_some(units)
     }
@@ -191,7 +195,7 @@ impl Ledger {
         self.remove_if(|part| now_us >= part.ends_us);
         self.most = remaining.max(2 * part.units).min(GROWTH.saturating_mul(part.units));
         self.parts.push(part);
-        self.next_us.store(0, Ordering::Relaxed);
+        self.end_refill();
     }
 
     pub(super) fn remove(&mut self, ended: &Arc<Part>) {
@@ -208,11 +212,17 @@ impl Ledger {
     /// as what remains, or half as large as this one.
     pub(super) fn denied(&mut self, units: u64, remaining: u64, until_us: u64) {
         self.most = remaining.max(units / 2).max(BUSY);
-        self.next_us.store(until_us, Ordering::Relaxed);
+        self.end_refill();
+        self.pause(until_us);
     }
 
     pub(super) fn pause(&self, until_us: u64) {
-        self.next_us.fetch_max(until_us, Ordering::Relaxed);
+        self.paused_until_us.fetch_max(until_us, Ordering::Relaxed);
+    }
+
+    /// Lets the next refill begin, unless there is a pause.
+    fn end_refill(&self) {
+        self.refilling_until_us.store(0, Ordering::Relaxed);
     }
 
     /// Whether nobody has called for a while, and all parts have ended.

@@ -3,6 +3,7 @@
 use tallygate_rules::Rule;
 use tokio::task::yield_now;
 
+use super::ledger::Ledger;
 use super::*;
 use crate::policy::Policy;
 use crate::store::stub::StubStore;
@@ -60,4 +61,22 @@ async fn a_reset_ends_what_was_taken_ahead() {
     assert!(prefetch.decide_at_once(call).is_some());
     prefetch.reset(call).await.unwrap();
     assert!(prefetch.decide_at_once(call).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_answer_to_a_part_shortens_the_pause_after_a_denied_call() {
+    let part = || Arc::new(Part::new(8, 0, AdmittedAt::Once(0), Report::default()));
+    let answers: [fn(&mut Ledger, Arc<Part>); 2] =
+        [|ledger, _| ledger.denied(8, 0, 0), |ledger, part| ledger.add(part, 8, 0)];
+    for answer in answers {
+        let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
+        let call = Call::new(&policy, &subject, CallOptions::PLAIN);
+        drop(prefetch.decide_at_once(call));
+        let answered = prefetch.0.ledgers.with(call.stored(), |ledger| {
+            ledger.pause(u64::MAX);
+            answer(ledger, part());
+        });
+        assert!(answered.is_some());
+        assert_eq!(call_often(&prefetch, &policy, &subject).await, 0);
+    }
 }

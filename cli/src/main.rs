@@ -10,7 +10,6 @@ mod fleet;
 mod live;
 mod number;
 mod output;
-mod overrides;
 mod progress;
 mod screen;
 mod subject;

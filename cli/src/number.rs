@@ -1,17 +1,10 @@
 //! Numbers, as people read them.
 
+use indicatif::HumanCount;
+
 /// Returns a number with its thousands apart: `9,214`.
 pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let first = digits.len() % 3;
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && place % 3 == first {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 /// Reads a number that is at least 1.

@@ -1,93 +1,74 @@
 //! The progress of a long command, on a terminal only.
 
-use std::io::{self, IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::io::Read;
+use std::time::Duration;
+
+use indicatif::{ProgressBarIter, ProgressDrawTarget, ProgressStyle};
 
 use crate::number::grouped;
 
-/// The least time between two texts.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How long nothing is shown, so that a fast command shows nothing.
+const PATIENCE: Duration = Duration::from_millis(100);
 
-/// How many items are counted between two reads of the clock.
+/// How many items are counted between two texts.
 const STEP: u64 = 1_024;
 
-/// The width of a bar, in characters.
-const PLACES: usize = 30;
+/// The length of a bar that is set by a share.
+const WHOLE: u32 = 1_000;
 
 /// Shows on a terminal how many items are done, and a bar if the end is known. Without a terminal, it writes nothing.
 #[derive(Debug)]
 pub(crate) struct ProgressBar {
-    /// When it was last shown; `None` without a terminal.
-    shown: Option<Instant>,
+    bar: indicatif::ProgressBar,
     items: &'static str,
     done: u64,
-    /// From 0 to 1; `None` where the end is not known.
-    share: Option<f64>,
-    is_visible: bool,
 }
 
 impl ProgressBar {
-    pub(crate) fn of(items: &'static str) -> Self {
-        let shown = io::stderr().is_terminal().then(Instant::now);
-        Self { shown, items, done: 0, share: None, is_visible: false }
+    /// The share of the way that is done is set with the items.
+    pub(crate) fn by_share(items: &'static str) -> Self {
+        Self::new(items, Some(WHOLE.into()))
     }
 
-    /// Counts an item. It asks for the share only now and then.
-    pub(crate) fn count(&mut self, share: impl FnOnce() -> Option<f64>) {
+    /// The items are read from an input of this length, in bytes.
+    pub(crate) fn of_input<R: Read>(items: &'static str, input: R, length: Option<u64>) -> (Self, ProgressBarIter<R>) {
+        let progress = Self::new(items, length);
+        let input = progress.bar.wrap_read(input);
+        (progress, input)
+    }
+
+    fn new(items: &'static str, length: Option<u64>) -> Self {
+        let bar = indicatif::ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
+        let parts = if length.is_some() { "[{bar:30}] {percent:>3} %   {msg}" } else { "{msg}" };
+        let style = ProgressStyle::with_template(parts).unwrap_or_else(|_| ProgressStyle::default_bar());
+        Self { bar: bar.with_style(style.progress_chars("# ")), items, done: 0 }
+    }
+
+    /// Counts an item of the input.
+    pub(crate) fn count(&mut self) {
         self.done += 1;
         if self.done.is_multiple_of(STEP) {
-            self.share = share();
             self.show();
         }
     }
 
     /// Sets how many items are done, and the share of the way, from 0 to 1.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to the whole")]
     pub(crate) fn set(&mut self, done: u64, share: f64) {
         self.done = done;
-        self.share = Some(share);
+        self.bar.set_position((share.clamp(0.0, 1.0) * f64::from(WHOLE)) as u64);
         self.show();
     }
 
-    fn show(&mut self) {
-        let Some(shown) = self.shown.filter(|shown| shown.elapsed() >= PAUSE) else { return };
-        // The first text comes late, so that a fast command shows none.
-        self.shown = Some(shown + shown.elapsed());
-        self.is_visible = true;
-        let bar = self.share.map(bar).unwrap_or_default();
-        // The text before may be longer, so the rest of the line is cleared.
-        write(&format!("\r{bar}{} {}\u{1b}[K", grouped(self.done), self.items));
-    }
-}
-
-/// Draws how much of the way is done: `[#####    ]  50 %   `.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 100")]
-fn bar(share: f64) -> String {
-    let percent = (share.clamp(0.0, 1.0) * 100.0) as usize;
-    format!("[{:<PLACES$}] {percent:>3} %   ", "#".repeat(PLACES * percent / 100))
-}
-
-impl Drop for ProgressBar {
-    fn drop(&mut self) {
-        if self.is_visible {
-            write("\r\u{1b}[K");
+    fn show(&self) {
+        if self.bar.is_hidden() && self.bar.elapsed() >= PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
+        self.bar.set_message(format!("{} {}", grouped(self.done), self.items));
     }
-}
 
-fn write(text: &str) {
-    let mut errors = io::stderr();
-    // If nobody sees the progress, nothing is lost.
-    let _ = errors.write_all(text.as_bytes()).and_then(|()| errors.flush());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bar_grows_to_its_full_length() {
-        assert_eq!(bar(0.0), format!("[{}]   0 %   ", " ".repeat(30)));
-        assert_eq!(bar(0.5), format!("[{}{}]  50 %   ", "#".repeat(15), " ".repeat(15)));
-        assert_eq!(bar(2.0), format!("[{}] 100 %   ", "#".repeat(30)));
+    /// Writes to the terminal while the bar is away.
+    pub(crate) fn interrupt(&self, write: impl FnOnce()) {
+        self.bar.suspend(write);
     }
 }

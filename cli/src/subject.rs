@@ -1,5 +1,7 @@
 //! The subjects of a command, as its arguments give them.
 
+use std::fmt::Display;
+
 use clap::Args;
 use tallygate::admin::__shared::OpenPolicy;
 use tallygate::admin::{RegisteredPolicy, Rendering, Subjects};
@@ -35,6 +37,13 @@ pub(crate) struct Main {
 /// Returns a subject as people read it.
 pub(crate) fn name(subject: &str) -> &str {
     if subject.is_empty() { "everyone" } else { subject }
+}
+
+/// Returns the label and the subject of an override: ` on network for sms:13800000000`.
+pub(crate) fn place(label: Option<&str>, subject: Option<impl Display>) -> String {
+    let label = label.map(|label| format!(" on {label}")).unwrap_or_default();
+    let subject = subject.map(|subject| format!(" for {subject}")).unwrap_or_default();
+    format!("{label}{subject}")
 }
 
 /// Returns the shell words that name the main subject of a call: its value alone where that is enough.

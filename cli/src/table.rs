@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use crossterm::terminal;
+use unicode_width::UnicodeWidthStr as _;
 
 /// The indent of cells that stand below the first cell of their line.
 const INDENT: &str = "    ";
@@ -31,7 +32,7 @@ impl TextTable {
     fn text_within(&self, columns: usize) -> String {
         let widths = self.widths();
         let lines: Vec<_> = self.rows.iter().map(|row| line(row, &widths)).collect();
-        if columns == 0 || lines.iter().all(|line| width(line.trim_end()) <= columns) {
+        if columns == 0 || lines.iter().all(|line| line.trim_end().width() <= columns) {
             return lines.concat();
         }
         self.rows.iter().map(|row| block(row, columns)).collect()
@@ -39,7 +40,7 @@ impl TextTable {
 
     fn widths(&self) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let width = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();
+        let width = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
         (0..columns).map(|column| width(column).unwrap_or_default()).collect()
     }
 }
@@ -48,7 +49,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
     let mut line = String::new();
     for (cell, &column) in row.iter().zip(widths).filter(|(_, column)| **column > 0) {
         line.push_str(cell);
-        line.push_str(&" ".repeat(column.saturating_sub(width(cell)) + 3));
+        line.push_str(&" ".repeat(column.saturating_sub(cell.width()) + 3));
     }
     format!("{}\n", line.trim_end())
 }
@@ -60,7 +61,7 @@ fn block(row: &[String], columns: usize) -> String {
     for cell in cells {
         let mut line = INDENT.to_owned();
         for part in parts(cell) {
-            if line.len() > INDENT.len() && width(&line) + 1 + width(part) > columns {
+            if line.len() > INDENT.len() && line.width() + 1 + part.width() > columns {
                 block.push_str(&line);
                 block.push('\n');
                 INDENT.clone_into(&mut line);
@@ -80,10 +81,6 @@ fn block(row: &[String], columns: usize) -> String {
 fn parts(cell: &str) -> impl Iterator<Item = &str> {
     let separator = if cell.contains(" · ") { "· " } else { " " };
     cell.split_inclusive(separator).map(str::trim_end)
-}
-
-fn width(cell: &str) -> usize {
-    cell.chars().count()
 }
 
 #[cfg(test)]
@@ -107,11 +104,11 @@ mod tests {
     fn cells_of_a_column_begin_at_one_place() {
         let mut table = TextTable::default();
         table.push(["0", "1 per 1m", "", "0 left"]);
-        table.push(["10", "é", "", "3 left"]);
+        table.push(["10", "短信", "", "3 left"]);
         table.push(["x\ny"]);
         assert_eq!(table.text().lines().last(), Some("x\\ny"));
         table.rows.pop();
         table.push(["x"]);
-        assert_eq!(table.text(), "0    1 per 1m   0 left\n10   é          3 left\nx\n");
+        assert_eq!(table.text(), "0    1 per 1m   0 left\n10   短信       3 left\nx\n");
     }
 }

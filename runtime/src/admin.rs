@@ -42,7 +42,6 @@ mod finding;
 mod registered;
 mod rendering;
 mod server_report;
-mod spelling;
 mod tallies;
 mod template;
 mod whole_subject;

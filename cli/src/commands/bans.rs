@@ -83,7 +83,7 @@ pub(super) fn find_with_ban<'a>(fleet: &'a Fleet<'_>, policy: &str) -> Result<Op
 
 pub(super) async fn find(fleet: &Fleet<'_>, listed: &[OpenPolicy<'_>]) -> Result<FoundBans, Failure> {
     let mut steps = fleet.limiter.bans(listed.iter().map(|listed| &listed.policy));
-    let mut progress = ProgressBar::of("subjects");
+    let mut progress = ProgressBar::by_share("subjects");
     let mut found = FoundBans { bans: Vec::new(), subjects: 0 };
     while let Some(page) = steps.next_page().await? {
         found.subjects += page.subjects() as u64;

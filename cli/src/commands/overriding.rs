@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::fleet::Fleet;
 use crate::output::Output;
 use crate::table::TextTable;
-use crate::{duration, live, overrides, subject};
+use crate::{duration, live, subject};
 
 /// Let other rules decide in every process, until they expire or are cleared; asks first
 ///
@@ -206,7 +206,7 @@ impl OverrideCommand {
 
     /// Returns the policy, the label and the subject in words.
     fn shown(&self, policy: &str) -> String {
-        format!("{policy}{}", overrides::place(self.on.as_deref(), self.subject.as_ref()))
+        format!("{policy}{}", subject::place(self.on.as_deref(), self.subject.as_ref()))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::output::Output;
 use crate::table::TextTable;
-use crate::{duration, overrides};
+use crate::{duration, subject};
 
 /// List the policies that processes have used within a week: keys, rules, and what overrides them
 #[derive(Args, Debug)]
@@ -70,7 +70,7 @@ fn rules(policy: &RegisteredPolicy) -> String {
 }
 
 fn overridden(own: &[&Override]) -> String {
-    let text = |one: &&Override| format!("{one}{}", overrides::place(one.label(), one.subject()));
+    let text = |one: &&Override| format!("{one}{}", subject::place(one.label(), one.subject()));
     match own {
         [] => "override: none".to_owned(),
         some => format!("override: {}", some.iter().map(text).collect::<Vec<_>>().join(" · ")),

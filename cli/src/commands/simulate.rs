@@ -1,29 +1,28 @@
 //! `tallygate simulate`: what limits would have decided.
 
-mod calls;
-mod json;
+mod answer;
 mod picture;
 mod rows;
-mod text;
 
 use std::fs::{self, File};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use indicatif::ProgressBarIter;
 use tallygate::Policy;
 use tallygate::admin::__shared as shared;
 use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceCall, TraceError};
 
-use self::calls::Calls;
 use self::picture::{Picture, Verdict};
 use self::rows::Rows;
 use crate::commands::check::read_sound;
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::progress::ProgressBar;
 
 /// Decide calls of the past by the limits of a file, with the engine that decides real calls
 ///
@@ -77,8 +76,8 @@ impl SimulateCommand {
     pub(crate) fn run(&self) -> Result<Output, Failure> {
         let policy = self.policy_of(&self.limits)?;
         let other = self.compare.as_deref().map(|file| self.policy_of(file)).transpose()?;
-        let calls = self.open()?;
-        let mut rows = Rows::new(self.skip_bad_rows, calls.way());
+        let (progress, calls) = self.open()?;
+        let mut rows = Rows::new(self.skip_bad_rows, progress);
         let trace = CsvTrace::new(calls).map_err(|mistake| self.mistaken(&mistake))?;
         match other {
             None => self.simulate(&policy, trace, &mut rows),
@@ -89,8 +88,7 @@ impl SimulateCommand {
     fn simulate(&self, policy: &Policy, trace: Trace, rows: &mut Rows) -> Result<Output, Failure> {
         let mut simulation = Simulation::new(policy);
         self.decide([policy], trace, rows, |call| Ok([Verdict::of(&simulation.call(call)?)]))?;
-        let (summary, skipped) = (simulation.summary(), rows.skipped());
-        Ok(Output::done(text::of_one(summary, skipped), json::of_one(&self.policy, summary, skipped)))
+        Ok(answer::of_one(&self.policy, simulation.summary(), rows.skipped()))
     }
 
     fn compare(&self, policy: &Policy, other: &Policy, trace: Trace, rows: &mut Rows) -> Result<Output, Failure> {
@@ -99,8 +97,7 @@ impl SimulateCommand {
             let (before, after) = comparison.call(call)?;
             Ok([Verdict::of(&before), Verdict::of(&after)])
         })?;
-        let text = text::of_two(&self.file_names(), &comparison, rows.skipped());
-        Ok(Output::done(text, json::of_two(&self.policy, &comparison, rows.skipped())))
+        Ok(answer::of_two(&self.policy, &self.file_names(), &comparison, rows.skipped()))
     }
 
     /// Decides all calls by each policy, and draws the decisions.
@@ -139,17 +136,21 @@ impl SimulateCommand {
         taken_ahead.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
     }
 
-    fn open(&self) -> Result<Calls, Failure> {
-        match self.calls.as_deref().filter(|file| file.as_os_str() != "-") {
+    fn open(&self) -> Result<(ProgressBar, Calls), Failure> {
+        let (input, length): (Box<dyn Read>, _) = match self.calls.as_deref().filter(|file| file.as_os_str() != "-") {
             Some(file) => {
                 let opened = File::open(file).map_err(|error| Failure::unreadable(&file.display().to_string(), &error));
-                Ok(Calls::of_file(opened?))
+                let opened = opened?;
+                // A pipe has no length.
+                let length = opened.metadata().ok().map(|known| known.len()).filter(|&length| length > 0);
+                (Box::new(opened), length)
             }
             None if io::stdin().is_terminal() => {
-                Err(Failure::usage("there are no calls; name their file, or write `< calls.csv`"))
+                return Err(Failure::usage("there are no calls; name their file, or write `< calls.csv`"));
             }
-            None => Ok(Calls::of_stdin()),
-        }
+            None => (Box::new(io::stdin()), None),
+        };
+        Ok(ProgressBar::of_input("calls", input, length))
     }
 
     /// Returns the names of the files, which head their results.
@@ -167,5 +168,8 @@ impl SimulateCommand {
         Failure::usage(format!("{trace}: {mistake}{remedy}"))
     }
 }
+
+/// The calls of a file, whose bytes are counted as they are read.
+type Calls = ProgressBarIter<Box<dyn Read>>;
 
 type Trace = CsvTrace<Calls>;

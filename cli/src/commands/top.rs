@@ -1,7 +1,6 @@
 //! `tallygate top`: who has used most.
 
 mod denied;
-mod ranking;
 pub(super) mod scope;
 pub(super) mod usage;
 pub(super) mod walk;
@@ -9,9 +8,8 @@ pub(super) mod walk;
 use clap::Args;
 use serde_json::json;
 
-use self::ranking::Ranking;
 use self::scope::SubjectScope;
-use self::usage::{Best, By, Usage};
+use self::usage::{Best, By, Ranking, Usage};
 use self::walk::walk;
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -89,7 +87,7 @@ impl TopCommand {
 
     async fn rank(&self, fleet: &Fleet<'_>, scope: &SubjectScope<'_>) -> Result<Ranking, Failure> {
         let mut best = Best::new(self.by, self.limit);
-        let mut progress = ProgressBar::of("subjects");
+        let mut progress = ProgressBar::by_share("subjects");
         let looked_at = walk(fleet, scope, |usage| best.add(usage), |done, share| progress.set(done, share)).await?;
         drop(progress);
         let found = best.found();

@@ -1,17 +1,12 @@
 //! The template of a listed key, the values that it shows, and the subjects that are made from values.
 
-use std::collections::BTreeSet;
-
-use tallygate_rules::{Filter, FilteredValue, Template, TemplatePart, is_plain};
+use tallygate_rules::{Filter, FilteredValue, Template, TemplatePart};
 
 use crate::address::Network;
 use crate::error::Error;
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
 use crate::subject::{Subject, SubjectBuilder};
-
-/// Stands before the digest of a shortened subject.
-const DIGEST_MARK: u8 = b'!';
 
 /// The name of the context's value for the client's address.
 pub(super) const CLIENT_ADDRESS: &str = "@ip";
@@ -116,12 +111,6 @@ impl KeyTemplate {
         shown.all(|(shown, text)| may_be_client_address(shown, text))
     }
 
-    /// Whether the template may render to this subject: the text of the template stands around escaped values. Only the
-    /// start of a shortened subject is compared.
-    pub(super) fn fits(&self, subject: &str) -> bool {
-        fits(self.0.parts(), subject)
-    }
-
     /// Whether there is text around its values, by which a whole subject differs from a value.
     pub(super) fn has_text(&self) -> bool {
         self.0.parts().iter().any(|part| matches!(part, TemplatePart::Text(_)))
@@ -147,75 +136,6 @@ pub(super) fn tagged<'s, 'v>(shown: &'s FilteredValue, text: &'v str) -> Option<
         return Some((shown, text));
     }
     shown.alternatives().iter().find_map(|value| Some((value, text.strip_prefix(&*value.tag())?)))
-}
-
-/// Whether the parts may render to a subject. All places where a part may begin are kept, so the work is bounded by the
-/// product of both lengths.
-fn fits(parts: &[TemplatePart], subject: &str) -> bool {
-    let subject = subject.as_bytes();
-    let rest = |at: &usize| subject.get(*at..).unwrap_or_default();
-    let mut starts = BTreeSet::from([0]);
-    for part in parts {
-        // The rest is the digest of a whole subject.
-        if starts.iter().any(|at| is_digest(rest(at))) {
-            return true;
-        }
-        starts = match part {
-            TemplatePart::Text(text) => {
-                let text = escaped(text);
-                if starts.iter().any(|at| is_cut(text.as_bytes(), rest(at))) {
-                    return true;
-                }
-                starts.iter().filter(|at| rest(at).starts_with(text.as_bytes())).map(|at| at + text.len()).collect()
-            }
-            TemplatePart::Value(value) => ends_of_values(subject, begins_of_values(value, &starts, rest)),
-        };
-    }
-    starts.contains(&subject.len()) || starts.iter().any(|at| is_digest(rest(at)))
-}
-
-/// Returns where a value may begin. Alternatives begin behind their tags.
-fn begins_of_values<'s>(
-    value: &FilteredValue,
-    starts: &BTreeSet<usize>,
-    rest: impl Fn(&usize) -> &'s [u8],
-) -> BTreeSet<usize> {
-    if !value.has_alternatives() {
-        return starts.clone();
-    }
-    let tags: Vec<_> = value.alternatives().iter().map(FilteredValue::tag).collect();
-    let behind = |at: &usize| {
-        let tag = tags.iter().find(|tag| rest(at).starts_with(tag.as_bytes()))?;
-        Some(at + tag.len())
-    };
-    starts.iter().filter_map(behind).collect()
-}
-
-/// Returns where values that begin at these places may end: wherever only bytes of values lie between.
-fn ends_of_values(subject: &[u8], begins: BTreeSet<usize>) -> BTreeSet<usize> {
-    let mut ends = BTreeSet::new();
-    for begin in begins {
-        // All ends of a place within an earlier value are known already.
-        if ends.insert(begin) {
-            let bytes = subject.iter().skip(begin).take_while(|byte| is_of_value(**byte)).count();
-            ends.extend(begin..=begin + bytes);
-        }
-    }
-    ends
-}
-
-fn is_digest(rest: &[u8]) -> bool {
-    rest.first() == Some(&DIGEST_MARK)
-}
-
-/// Whether a subject was shortened within this text.
-fn is_cut(text: &[u8], rest: &[u8]) -> bool {
-    let mark = rest.iter().position(|byte| *byte == DIGEST_MARK);
-    mark.and_then(|mark| rest.get(..mark)).is_some_and(|start| text.starts_with(start))
-}
-
-fn is_of_value(byte: u8) -> bool {
-    is_plain(byte) || byte == b'%'
 }
 
 /// Returns an example of the value of that name.
@@ -274,32 +194,6 @@ pub(super) fn is_whole_client_address(shown: &FilteredValue, text: &str) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_subject_fits_a_key_if_its_text_stands_around_escaped_values() {
-        let fits = |key: &str, subject: &str| KeyTemplate::read("p", key).unwrap().fits(subject);
-        for subject in ["sms:138", "sms:", "sms:zo%C3%AB", "sms:13!0123456789abcdef0123456789abcdef"] {
-            assert!(fits("sms:{phone}", subject), "{subject}");
-        }
-        for subject in ["138", "sms:1:2", "not a subject", "mail:138", "sms", ""] {
-            assert!(!fits("sms:{phone}", subject), "{subject}");
-        }
-        assert!(fits("{a}:{b}/é", "x:y/%C3%A9") && !fits("{a}:{b}", "x") && !fits("{a}:{b}", "x:y:z"));
-        assert!(fits("{@user|@ip}/x", "user:zoe/x") && fits("{@user|@ip}/x", "ip:192.0.2.1/x"));
-        assert!(!fits("{@user|@ip}/x", "zoe/x") && !fits("{@user|@ip}/x", "user:zoe"));
-        assert!(fits("all calls", "all calls") && !fits("all calls", "all") && fits("", ""));
-    }
-
-    #[test]
-    fn a_key_of_many_values_is_compared_in_few_steps() {
-        let key = (0..200).fold(String::new(), |key, number| key + &format!("{{v{number}}}"));
-        let template = KeyTemplate::read("p", &format!("{key}:x")).unwrap();
-        let subject = "a".repeat(98);
-        assert!(!template.fits(&subject) && template.fits(&format!("{subject}:x")));
-        let alternatives = "{@a|@aa}".repeat(200);
-        let template = KeyTemplate::read("p", &format!("{alternatives}x")).unwrap();
-        assert!(!template.fits(&"a:aa:".repeat(20)));
-    }
 
     #[test]
     fn an_example_has_the_names_of_the_values() {

@@ -7,6 +7,9 @@ use super::template::{self, KeyTemplate, Placeholder};
 use crate::error::Error;
 use crate::subject::{Subject, SubjectBuilder, SubjectValue, percent_decode};
 
+/// Stands before the digest of a shortened subject.
+const DIGEST_MARK: char = '!';
+
 /// The digits of a digest.
 const DIGEST_DIGITS: usize = 32;
 
@@ -37,12 +40,26 @@ impl Rendering<'_> {
 }
 
 impl KeyTemplate {
+    /// Returns whether the template may render to this subject: the text of the template stands around escaped values. Only
+    /// the start of a shortened subject is compared.
+    pub(super) fn fits(&self, subject: &str) -> bool {
+        match subject.split_once(DIGEST_MARK) {
+            Some((start, _)) => self.search(start, true).is_some(),
+            None => self.search(subject, false).is_some(),
+        }
+    }
+
     /// Returns the values of a subject of this template, in their order; `None` if it has another form, or is shortened.
     fn values_in(&self, subject: &str) -> Option<Vec<ShownValue<'_>>> {
-        let dead_ends = vec![false; (self.parts().len() + 1) * (subject.len() + 1)];
-        let mut found = ValueSearch { parts: self.parts(), subject, dead_ends }.values(0, 0)?;
+        let mut found = self.search(subject, false)?;
         found.reverse();
         found.into_iter().map(|(shown, text)| Some((shown, percent_decode(text)?))).collect()
+    }
+
+    /// Returns the values of a subject that begins like this, the last one first. What was cut off may be anything.
+    fn search<'s>(&self, subject: &'s str, is_cut: bool) -> Option<Vec<(&FilteredValue, &'s str)>> {
+        let dead_ends = vec![false; (self.parts().len() + 1) * (subject.len() + 1)];
+        ValueSearch { parts: self.parts(), subject, is_cut, dead_ends }.values(0, 0)
     }
 
     /// Returns the subject with these values, which pass the filters.
@@ -68,6 +85,8 @@ impl KeyTemplate {
 struct ValueSearch<'t, 's> {
     parts: &'t [TemplatePart],
     subject: &'s str,
+    /// Whether only the start of the subject is known.
+    is_cut: bool,
     /// The pairs of a part and a place from which nothing fits. So each pair is searched only once.
     dead_ends: Vec<bool>,
 }
@@ -91,8 +110,12 @@ impl<'t, 's> ValueSearch<'t, 's> {
         let rest = subject.get(at..)?;
         match self.parts.get(part) {
             None => rest.is_empty().then(Vec::new),
+            Some(_) if self.is_cut && rest.is_empty() => Some(Vec::new()),
             Some(TemplatePart::Text(text)) => {
                 let text = template::escaped(text);
+                if self.is_cut && text.starts_with(rest) {
+                    return Some(Vec::new());
+                }
                 rest.starts_with(&text).then(|| self.values(part + 1, at + text.len())).flatten()
             }
             Some(TemplatePart::Value(value)) => {
@@ -152,5 +175,31 @@ mod tests {
     fn a_key_of_many_values_is_searched_in_few_steps() {
         let placeholders: Vec<_> = (0..150).map(|number| format!("{{v{number}}}")).collect();
         assert_eq!(read(&format!("{}:x", placeholders.concat()), &"a".repeat(60)), None);
+    }
+
+    #[test]
+    fn a_subject_fits_a_key_if_its_text_stands_around_escaped_values() {
+        let fits = |key: &str, subject: &str| KeyTemplate::read("p", key).unwrap().fits(subject);
+        for subject in ["sms:138", "sms:", "sms:zo%C3%AB", "sms:13!0123456789abcdef0123456789abcdef"] {
+            assert!(fits("sms:{phone}", subject), "{subject}");
+        }
+        for subject in ["138", "sms:1:2", "not a subject", "mail:138", "sms", ""] {
+            assert!(!fits("sms:{phone}", subject), "{subject}");
+        }
+        assert!(fits("{a}:{b}/é", "x:y/%C3%A9") && !fits("{a}:{b}", "x") && !fits("{a}:{b}", "x:y:z"));
+        assert!(fits("{@user|@ip}/x", "user:zoe/x") && fits("{@user|@ip}/x", "ip:192.0.2.1/x"));
+        assert!(!fits("{@user|@ip}/x", "zoe/x") && !fits("{@user|@ip}/x", "user:zoe"));
+        assert!(fits("all calls", "all calls") && !fits("all calls", "all") && fits("", ""));
+    }
+
+    #[test]
+    fn a_key_of_many_values_is_compared_in_few_steps() {
+        let key = (0..200).fold(String::new(), |key, number| key + &format!("{{v{number}}}"));
+        let template = KeyTemplate::read("p", &format!("{key}:x")).unwrap();
+        let subject = "a".repeat(98);
+        assert!(!template.fits(&subject) && template.fits(&format!("{subject}:x")));
+        let alternatives = "{@a|@aa}".repeat(200);
+        let template = KeyTemplate::read("p", &format!("{alternatives}x")).unwrap();
+        assert!(!template.fits(&"a:aa:".repeat(20)));
     }
 }

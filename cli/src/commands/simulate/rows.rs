@@ -5,7 +5,6 @@ use std::time::SystemTime;
 
 use tallygate::simulation::{TraceCall, TraceError, TraceErrorKind};
 
-use crate::commands::simulate::calls::Way;
 use crate::output::printable;
 use crate::progress::ProgressBar;
 
@@ -19,13 +18,12 @@ pub(super) struct Rows {
     skips: bool,
     skipped: u64,
     progress: ProgressBar,
-    way: Way,
 }
 
 impl Rows {
     /// With `skips`, mistaken rows are skipped. Without it, the first one is an error.
-    pub(super) fn new(skips: bool, way: Way) -> Self {
-        Self { skips, skipped: 0, progress: ProgressBar::of("calls"), way }
+    pub(super) fn new(skips: bool, progress: ProgressBar) -> Self {
+        Self { skips, skipped: 0, progress }
     }
 
     pub(super) fn skipped(&self) -> u64 {
@@ -42,7 +40,7 @@ impl Rows {
         row: Row,
         decide: impl FnOnce(&TraceCall) -> Result<T, TraceError>,
     ) -> Result<Option<(SystemTime, T)>, TraceError> {
-        self.progress.count(|| self.way.share());
+        self.progress.count();
         match row.and_then(|call| Ok((call.at(), decide(&call)?))) {
             Ok(decided) => Ok(Some(decided)),
             // An input that cannot be read has no next row.
@@ -61,7 +59,9 @@ impl Rows {
             number if number == MOST_NAMED + 1 => "more rows are left out".to_owned(),
             _ => return,
         };
-        // If the note cannot be written, the answer still has the number of rows.
-        let _ = writeln!(io::stderr(), "{text}");
+        self.progress.interrupt(|| {
+            // If the note cannot be written, the answer still has the number of rows.
+            let _ = writeln!(io::stderr(), "{text}");
+        });
     }
 }

@@ -5,9 +5,8 @@ use std::cmp::Reverse;
 use serde_json::{Value, json};
 use tallygate::DeniedSubject;
 
-use super::ranking::Ranking;
 use super::scope::SubjectScope;
-use super::usage::place_cells;
+use super::usage::{Ranking, place_cells};
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::number::{counted, grouped};

@@ -24,6 +24,15 @@ pub(crate) enum By {
     Denied,
 }
 
+/// The subjects that come first. `subjects` is the number of all.
+pub(super) struct Ranking {
+    /// For people.
+    pub(super) text: String,
+    /// For scripts.
+    pub(super) top: Vec<Value>,
+    pub(super) subjects: u64,
+}
+
 /// The numbers by which subjects are ordered, the greatest first.
 type Rank = (u64, u64);
 

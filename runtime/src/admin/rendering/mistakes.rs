@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tallygate_rules::did_you_mean;
 
 use super::{Lack, Missing, Rendering};
-use crate::admin::spelling::remedy;
+use crate::admin::__shared::remedy;
 use crate::admin::template::{self, KeyTemplate, Placeholder};
 use crate::error::{Error, Setting};
 

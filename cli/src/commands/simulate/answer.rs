@@ -1,18 +1,21 @@
-//! The decisions as text, for people.
+//! The decisions, for people and for scripts.
 
+use serde_json::{Value, json};
 use tallygate::simulation::{Comparison, Denials, Summary};
 
 use crate::duration;
 use crate::number::{counted, grouped};
+use crate::output::Output;
 use crate::table::TextTable;
 
 /// `9,214 of 10,000 admitted; denied: rule 0 771, rule 2 15; longest wait 21h`.
-pub(super) fn of_one(summary: &Summary, skipped: u64) -> String {
-    format!("{}\n{}", line(summary), left_out(skipped))
+pub(super) fn of_one(policy: &str, summary: &Summary, skipped: u64) -> Output {
+    let json = json!({ "policy": policy, "decided": decided(summary), "skipped_rows": skipped });
+    Output::done(format!("{}\n{}", line(summary), left_out(skipped)), json)
 }
 
 /// Returns a line for each file, and the calls that they decide differently.
-pub(super) fn of_two(files: &[String], comparison: &Comparison, skipped: u64) -> String {
+pub(super) fn of_two(policy: &str, files: &[String], comparison: &Comparison, skipped: u64) -> Output {
     let mut table = TextTable::default();
     for (file, summary) in files.iter().zip([comparison.before(), comparison.after()]) {
         table.push([file.clone(), line(summary)]);
@@ -23,7 +26,15 @@ pub(super) fn of_two(files: &[String], comparison: &Comparison, skipped: u64) ->
         let by = if reasons.is_empty() { String::new() } else { format!(": {reasons}") };
         table.push([change.to_owned(), format!("{}{by}", counted(denials.total(), "call"))]);
     }
-    table.text() + &left_out(skipped)
+    let json = json!({
+        "policy": policy,
+        "before": decided(comparison.before()),
+        "after": decided(comparison.after()),
+        "newly_denied": denied(comparison.newly_denied()),
+        "newly_admitted": denied(comparison.newly_admitted()),
+        "skipped_rows": skipped,
+    });
+    Output::done(table.text() + &left_out(skipped), json)
 }
 
 fn line(summary: &Summary) -> String {
@@ -49,4 +60,22 @@ fn reasons(denials: &Denials) -> String {
 
 fn left_out(skipped: u64) -> String {
     if skipped == 0 { String::new() } else { format!("{} left out\n", counted(skipped, "row")) }
+}
+
+fn decided(summary: &Summary) -> Value {
+    json!({
+        "calls": summary.calls(),
+        "admitted": summary.admitted(),
+        "denied": denied(summary.denials()),
+        "denied_in_shadow": denied(summary.denied_in_shadow()),
+        "never_admitted": summary.never(),
+        "longest_wait_ms": summary.longest_wait().map(duration::ms),
+    })
+}
+
+fn denied(denials: &Denials) -> Value {
+    let rules = denials.rules().enumerate().map(|(position, (rule, number))| {
+        json!({ "position": position, "name": rule.name(), "rule": rule.to_string(), "denied": number })
+    });
+    json!({ "total": denials.total(), "rules": rules.collect::<Vec<_>>(), "ban": denials.by_ban() })
 }

@@ -30,4 +30,4 @@ pub use crate::decision::{Answered, Holding, hold, hold_any};
 #[cfg(feature = "config")]
 pub use crate::policy::registry::Announced;
 #[cfg(feature = "utoipa")]
-pub use crate::web::openapi::{Responses, limit_responses, responses};
+pub use crate::web::openapi::{Responses, limit_responses, responses, without_content};

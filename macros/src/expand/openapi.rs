@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote_spanned;
 use syn::ext::IdentExt as _;
-use syn::{Expr, ExprPath};
+use syn::{Expr, ExprPath, Type};
 use tallygate_rules::Role;
 
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
@@ -37,6 +37,11 @@ impl<'m> Expansion<'m> {
                 quote_hygienic!(#private::responses(#limits, &[#(#statuses),*]))
             }
         };
+        let responses = if self.is_rejection_answered_by_program() {
+            quote_hygienic!(#private::without_content(#responses))
+        } else {
+            responses
+        };
         let implementation = quote_hygienic! {
             impl #private::IntoResponses for #name {
                 fn responses() -> #private::Responses {
@@ -50,6 +55,17 @@ impl<'m> Expansion<'m> {
             #visibility struct #name;
             #implementation
         }
+    }
+
+    /// Whether only the program knows what a rejection becomes: by `reject`, or by an error type of its own.
+    fn is_rejection_answered_by_program(self) -> bool {
+        const KNOWN: [&str; 3] = ["Rejection", "Response", "HttpResponse"];
+        let name = |error: &Type| match error {
+            Type::Path(error) => error.path.segments.last().map(|segment| segment.ident.to_string()),
+            _ => None,
+        };
+        let is_known = |error: &Type| name(error).is_some_and(|name| KNOWN.contains(&&*name));
+        self.model.reject.is_some() || self.function.error_type().is_some_and(|error| !is_known(error))
     }
 
     fn enforced_rules(self) -> impl Iterator<Item = &'m RuleModel> {

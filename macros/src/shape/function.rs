@@ -163,6 +163,11 @@ impl Function {
         return_type::is_response_in_result(&self.signature.output, self.body.is_future())
     }
 
+    /// Returns the type of the error, if the result is a `Result` that shows it.
+    pub(crate) fn error_type(&self) -> Option<&Type> {
+        return_type::error(&self.signature.output, self.body.is_future())
+    }
+
     /// Returns two variants of the function, with and without its first argument under a `#[cfg]`, each behind its
     /// condition. The compiler removes such arguments only after it has expanded the attribute.
     pub(crate) fn variants(&self) -> Option<[(TokenStream, TokenStream); 2]> {

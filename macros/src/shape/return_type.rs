@@ -48,10 +48,23 @@ pub(super) fn is_response(returned: &ReturnType, is_future: bool) -> bool {
 
 /// Returns whether the body's result is a `Result` of `impl IntoResponse` or `impl Responder`.
 pub(super) fn is_response_in_result(returned: &ReturnType, is_future: bool) -> bool {
-    let Some(Type::Path(result)) = named_result(returned, is_future) else { return false };
-    let Some(result) = result.path.segments.last().filter(|segment| segment.ident == "Result") else { return false };
-    let PathArguments::AngleBracketed(arguments) = &result.arguments else { return false };
-    matches!(arguments.args.first(), Some(GenericArgument::Type(first)) if is_any_response(first))
+    result_type(returned, is_future, 0).is_some_and(is_any_response)
+}
+
+/// Returns the type of the error, if the body's result is a `Result` that shows it.
+pub(super) fn error(returned: &ReturnType, is_future: bool) -> Option<&Type> {
+    result_type(returned, is_future, 1)
+}
+
+/// Returns a type between the brackets of `Result<…>`, if the return type shows that the body's result is one.
+fn result_type(returned: &ReturnType, is_future: bool, position: usize) -> Option<&Type> {
+    let Type::Path(result) = named_result(returned, is_future)? else { return None };
+    let result = result.path.segments.last().filter(|segment| segment.ident == "Result")?;
+    let PathArguments::AngleBracketed(arguments) = &result.arguments else { return None };
+    match arguments.args.get(position) {
+        Some(GenericArgument::Type(named)) => Some(named),
+        _ => None,
+    }
 }
 
 /// Returns the type of the body's result, if the return type shows it.

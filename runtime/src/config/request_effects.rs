@@ -131,8 +131,9 @@ fn plans(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>)
 }
 
 impl OwnResponse {
-    pub(crate) fn response(&self) -> Response<String> {
-        let mut response = Response::new(self.body.clone());
+    /// Returns this response in place of the usual one, whose other fields it keeps.
+    pub(crate) fn in_place_of(&self, usual: Response<String>) -> Response<String> {
+        let mut response = usual.map(|_| self.body.clone());
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, self.content_type.clone());
         response

@@ -13,6 +13,8 @@ pub use self::service::{LayerService, ResponseFuture};
 use self::settings::LayerSettings;
 use super::client_ip::ClientIpSource;
 use super::fields::{Draft, Items, Legacy};
+#[cfg(feature = "utoipa")]
+use super::openapi::document::{answer_problems, for_each_operation};
 use super::parts::Parts;
 use crate::context::{self, Context};
 use crate::decision::Rejection;
@@ -129,6 +131,49 @@ impl Layer {
     /// ```
     pub fn reject(self, reject: impl Fn(&Rejection, &Context) -> Response<String> + Send + Sync + 'static) -> Self {
         self.set(|settings| settings.reject = Some(Arc::new(reject)))
+    }
+
+    /// Writes into a document of OpenAPI how rejections are really answered: the statuses and the media types of
+    /// [`reject`](Self::reject), in place of those of problems. Of the body, only its media type is known.
+    ///
+    /// The function of `reject` is called for a rejection of each kind, outside of a request. Call it when the document has all
+    /// of its operations, and behind [`Limits::describe`](super::Limits::describe).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use http::Response;
+    /// use tallygate::web::Layer;
+    /// use tallygate::{Rejection, rate_limit};
+    /// use utoipa::OpenApi;
+    ///
+    /// /// Sends a code.
+    /// #[utoipa::path(post, path = "/codes", responses(SendCodeLimits))]
+    /// #[rate_limit(rule(count = 5, per = "60s"), openapi = SendCodeLimits)]
+    /// async fn send_code() -> Result<(), Rejection> {
+    ///     Ok(())
+    /// }
+    ///
+    /// #[derive(OpenApi)]
+    /// #[openapi(paths(send_code))]
+    /// struct Api;
+    ///
+    /// let layer = Layer::new().reject(|rejection, _| {
+    ///     let mut response = Response::from(rejection).map(|_: String| "<h1>Slow down</h1>".to_owned());
+    ///     response.headers_mut().insert("content-type", http::HeaderValue::from_static("text/html"));
+    ///     response
+    /// });
+    /// let mut document = Api::openapi();
+    /// layer.describe(&mut document);
+    /// let json = serde_json::to_value(&document)?;
+    /// assert!(json["paths"]["/codes"]["post"]["responses"]["429"]["content"]["text/html"].is_object());
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[cfg(feature = "utoipa")]
+    pub fn describe(&self, document: &mut utoipa::openapi::OpenApi) {
+        let context = self.settings.shared_context();
+        let answer = |rejection: &Rejection| context::enter(&mut context.clone(), || Response::from(rejection));
+        for_each_operation(document, |_, _, responses| answer_problems(responses, answer));
     }
 
     /// Chooses the fields: [`Draft::V11`] by default, and no fields of a draft with `None`.

@@ -8,12 +8,19 @@ use super::layer::Layer;
 use super::limit::LimitService;
 use super::limit::effects::{Effects, Limited, RefundIf, Reject};
 use super::limit::gate::{Exemptions, Gate, Guard, request_value};
+#[cfg(feature = "utoipa")]
+use super::openapi::document::{add, answer_problems, for_each_operation};
+#[cfg(feature = "utoipa")]
+use super::openapi::limit_responses;
 use super::parts::Parts;
+use super::problem::Problem;
 use crate::config::{RefundedStatus, RequestLimit};
 use crate::context::Context;
 use crate::error::Error;
 use crate::limiter::{Check, Limiter};
 use crate::observe::opaque_debug;
+#[cfg(feature = "utoipa")]
+use crate::request_pattern::{RequestMethod, RequestPath};
 
 /// Limits requests by those policies with `match` in the file that this limiter has [applied](Limiter::apply). It is a
 /// layer of `tower`, and a middleware of actix-web.
@@ -101,6 +108,55 @@ impl Limits {
         self.set(|settings| settings.exemptions.limits_preflights = true)
     }
 
+    /// Writes the limits of the file in force into a document of OpenAPI: into each operation the responses to requests that
+    /// its policy rejects, with their limits in words.
+    ///
+    /// It is the first policy that matches the path and the method as they stand in the document, so that a policy for
+    /// `/users/*` is that of `/users/{id}`. Policies in shadow reject nothing. Another file that is applied later limits requests
+    /// by other rules: call it for each document that is sent, or say in the document when it was made.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::config::Policies;
+    /// use tallygate::{Limiter, web};
+    /// use utoipa::OpenApi;
+    ///
+    /// /// Searches.
+    /// #[utoipa::path(get, path = "/search", responses((status = 200, description = "what was found")))]
+    /// async fn search() {}
+    ///
+    /// #[derive(OpenApi)]
+    /// #[openapi(paths(search))]
+    /// struct Api;
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let text = "[policy.search]\nmatch = { path = '/search' }\nkey = '{@ip}'\nrules = ['60 per 1m']";
+    /// limiter.apply(&Policies::from_toml(text)?)?;
+    /// let mut document = Api::openapi();
+    /// web::limits(&limiter)?.describe(&mut document);
+    /// let limited = serde_json::to_value(&document)?["paths"]["/search"]["get"]["responses"]["429"].clone();
+    /// assert_eq!(limited["description"], "Too many requests.\n\n* at most `60 per 1m`");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "utoipa")]
+    pub fn describe(&self, document: &mut utoipa::openapi::OpenApi) {
+        let Some(policies) = self.settings.limiter.applied() else { return };
+        for_each_operation(document, |path, name, responses| {
+            let (path, method) = (RequestPath::read(path, path), RequestMethod { name, is_left_out: false });
+            let matches = |limit: &&RequestLimit| path.readings().any(|reading| limit.is_for(method, reading));
+            let enforced = policies.requests().iter().filter(|limit| !limit.is_shadow && !limit.policy.is_shadow());
+            let Some(limit) = { enforced }.find(matches).filter(|limit| !limit.exempts(&path)) else { return };
+            let mut rejected = limit_responses(&limit.policy);
+            if let Some(own) = &limit.effects.reject {
+                answer_problems(&mut rejected, |rejection| own.in_place_of(Problem::from(rejection).response()));
+            }
+            for (status, response) in rejected {
+                add(responses, status, response);
+            }
+        });
+    }
+
     fn set(mut self, set: impl FnOnce(&mut LimitsSettings)) -> Self {
         set(Arc::make_mut(&mut self.settings));
         self
@@ -164,7 +220,9 @@ impl LimitsSettings {
 }
 
 fn effects(limit: &RequestLimit) -> Effects {
-    let reject = limit.effects.reject.clone().map(|own| -> Arc<Reject> { Arc::new(move |_, _| own.response()) });
+    let reject = limit.effects.reject.clone().map(|own| -> Arc<Reject> {
+        Arc::new(move |rejection, _| own.in_place_of(Problem::from(rejection).response()))
+    });
     let refund_if = limit.effects.refund_if.map(|refunded| -> Arc<RefundIf> {
         Arc::new(move |status| match refunded {
             RefundedStatus::Success => status.as_u16() < 400,

@@ -1,5 +1,7 @@
 //! Responses of limited handlers in OpenAPI documents, for users of utoipa.
 
+pub(super) mod document;
+
 use std::collections::BTreeMap;
 use std::iter;
 
@@ -89,12 +91,23 @@ pub fn responses(limits: &str, statuses: &[u16]) -> Responses {
     let denials = described.map(|(&status, limits)| {
         let summary = match status {
             409 => "The same request was admitted a moment ago.",
-            _ => "Too many requests. `Retry-After` says when the next one is admitted.",
+            _ => "Too many requests.",
         };
         (status, denial([summary].into_iter().chain(limits).collect::<Vec<_>>().join("\n\n")))
     });
     let unavailable = response("The limits cannot be checked right now.").build();
     denials.chain([(503, unavailable)]).map(|(status, response)| (status.to_string(), response.into())).collect()
+}
+
+/// Leaves out the media type and the schema, where the program itself makes the response.
+#[must_use]
+pub fn without_content(mut responses: Responses) -> Responses {
+    for response in responses.values_mut() {
+        if let RefOr::T(response) = response {
+            response.content.clear();
+        }
+    }
+    responses
 }
 
 fn denial(description: String) -> Response {

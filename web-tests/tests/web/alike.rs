@@ -80,7 +80,7 @@ async fn checked() -> Result<&'static str, Rejection> {
 async fn away() -> Result<&'static str, BackendError> {
     let policy = Policy::builder("away").rule(Rule::sliding_window(1, MINUTE)).build().unwrap();
     let away = Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap();
-    let decision = away.check(&policy, &Subject::of(&service())).await?;
+    let decision = away.check(&policy, &Subject::of(service())).await?;
     Ok(if decision.is_allowed() { "done" } else { "denied" })
 }
 

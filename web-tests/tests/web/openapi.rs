@@ -297,3 +297,131 @@ async fn unidentified() -> Rejection {
 fn a_rejection_lists_all_that_it_becomes() {
     assert_eq!(statuses(&responses("post", "/lottery")), ["200", "409", "429", "503"]);
 }
+
+#[rate_limit(rule(count = 5, per = "60s"), reject = |_| Err("slow down"), openapi = OwnTextLimits)]
+async fn own_text() -> Result<(), &'static str> {
+    Ok(())
+}
+
+struct ApiError;
+
+impl From<Rejection> for ApiError {
+    fn from(_: Rejection) -> Self {
+        Self
+    }
+}
+
+#[rate_limit(rule(count = 5, per = "60s"), openapi = OwnErrorLimits)]
+async fn own_error() -> Result<(), ApiError> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_media_type_is_claimed_where_the_program_makes_the_response_itself() {
+    for own in [listed(OwnTextLimits::responses()), listed(OwnErrorLimits::responses())] {
+        assert_eq!(statuses(&own), ["429", "503"]);
+        assert!(own["429"]["description"].as_str().unwrap().contains("`5 per 1m`"));
+        assert!(own["429"]["content"].is_null() && own["503"]["content"].is_null(), "{own}");
+    }
+    assert!(own_text().await.is_ok() && own_error().await.is_ok());
+}
+
+/// Mails a code, which is limited by hand.
+#[utoipa::path(post, path = "/mails", responses((status = 200, description = "mailed"), MailLimits))]
+pub(crate) async fn mails() -> Result<(), Rejection> {
+    mail_limit().await?.into_result().map(drop)?;
+    Ok(())
+}
+
+#[rate_limit(rule(count = 7, per = "60s"), check_fn = mail_limit, openapi = MailLimits)]
+async fn mail() -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[utoipa::path(get, path = "/items/{id}", responses((status = 200, description = "item"), (status = 403, description = "no")))]
+pub(crate) fn item() -> String {
+    "item".into()
+}
+
+#[derive(OpenApi)]
+#[openapi(paths(mails, draw, item, items))]
+struct Service;
+
+const FILE: &str = r#"
+[policy."openapi.tried"]
+match = { path = "/*" }
+key = "{@ip}"
+rules = ["3 per 1s"]
+shadow = true
+
+[policy."openapi.item"]
+match = { path = "/items/*", methods = ["GET"] }
+key = "{@ip}"
+rules = ["30 per 1m"]
+reject = { status = 403, body = "<p>no</p>", content_type = "text/html" }
+
+[policy."openapi.rest"]
+match = { path = "/*" }
+key = "{@ip}"
+rules = ["300 per 1m"]
+exempt_paths = ["/items"]
+"#;
+
+/// Returns the responses to an operation of the service, with the limits of the file.
+fn described(layer: &web::Layer) -> impl Fn(&str, &str) -> Value + use<> {
+    let limiter = Limiter::in_memory();
+    limiter.apply(&tallygate::config::Policies::from_toml(FILE).unwrap()).unwrap();
+    let mut document = Service::openapi();
+    web::limits(&limiter).unwrap().describe(&mut document);
+    layer.describe(&mut document);
+    let document = serde_json::to_value(document).unwrap();
+    move |method, path| document["paths"][path][method]["responses"].clone()
+}
+
+fn media_types(response: &Value) -> Vec<&str> {
+    response["content"].as_object().into_iter().flat_map(|content| content.keys()).map(String::as_str).collect()
+}
+
+#[tokio::test]
+async fn the_limits_of_a_file_and_of_a_check_by_hand_are_listed() {
+    let responses = described(&web::Layer::new());
+    let mailed = responses("post", "/mails");
+    assert_eq!(statuses(&mailed), ["200", "429", "503"]);
+    let limits = "Too many requests.\n\nFor all calls together:\n\n* at most `7 per 1m`\n\n* at most `300 per 1m`";
+    assert_eq!(mailed["429"]["description"], limits);
+    assert_eq!(mailed["503"]["description"], "The limits cannot be checked right now.");
+    assert_eq!(media_types(&mailed["429"]), ["application/problem+json"]);
+
+    let one = responses("get", "/items/{id}");
+    assert_eq!(statuses(&one), ["200", "403"]);
+    let limits = "no\n\nToo many requests.\n\n* at most `30 per 1m`\n\nThe limits cannot be checked right now.";
+    assert_eq!(one["403"]["description"], limits);
+    assert_eq!(media_types(&one["403"]), ["text/html"]);
+    assert!(one["403"]["headers"]["Retry-After"].is_object(), "{one}");
+
+    let items = responses("get", "/items");
+    assert!(!items["429"]["description"].as_str().unwrap().contains("300"), "it is exempt: {items}");
+    assert!(mails().await.is_ok() && mail().await.is_ok() && !item().is_empty());
+}
+
+#[test]
+fn the_media_types_are_those_that_the_layer_answers_with() {
+    let layer = web::Layer::new().reject(|rejection, _| {
+        let response = http::Response::builder().header("content-type", "application/json");
+        let is_duplicate = rejection.kind() == tallygate::RejectionKind::Duplicate;
+        response.status(if is_duplicate { 429 } else { 420 }).body("{}".to_owned()).unwrap()
+    });
+    let responses = described(&layer);
+    let draw = responses("post", "/lottery");
+    assert_eq!(statuses(&draw), ["200", "420", "429"]);
+    for status in ["420", "429"] {
+        assert_eq!(media_types(&draw[status]), ["application/json"]);
+    }
+    assert!(draw["420"]["headers"]["Retry-After"].is_null() && draw["429"]["headers"]["Retry-After"].is_object());
+    assert_eq!(media_types(&responses("get", "/items/{id}")["403"]), ["text/html"], "as the file says");
+    let problems = described(&web::Layer::new().messages(|_, _| Some("slow down".to_owned())));
+    assert_eq!(
+        problems("post", "/lottery")["429"]["content"],
+        described(&web::Layer::new())("post", "/lottery")["429"]["content"]
+    );
+}

@@ -104,6 +104,15 @@ impl LayerSettings {
         self.messages = Some(messages);
     }
 
+    /// Returns the context that all requests share.
+    pub(super) fn shared_context(&self) -> Context {
+        let context = self.context.clone();
+        match &self.reject {
+            Some(reject) => context.with_reject(Arc::clone(reject)),
+            None => context,
+        }
+    }
+
     /// Makes the context of a request, inside the current one, and stores the client in the request for handlers.
     pub(in crate::web) fn enter(&self, request: &mut impl WebRequest, maker: Maker) -> (Context, Decisions) {
         let around = Context::current();
@@ -115,10 +124,7 @@ impl LayerSettings {
         let gives_way = |client: &ClientIp| is_known && (maker == Maker::Limit || client.is_fallback());
         let client_ip = parts.client_ip().filter(|client| !gives_way(client));
         let parts = parts.or_client(|| ClientIp::of(&self.context).or_else(|| ClientIp::of(around.as_ref()?)));
-        let mut context = self.context.clone().made_by(maker).looking_for(&self.names);
-        if let Some(reject) = &self.reject {
-            context = context.with_reject(Arc::clone(reject));
-        }
+        let mut context = self.shared_context().made_by(maker).looking_for(&self.names);
         if let Some(client_ip) = client_ip {
             context = context.with("ip", client_ip);
         }

@@ -138,7 +138,7 @@ impl Limiter {
     /// # async fn main() { assert!(is_ready().await) }
     /// ```
     pub async fn ping(&self) -> Result<Readiness, BackendError> {
-        self.core.store.ping().await
+        self.core.stack.store().ping().await
     }
 
     /// Returns the policy of that name, if this process knows one.
@@ -210,8 +210,8 @@ impl Limiter {
     }
 
     #[cfg(feature = "admin")]
-    pub(crate) fn store(&self) -> &Store {
-        &self.core.store
+    pub(crate) fn store(&self) -> Store<'_> {
+        self.core.stack.store()
     }
 
     #[cfg(feature = "admin")]
@@ -242,7 +242,7 @@ impl Limiter {
 
 impl fmt::Debug for Limiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Core { store, prefix, .. } = &*self.core;
-        f.debug_struct("Limiter").field("store", store).field("prefix", prefix).finish_non_exhaustive()
+        let Core { stack, prefix, .. } = &*self.core;
+        f.debug_struct("Limiter").field("store", &stack.store()).field("prefix", prefix).finish_non_exhaustive()
     }
 }

@@ -20,7 +20,7 @@ const MOST_SUBJECTS: usize = 50_000_000;
 
 /// The subjects that have a tally of some policies, found step by step: see [`Limiter::tallies`].
 pub struct Tallies<'a> {
-    store: &'a Store,
+    store: Store<'a>,
     prefix: &'a str,
     /// The part of the keys before the layout: the policy, and the label if there is one.
     names: Vec<String>,

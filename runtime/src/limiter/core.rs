@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::denied::DeniedSubjects;
 use super::registrations::Registrations;
-use super::stack::{Layers, SharedOverrides};
+use super::stack::{SharedOverrides, Stack};
 use super::wait_queue::WaitQueues;
 use crate::call::Call;
 use crate::clock::Clock;
@@ -20,7 +20,7 @@ use crate::error::BackendError;
 use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
 use crate::sleepers::Sleepers;
-use crate::store::{Decider as _, LayeredAnswer, LeaseHolder, Store};
+use crate::store::{Answer, LayeredAnswer, LeaseHolder};
 use crate::subject::filters::Secret;
 #[cfg(feature = "config")]
 use crate::system::home::BackgroundTask;
@@ -32,9 +32,7 @@ pub(super) type OnWarning = Arc<dyn Fn(&Warning<'_>) + Send + Sync>;
 pub(crate) struct Core {
     pub(super) prefix: String,
     pub(super) secret: Secret,
-    pub(super) store: Store,
-    /// The layers before Redis; `None` in memory.
-    pub(super) layers: Option<Layers>,
+    pub(super) stack: Stack,
     pub(super) wait_queues: WaitQueues,
     pub(super) sleepers: Arc<Sleepers>,
     pub(super) overrides: SharedOverrides,
@@ -55,7 +53,7 @@ impl Core {
     /// takes at most one deadline, and another one if there are rules in shadow. Only a blocked thread makes it take
     /// longer.
     pub(super) fn patience(&self, policy: &Policy) -> Option<Duration> {
-        self.store.deadline_of(policy).map(|deadline| 3 * deadline)
+        self.stack.store().deadline_of(policy).map(|deadline| 3 * deadline)
     }
 
     /// Starts a refresh of the overrides if it is due. Returns a receiver that changes when it ends, if the known
@@ -105,58 +103,20 @@ impl Core {
 }
 
 impl Core {
-    /// Decides a call that this process can decide by itself; `None` for any other.
+    /// The answer of the tallies in this process, with the leases that the call has taken there.
     #[inline]
-    pub(super) fn decide_at_once(self: &Arc<Self>, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
-        let Some(layers) = &self.layers else {
-            let decided = self.store.decide_at_once(call)?;
-            return Some(decided.map(|verdict| self.with_lease_here(call, verdict)));
-        };
-        layers.decide_at_once(call)
-    }
-
-    pub(super) async fn decide(self: &Arc<Self>, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
-        match &self.layers {
-            Some(layers) => layers.decide(call).await,
-            None => Ok(self.with_lease_here(call, self.store.decide(call).await?)),
-        }
-    }
-
-    #[inline]
-    fn with_lease_here(self: &Arc<Self>, call: Call<'_>, verdict: LayeredAnswer) -> LayeredAnswer {
-        LayeredAnswer::with_lease_here(verdict.answer, call, || Arc::clone(self) as _)
-    }
-
-    /// Lets the next call like this one reach the tallies, because there may be room again.
-    pub(super) fn forget(&self, call: Call<'_>) {
-        if let Some(layers) = &self.layers {
-            layers.forget(call);
-        }
-    }
-
-    /// Recounts what was counted in this process; `None` if it was counted in Redis.
-    pub(super) fn recount_at_once(&self, charge: &Charge, recount: Recount) -> Option<bool> {
-        match (&self.layers, self.store.memory()) {
-            (Some(layers), _) if charge.counted_by == DecidedBy::Standby => Some(layers.recount_here(charge, recount)),
-            (_, Some(memory)) => Some(memory.recount(recount.of(charge.counted()), recount.used, &charge.admitted)),
-            _ => None,
-        }
+    pub(super) fn with_lease_here(self: &Arc<Self>, call: Call<'_>, answer: Answer) -> LayeredAnswer {
+        LayeredAnswer::with_lease_here(answer, call, || Arc::clone(self) as _)
     }
 
     pub(super) async fn reset(&self, call: Call<'_>) -> Result<(), BackendError> {
-        let reset = match &self.layers {
-            Some(layers) => layers.reset(call).await,
-            None => self.store.reset(call).await,
-        };
+        let reset = self.stack.reset(call).await;
         self.sleepers.wake(call);
         reset
     }
 
     pub(super) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
-        let banned = match &self.layers {
-            Some(layers) => layers.ban(call, duration).await,
-            None => self.store.ban(call, duration).await,
-        };
+        let banned = self.stack.ban(call, duration).await;
         // The new ban may end earlier than the previous one.
         self.sleepers.wake(call.part(0));
         banned
@@ -165,7 +125,7 @@ impl Core {
 
 impl LeaseHolder for Core {
     fn take_back(&self, leases: Call<'_>) {
-        if let Some(memory) = self.store.memory() {
+        if let Stack::Here(memory) = &self.stack {
             memory.give_back(leases);
         }
         self.sleepers.wake_one(leases);
@@ -174,23 +134,19 @@ impl LeaseHolder for Core {
 
 impl Refunder for Core {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
-        if let Some(has_changed) = self.recount_at_once(charge, recount) {
+        if let Some(has_changed) = self.stack.recount_here(charge, recount) {
             self.finish_recount(charge, recount, has_changed);
             return Box::pin(ready(Ok(has_changed)));
         }
         Box::pin(async move {
-            let (counted, admitted) = (charge.counted(), &charge.admitted);
-            let recounted = match &self.layers {
-                Some(layers) => layers.recount(counted, recount, admitted).await,
-                None => self.store.recount(counted, recount, admitted).await,
-            };
+            let recounted = self.stack.recount(charge, recount).await;
             self.finish_recount(charge, recount, matches!(recounted, Ok(true)));
             recounted
         })
     }
 
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
-        if let Some(has_changed) = self.recount_at_once(&charge, recount) {
+        if let Some(has_changed) = self.stack.recount_here(&charge, recount) {
             self.finish_recount(&charge, recount, has_changed);
             return Ok(has_changed);
         }
@@ -200,7 +156,7 @@ impl Refunder for Core {
     }
 
     fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>> {
-        let is_in_redis = self.layers.is_some() && charge.counted_by == DecidedBy::Backend;
+        let is_in_redis = self.stack.is_remote() && charge.counted_by == DecidedBy::Backend;
         is_in_redis.then_some(&self.runtimes)
     }
 }

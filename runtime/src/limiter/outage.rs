@@ -47,6 +47,10 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         Self { below, server, default: on_outage, standby, clock, next_look_us: AtomicU64::new(0) }
     }
 
+    pub(super) fn server(&self) -> &R {
+        &self.server
+    }
+
     /// Returns the known state of the store for a call of this policy.
     pub(super) fn state_for(&self, policy: &Policy) -> StoreState {
         let known = self.server.known_outage().and_then(|reason| self.substitute(policy, reason));
@@ -71,7 +75,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
 
     /// Decides a call at once, given the known state of the store; `None` if that needs an await.
     #[inline]
-    pub(super) fn decide_known(
+    pub(super) fn decide_at_once(
         &self,
         state: StoreState,
         call: Call<'_>,
@@ -105,7 +109,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         self.standby.decide(call)
     }
 
-    /// Decides a plain call in place of the store; `None` if [`decide_known`](Self::decide_known) decides it.
+    /// Decides a plain call in place of the store; `None` if [`decide_at_once`](Self::decide_at_once) decides it.
     pub(super) fn decide_plain(
         &self,
         substitute: DecidedBy,
@@ -143,27 +147,20 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
     }
 }
 
-impl<S: Decider, R: RemoteStore> Decider for Outage<S, R> {
-    fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
-        self.decide_known(self.state_for(call.policy), call)
-    }
-
-    async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+/// What goes down to the store below.
+impl<S: Decider, R: RemoteStore> Outage<S, R> {
+    pub(super) async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         match self.below.decide(call).await {
             Err(reason) => self.decide_without(reason, call),
             decided => decided,
         }
     }
 
-    fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
-        self.below.note(call, outcome, asked_us);
-    }
-
-    fn forget(&self, call: Call<'_>) {
+    pub(super) fn forget(&self, call: Call<'_>) {
         self.below.forget(call);
     }
 
-    fn recount(
+    pub(super) fn recount(
         &self,
         counted: Call<'_>,
         recount: Recount,
@@ -172,12 +169,12 @@ impl<S: Decider, R: RemoteStore> Decider for Outage<S, R> {
         self.below.recount(counted, recount, admitted)
     }
 
-    fn reset(&self, call: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send {
+    pub(super) fn reset(&self, call: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send {
         self.standby.reset(call);
         self.below.reset(call)
     }
 
-    async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+    pub(super) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
         // The tallies of this process are changed even while the store is away.
         let is_local = self.on_outage(call.policy) == OnOutage::Local;
         let banned_here = if is_local { self.standby.ban(call, duration) } else { Ok(()) };

@@ -1,4 +1,4 @@
-//! The list of what stands before Redis. In memory, nothing does.
+//! What decides the calls of a limiter: tallies in this process, or the layers before Redis.
 //!
 //! | layer | at once | by awaiting | in `limiter/` |
 //! | --- | --- | --- | --- |
@@ -7,7 +7,8 @@
 //! | cached denials | deny | are recorded from the answer | `cached_denials.rs` |
 //! | leases | | hold the lease of a concurrent call | `leases.rs` |
 //!
-//! Each layer is a [`Decider`](crate::store::Decider) on the one below it, and so is the store.
+//! Each layer stands on a [`Decider`](crate::store::Decider), which is the layer below it or the store. The top is asked
+//! by attempts only, which also ask it whether the store is known to be away.
 //!
 //! Overrides are no layer but a step before the layers, in `overrides.rs`: the rules in force are also what a denial, a
 //! charge, a warning and the rules in shadow are about, and these are made above the layers. A call waits for old rules
@@ -24,9 +25,12 @@ use super::leases::RemoteLeases;
 use super::outage::Outage;
 use super::overrides::Overrides;
 use super::prefetch::Prefetch;
+use crate::call::Call;
 use crate::clock::Clock;
+use crate::decision::{Charge, DecidedBy, Recount};
+use crate::error::BackendError;
 use crate::sleepers::Sleepers;
-use crate::store::{Redis, Standby};
+use crate::store::{Memory, Redis, Standby, Store};
 use crate::system::home::Runtimes;
 
 /// The layers before Redis, the highest first.
@@ -34,6 +38,74 @@ pub(super) type Layers = Outage<Prefetch<CachedDenials<RemoteLeases<Redis>>>, Re
 
 /// The overrides, which are shared where the tallies are.
 pub(super) type SharedOverrides = Overrides<Redis>;
+
+/// What decides the calls of a limiter.
+#[allow(clippy::large_enum_variant, reason = "each limiter has one")]
+pub(super) enum Stack {
+    /// Tallies in this process, which decide each call at once.
+    Here(Memory),
+    /// The layers before Redis.
+    Remote(Layers),
+}
+
+impl Stack {
+    /// Returns the store that has the tallies.
+    pub(super) fn store(&self) -> Store<'_> {
+        match self {
+            Self::Here(memory) => Store::Memory(memory),
+            Self::Remote(layers) => Store::Redis(layers.server()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_remote(&self) -> bool {
+        matches!(self, Self::Remote(_))
+    }
+
+    /// Lets the next call like this one reach the tallies, because there may be room again.
+    pub(super) fn forget(&self, call: Call<'_>) {
+        if let Self::Remote(layers) = self {
+            layers.forget(call);
+        }
+    }
+
+    /// Recounts what was counted in this process; `None` if it was counted in Redis.
+    pub(super) fn recount_here(&self, charge: &Charge, recount: Recount) -> Option<bool> {
+        match self {
+            Self::Here(memory) => Some(memory.recount(recount.of(charge.counted()), recount.used, &charge.admitted)),
+            Self::Remote(layers) if charge.counted_by == DecidedBy::Standby => {
+                Some(layers.recount_here(charge, recount))
+            }
+            Self::Remote(_) => None,
+        }
+    }
+
+    pub(super) async fn reset(&self, call: Call<'_>) -> Result<(), BackendError> {
+        match self {
+            Self::Here(memory) => {
+                memory.reset(call);
+                Ok(())
+            }
+            Self::Remote(layers) => layers.reset(call).await,
+        }
+    }
+
+    pub(super) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+        match self {
+            Self::Here(memory) => memory.ban(call, duration),
+            Self::Remote(layers) => layers.ban(call, duration).await,
+        }
+    }
+
+    /// Changes the cost of an admitted call to what it has used. Returns whether that has changed anything.
+    pub(super) async fn recount(&self, charge: &Charge, recount: Recount) -> Result<bool, BackendError> {
+        let (counted, admitted) = (charge.counted(), &charge.admitted);
+        match (self.recount_here(charge, recount), self) {
+            (None, Self::Remote(layers)) => layers.recount(counted, recount, admitted).await,
+            (has_changed, _) => Ok(has_changed.unwrap_or_default()),
+        }
+    }
+}
 
 pub(super) struct StackSettings {
     pub(super) prefix: String,
@@ -51,14 +123,14 @@ impl StackSettings {
     /// decided.
     pub(super) fn layers(
         self,
-        redis: &Arc<Redis>,
+        redis: Arc<Redis>,
         are_rules_old: impl Fn() -> bool + Clone + Send + Sync + 'static,
     ) -> Layers {
         let Self { prefix, deadline, denial_cache, on_outage, standby, clock, sleepers, runtimes } = self;
         let leases =
-            RemoteLeases::new(Arc::clone(redis), prefix, clock.clone(), Arc::clone(&sleepers), Arc::clone(&runtimes));
+            RemoteLeases::new(Arc::clone(&redis), prefix, clock.clone(), Arc::clone(&sleepers), Arc::clone(&runtimes));
         let denials = CachedDenials::new(leases, denial_cache, clock.clone(), are_rules_old.clone());
         let prefetch = Prefetch::new(denials, deadline, clock.clone(), sleepers, runtimes, are_rules_old);
-        Outage::new(prefetch, Arc::clone(redis), on_outage, standby, clock)
+        Outage::new(prefetch, redis, on_outage, standby, clock)
     }
 }

@@ -13,6 +13,7 @@ mod tally;
 mod threads;
 
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use self::outcome_builder::OutcomeBuilder;
 #[cfg(feature = "admin")]
@@ -27,6 +28,7 @@ use crate::error::BackendError;
 use crate::observe::{GaugeChange, opaque_debug};
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
+use crate::store::decider::tally_to_ban;
 use crate::subject::SubjectKey;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::system::RandomState;
@@ -180,8 +182,9 @@ impl Memory {
         }
     }
 
-    /// Bans a subject for this time; 0 ends its ban.
-    pub(crate) fn ban(&self, id: TallyId<'_>, duration_us: u64) -> Result<(), BackendError> {
+    /// Bans the main subject of the call for this time; 0 ends its ban.
+    pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+        let (id, duration_us) = tally_to_ban(call, duration)?;
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
         let now_us = self.clock.now_us();

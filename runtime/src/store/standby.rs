@@ -98,10 +98,10 @@ impl Standby {
 
     /// Bans the main subject of the call for this time; 0 ends its ban.
     pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
-        let (id, duration_us) = tally_to_ban(call, duration)?;
-        match duration_us {
-            0 if self.memory.get().is_none() => Ok(()),
-            _ => self.memory().ban(id, duration_us),
+        match self.memory.get() {
+            // Without tallies, there is no ban to end.
+            None if duration.is_zero() => tally_to_ban(call, duration).map(drop),
+            _ => self.memory().ban(call, duration),
         }
     }
 

@@ -59,7 +59,7 @@ const ALL: &[Planted] = &[
     },
     Planted {
         name: "a refund that is sent twice",
-        file: "runtime/src/limiter/core.rs",
+        file: "runtime/src/limiter/stack.rs",
         old: "layers.recount(counted, recount, admitted).await",
         new: "{
             let _ = layers.recount(counted, recount, admitted).await;

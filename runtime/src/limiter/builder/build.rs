@@ -12,10 +12,10 @@ use crate::limiter::core::Core;
 use crate::limiter::denied::DeniedSubjects;
 use crate::limiter::overrides::Overrides;
 use crate::limiter::registrations::Registrations;
-use crate::limiter::stack::StackSettings;
+use crate::limiter::stack::{Stack, StackSettings};
 use crate::limiter::wait_queue::WaitQueues;
 use crate::sleepers::Sleepers;
-use crate::store::{Setup, Standby, Store};
+use crate::store::{Memory, Redis, Setup, Standby};
 use crate::subject::filters::Secret;
 #[cfg(feature = "config")]
 use crate::system::home::BackgroundTask;
@@ -28,8 +28,7 @@ impl Limiter {
     /// another time than now, build the limiter with a clock of the module `testing`, a feature of this crate.
     pub fn in_memory() -> Self {
         let builder = Self::builder();
-        let memory = builder.memory();
-        builder.build(memory, Driver::home())
+        builder.build(None, Driver::home())
     }
 
     /// Starts a limiter with settings of your own.
@@ -80,8 +79,7 @@ impl LimiterBuilder {
     /// ```
     pub fn build_in_memory(self) -> Result<Limiter, Error> {
         self.check()?;
-        let memory = self.memory();
-        Ok(self.build(memory, Driver::home()))
+        Ok(self.build(None, Driver::home()))
     }
 
     /// Connects to the server of a URL and returns a limiter that keeps its tallies there: see [`Limiter::connect`].
@@ -91,7 +89,7 @@ impl LimiterBuilder {
     /// A setting or the URL cannot be used, or the server cannot be reached or refuses the password.
     pub async fn connect(self, url: impl AsRef<str>) -> Result<Limiter, Error> {
         let limiter = self.connect_lazy(url)?;
-        limiter.core.store.reach().await?;
+        limiter.core.stack.store().reach().await?;
         Ok(limiter)
     }
 
@@ -105,8 +103,8 @@ impl LimiterBuilder {
     pub fn connect_lazy(self, url: impl AsRef<str>) -> Result<Limiter, Error> {
         self.check()?;
         let driver = Driver::home();
-        let store = self.store(url.as_ref(), &driver)?;
-        Ok(self.build(store, driver))
+        let redis = self.redis(url.as_ref(), &driver)?;
+        Ok(self.build(redis, driver))
     }
 
     /// Returns a limiter that keeps its tallies on the server of that client, of version 1 of the crate `redis`. It
@@ -136,18 +134,18 @@ impl LimiterBuilder {
             return Err(Error::new("`tls` is set, but the client has settings of its own; leave `tls` out"));
         }
         let driver = Driver::home();
-        let store = Store::of_client(client, self.setup(&driver))?;
-        Ok(self.build(store, driver))
+        let redis = Redis::of_client(client, self.setup(&driver))?;
+        Ok(self.build(Some(redis), driver))
     }
 
-    /// Builds a limiter from settings that were checked.
-    fn build(self, store: Store, driver: Driver) -> Limiter {
+    /// Builds a limiter from settings that were checked. Without a server, its tallies are in this process.
+    fn build(self, redis: Option<Redis>, driver: Driver) -> Limiter {
         let Self { prefix, secret, clock, max_subjects, max_waiting, on_warning, denied_subjects, .. } = self;
         let Self { on_outage, processes, registry, denial_cache, deadline, .. } = self;
         // The checks refuse 0.
         let processes = NonZeroU64::new(processes).unwrap_or(NonZeroU64::MIN);
         let secret = secret.as_deref().map_or_else(Secret::public, Secret::new);
-        let registry = registry && store.policies().is_some();
+        let registry = registry && redis.is_some();
         if registry {
             // The digest takes some time: computed now, it delays no call.
             secret.fingerprint();
@@ -164,15 +162,19 @@ impl LimiterBuilder {
             sleepers: Arc::clone(&sleepers),
             runtimes: Arc::clone(&driver.runtimes),
         };
-        let overrides = Overrides::new(store.redis().cloned(), clock.clone());
+        let redis = redis.map(Arc::new);
+        let overrides = Overrides::new(redis.clone(), clock.clone());
         let core = |core: &Weak<Core>| Core {
-            layers: store.redis().map(|redis| {
-                let core = Weak::clone(core);
-                layers.layers(redis, move || core.upgrade().is_some_and(|core| core.refresh_overrides().is_some()))
-            }),
+            stack: match redis {
+                None => Stack::Here(Memory::new(clock.clone(), max_subjects)),
+                Some(redis) => {
+                    let core = Weak::clone(core);
+                    let are_rules_old = move || core.upgrade().is_some_and(|core| core.refresh_overrides().is_some());
+                    Stack::Remote(layers.layers(redis, are_rules_old))
+                }
+            },
             prefix,
             secret,
-            store,
             wait_queues: WaitQueues::new(max_waiting),
             sleepers,
             overrides,
@@ -189,24 +191,20 @@ impl LimiterBuilder {
         Limiter { core: Arc::new_cyclic(core) }
     }
 
-    fn store(&self, url: &str, driver: &Driver) -> Result<Store, Error> {
+    /// Returns the server at this URL; `None` for memory. It connects for the first decision.
+    fn redis(&self, url: &str, driver: &Driver) -> Result<Option<Redis>, Error> {
         match url.split_once("://") {
-            Some(("memory", "")) => Ok(self.memory()),
-            Some(("memory", _)) => Err(Error::new("`url` has something behind `memory://`; write just that")),
-            _ => self.server(url, driver),
+            Some(("memory", "")) => return Ok(None),
+            Some(("memory", _)) => {
+                return Err(Error::new("`url` has something behind `memory://`; write just that"));
+            }
+            _ => {}
         }
-    }
-
-    fn memory(&self) -> Store {
-        Store::in_memory(self.clock.clone(), self.max_subjects)
-    }
-
-    fn server(&self, url: &str, driver: &Driver) -> Result<Store, Error> {
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
-            return Store::of_url_with_tls(url, tls, self.setup(driver));
+            return Redis::open_with_tls(url, tls, self.setup(driver)).map(Some);
         }
-        Store::of_url(url, self.setup(driver))
+        Redis::open(url, self.setup(driver)).map(Some)
     }
 
     fn setup(&self, driver: &Driver) -> Setup {

@@ -12,11 +12,10 @@ use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
 use crate::limiter::overrides::RulesInForce;
-use crate::limiter::stack::Layers;
+use crate::limiter::stack::Stack;
 use crate::policy::{Policy, Trial};
 use crate::store::{Answer, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
-use crate::system::Instant;
 
 /// A call as it is decided now: by the policy in force, which may be an override's, on the subject of each of its
 /// groups.
@@ -39,11 +38,17 @@ impl Check<'_> {
     }
 
     pub(super) fn attempt_in_process(&self) -> Option<Result<Decision, BackendError>> {
-        let Some(layers) = &self.limiter().core.layers else {
-            return match self.plain().and_then(|call| self.outcome_of(call)) {
-                Some(outcome) => Some(Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend))),
-                None => Attempt::new(self).and_then(|attempt| attempt.decide_in_memory().transpose()).transpose(),
-            };
+        let core = &self.limiter().core;
+        let layers = match &core.stack {
+            Stack::Here(memory) => {
+                if let Some(outcome) = self.plain().and_then(|call| self.outcome_of(call)) {
+                    return Some(Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend)));
+                }
+                let decide =
+                    |call: Call<'_>| Some(memory.decide(call).map(|answer| core.with_lease_here(call, answer)));
+                return self.attempt_at_once(StoreState::There, decide);
+            }
+            Stack::Remote(layers) => layers,
         };
         let state = layers.state_for(self.policy());
         let plain = match state {
@@ -51,13 +56,34 @@ impl Check<'_> {
             StoreState::Away(substitute) => self.plain().and_then(|call| layers.decide_plain(substitute, call)),
             StoreState::There => None,
         };
-        let decide = |attempt: Attempt<'_>| attempt.decide_before_redis(layers, state).transpose();
-        plain.or_else(|| Attempt::new(self).and_then(decide).transpose())
+        plain.or_else(|| self.attempt_at_once(state, |call| layers.decide_at_once(state, call)))
+    }
+
+    /// Decides by the rules in force, and by what `decide` answers to the call.
+    fn attempt_at_once(
+        &self,
+        state: StoreState,
+        decide: impl FnOnce(Call<'_>) -> Option<Result<LayeredAnswer, BackendError>>,
+    ) -> Option<Result<Decision, BackendError>> {
+        let attempt = match Attempt::new(self) {
+            Ok(attempt) => attempt,
+            Err(mistake) => return Some(Err(mistake)),
+        };
+        match attempt.closed_decision() {
+            // A refresh may end the override, so a flood of such denials begins refreshes like any other calls. They are
+            // denied without Redis unless the known overrides are so old that every call waits for the refresh.
+            Some(_) if state == StoreState::There && attempt.core.refresh_overrides().is_some() => None,
+            Some(closed) => Some(Ok(closed)),
+            None => decide(attempt.call()).map(|answered| answered.map(|answer| attempt.decision(answer))),
+        }
     }
 
     #[inline]
     pub(super) fn outcome_of(&self, call: PlainCall<'_>) -> Option<Outcome> {
-        self.limiter().core.store.outcome_at_once(call)
+        let Stack::Here(memory) = &self.limiter().core.stack else { return None };
+        // Passed one by one, so that they go in registers.
+        let PlainCall { policy, subject, cost } = call;
+        memory.outcome(policy, subject, cost)
     }
 
     /// Returns the short form of the call, which most calls have: the policy's own rules decide it, on one subject, and
@@ -90,7 +116,16 @@ impl Check<'_> {
             until = Box::pin(core.overrides.wait_for(refresh, &attempt.policy)).await?;
             attempt = Attempt::new(self)?;
         }
-        let decision = attempt.decide(until).await?;
+        let decision = if let Some(closed) = attempt.closed_decision() {
+            closed
+        } else {
+            let awaited = until.map(|until| Awaited { caller: None, until: Some(until) });
+            let call = Call { awaited: awaited.as_ref(), ..attempt.call() };
+            attempt.decision(match &core.stack {
+                Stack::Here(memory) => core.with_lease_here(call, memory.decide(call)?),
+                Stack::Remote(layers) => layers.decide(call).await?,
+            })
+        };
         if decision.decided_by() == DecidedBy::Backend {
             self.register();
         }
@@ -100,7 +135,7 @@ impl Check<'_> {
     /// Decides a call that the store failed to decide, if its policy says so. A store in memory is never away.
     #[cold]
     pub(super) fn attempt_without_store(&self, reason: BackendError) -> Result<Decision, BackendError> {
-        let Some(layers) = &self.limiter().core.layers else { return Err(reason) };
+        let Stack::Remote(layers) = &self.limiter().core.stack else { return Err(reason) };
         let attempt = Attempt::new(self)?;
         layers.decide_without(reason, attempt.call()).map(|verdict| attempt.decision(verdict))
     }
@@ -217,34 +252,6 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn decide_in_memory(&self) -> Option<Result<Decision, BackendError>> {
-        match self.closed_decision() {
-            Some(closed) => Some(Ok(closed)),
-            None => Some(self.core.decide_at_once(self.call())?.map(|verdict| self.decision(verdict))),
-        }
-    }
-
-    /// Decides a call before Redis does, given the known state of the store; `None` if that needs an await.
-    fn decide_before_redis(&self, layers: &Layers, state: StoreState) -> Option<Result<Decision, BackendError>> {
-        match self.closed_decision() {
-            // A refresh may end the override, so a flood of such denials begins refreshes like any other calls. They are
-            // denied without Redis unless the known overrides are so old that every call waits for the refresh.
-            Some(_) if state == StoreState::There && self.core.refresh_overrides().is_some() => None,
-            Some(closed) => Some(Ok(closed)),
-            None => Some(layers.decide_known(state, self.call())?.map(|verdict| self.decision(verdict))),
-        }
-    }
-
-    /// Decides a call, by the deadline `until` if there is one.
-    async fn decide(&self, until: Option<Instant>) -> Result<Decision, BackendError> {
-        if let Some(closed) = self.closed_decision() {
-            return Ok(closed);
-        }
-        let awaited = until.map(|until| Awaited { caller: None, until: Some(until) });
-        let verdict = self.core.decide(Call { awaited: awaited.as_ref(), ..self.call() }).await?;
-        Ok(self.decision(verdict))
-    }
-
     /// The decision without a store, if an override closes the limit. A report always needs the store.
     fn closed_decision(&self) -> Option<Decision> {
         let closed = self.closed.filter(|_| !self.options.report)?;
@@ -270,10 +277,10 @@ impl<'a> Attempt<'a> {
 
     /// Returns the ticket that refunds an admitted call.
     fn ticket(&self, call: Call<'_>, at: AdmittedAt, decided_by: DecidedBy) -> RefundTicket {
-        let call = match (decided_by, &self.core.layers) {
+        let call = match (decided_by, &self.core.stack) {
             (DecidedBy::Nobody, _) => return RefundTicket::of_nothing(call.peeked()),
-            (DecidedBy::Backend, Some(_)) => call.stored(),
-            (DecidedBy::Backend, None) | (DecidedBy::Standby, _) => call,
+            (DecidedBy::Backend, Stack::Remote(_)) => call.stored(),
+            (DecidedBy::Backend, Stack::Here(_)) | (DecidedBy::Standby, _) => call,
         };
         RefundTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
     }

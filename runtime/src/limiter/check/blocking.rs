@@ -49,7 +49,7 @@ impl Check<'_> {
 
     #[inline]
     fn decide_blocking(&mut self) -> Result<Decision, BackendError> {
-        if self.limiter().core.layers.is_none()
+        if !self.limiter().core.stack.is_remote()
             && self.options.wait.is_none()
             && let ControlFlow::Break(decided) = self.decide_at_once()
         {
@@ -64,12 +64,11 @@ impl Check<'_> {
         let patience = core.patience(self.policy()).filter(|_| self.options.wait.is_none());
         let mut check = self.clone().into_owned();
         let decided = core.run_on_thread(async move { check.decide().await }, patience);
-        decided.unwrap_or_else(|error| self.decide_without_thread(error))
-    }
-
-    /// Decides a call that the thread failed to decide, if its policy says so.
-    #[cold]
-    fn decide_without_thread(&self, reason: BackendError) -> Result<Decision, BackendError> {
+        let reason = match decided {
+            Ok(decided) => return decided,
+            Err(reason) => reason,
+        };
+        // The thread has failed to decide the call. Its policy says whether it is decided without.
         let observation = Observation::start(self.policy().name(), self.purpose());
         let decided = observation.within(|| self.attempt_without_store(reason));
         self.finish(&observation, decided)

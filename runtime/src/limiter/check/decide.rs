@@ -41,7 +41,7 @@ impl Check<'_> {
         let observation = Observation::start(self.policy().name(), self.purpose());
         let tries = self.may_try_rules();
         // In Redis, rules in shadow have to be awaited, too.
-        let is_awaited = self.options.wait.is_some() || tries && self.limiter().core.layers.is_some();
+        let is_awaited = self.options.wait.is_some() || tries && self.limiter().core.stack.is_remote();
         if !is_awaited && let Some(decided) = observation.within(|| self.attempt_in_process()) {
             let decided = self.finish(&observation, decided);
             return ControlFlow::Break(if tries { self.try_rules_at_once(decided) } else { decided });

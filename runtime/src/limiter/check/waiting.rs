@@ -215,7 +215,7 @@ impl Check<'_> {
 
     fn forget_denials(&self) -> Result<(), BackendError> {
         let attempt = Attempt::new(self)?;
-        self.limiter().core.forget(attempt.call());
+        self.limiter().core.stack.forget(attempt.call());
         Ok(())
     }
 
@@ -254,11 +254,11 @@ impl Core {
     /// `deadline_us` may still take the deadline of the store.
     fn wait_span(&self, policy: &Policy, head: QueueHead, deadline_us: u64) -> WaitSpan {
         let now_us = self.clock.now_us();
-        let patience = self.store.deadline_of(policy).unwrap_or_default();
+        let patience = self.stack.store().deadline_of(policy).unwrap_or_default();
         WaitSpan {
             from_us: now_us.max(head.us),
             until_us: deadline_us.saturating_add(micros::from_duration(patience)),
-            store_ahead: self.store.now_us().cast_signed().wrapping_sub(now_us.cast_signed()),
+            store_ahead: self.stack.store().now_us().cast_signed().wrapping_sub(now_us.cast_signed()),
         }
     }
 }

@@ -66,7 +66,7 @@ impl Limiter {
     ///
     /// Redis does not answer.
     pub async fn top_denied(&self, policy: &str, most: usize) -> Result<Vec<DeniedSubject>, Error> {
-        let mut listed: Vec<_> = match self.core.store.denials() {
+        let mut listed: Vec<_> = match self.core.stack.store().denials() {
             None => self.denied_subjects().into_iter().filter(|denied| denied.policy == policy).collect(),
             Some(stored) => self.core.published_denied(&stored, policy).await?,
         };

@@ -72,7 +72,7 @@ impl Drop for Unpublished<'_> {
 
 impl Core {
     pub(in crate::limiter) fn publish_denied_soon(self: &Arc<Self>) {
-        let (Some(denied), Some(_)) = (&self.denied_subjects, self.store.denials()) else { return };
+        let (Some(denied), Some(_)) = (&self.denied_subjects, self.stack.store().denials()) else { return };
         let Some(task) = denied.publication.begin() else { return };
         let core = Arc::downgrade(self);
         self.runtimes.spawn(async move {
@@ -88,8 +88,8 @@ impl Core {
 
     /// Publishes what was counted, if the store is shared by processes.
     pub(super) async fn publish_denied(&self) -> Result<(), BackendError> {
-        let (Some(denied), Some(stored)) = (&self.denied_subjects, self.store.denials()) else { return Ok(()) };
-        let period = self.store.now_us() / PERIOD_US;
+        let (Some(denied), Some(stored)) = (&self.denied_subjects, self.stack.store().denials()) else { return Ok(()) };
+        let period = self.stack.store().now_us() / PERIOD_US;
         let mut outcome = Ok(());
         for policy in denied.unpublished_policies() {
             let mut unpublished = denied.take_unpublished(&policy);
@@ -106,8 +106,8 @@ impl Core {
         policy: &str,
     ) -> Result<Vec<DeniedSubject>, BackendError> {
         // The server's clock says which hour it is, so it is read first.
-        self.store.refresh_time().await?;
-        let period = self.store.now_us() / PERIOD_US;
+        self.stack.store().refresh_time().await?;
+        let period = self.stack.store().now_us() / PERIOD_US;
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         for period in [period, period.saturating_sub(1)] {
             for (member, denials) in stored.of(&escape_name(policy), period).await? {

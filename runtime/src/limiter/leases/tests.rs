@@ -72,6 +72,7 @@ fn a_runtime_that_ends_takes_no_place_of_lost_answers_along() {
 async fn a_call_that_reaches_the_store_after_its_deadline_was_not_sent() {
     use crate::call::Awaited;
     use crate::limiter::Limiter;
+    use crate::store::Store;
     use crate::system::Instant;
 
     let limiter = Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap();
@@ -80,6 +81,7 @@ async fn a_call_that_reaches_the_store_after_its_deadline_was_not_sent() {
         yield_now().await;
     }
     let (call, awaited) = (call(), Awaited { caller: None, until: Some(until) });
-    let late = limiter.core.store.decide(Call { awaited: Some(&awaited), ..call.as_call() }).await;
+    let Store::Redis(redis) = limiter.core.stack.store() else { unreachable!("it has a URL") };
+    let late = redis.decide(Call { awaited: Some(&awaited), ..call.as_call() }).await;
     assert!(late.is_err_and(|error| error.is_refusal()), "no lease is given back that was never asked for");
 }

@@ -21,7 +21,7 @@ impl Core {
 
     /// Starts a renewal that is due, or retries a failed write.
     pub(in crate::limiter) fn go_on_registering(self: &Arc<Self>) {
-        let Some(stored) = self.store.policies() else { return };
+        let Some(stored) = self.stack.store().policies() else { return };
         let connections = stored.connections();
         let mut queue = lock(&self.registrations.queue);
         if queue.is_renewal_due(TokioInstant::now(), connections) {
@@ -36,7 +36,7 @@ impl Core {
         if is_due && let Some(task) = self.registrations.task.begin() {
             let core = Arc::clone(self);
             self.runtimes.spawn(async move {
-                if let Some(stored) = core.store.policies() {
+                if let Some(stored) = core.stack.store().policies() {
                     core.write_registrations(&stored, task).await;
                 }
             });

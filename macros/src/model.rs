@@ -1,6 +1,5 @@
 //! The meaning of the attribute: a policy, its subjects, the options of a call, and the messages of a rejection.
 
-mod ban;
 mod rule;
 mod subject;
 
@@ -10,9 +9,8 @@ use proc_macro2::{Ident, TokenStream};
 use syn::{Expr, Path};
 use tallygate_rules::{Field, OnOutage, RELEASED_LABEL, Role};
 
-pub(crate) use self::ban::BanModel;
-pub(crate) use self::rule::RuleModel;
 use self::rule::UNTIL_BELONGS;
+pub(crate) use self::rule::{BanModel, RuleModel};
 pub(crate) use self::subject::{CountingSubject, SubjectModel};
 use crate::attr::{Amount, Arguments};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};

@@ -1,7 +1,6 @@
 //! How expansions look, and which inputs the pipeline survives.
 
 pub(crate) mod arguments;
-mod binding;
 mod diagnostics;
 mod limits;
 mod shapes;

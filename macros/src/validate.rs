@@ -6,7 +6,6 @@ mod function;
 mod policy;
 mod refund;
 mod text;
-mod until;
 
 use crate::diagnostic::Diagnostics;
 use crate::model::Model;
@@ -31,8 +30,8 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     refund::check_subject(model, diagnostics);
     call::check_settle(model, diagnostics);
     call::check_limiter(model, diagnostics);
-    until::check_settled_by_hand(model, diagnostics);
-    until::check_all_end_together(model, diagnostics);
+    call::check_settled_by_hand(model, diagnostics);
+    call::check_all_end_together(model, diagnostics);
     effect::check_skip(model, diagnostics);
     effect::check_results_used(model, diagnostics);
     effect::check_cost_counted(model, diagnostics);
@@ -59,7 +58,7 @@ pub(crate) fn check_function(model: &Model, function: &Function, diagnostics: &m
     function::check_second_attribute(model, function, diagnostics);
     function::check_companion(model, function, diagnostics);
     function::check_openapi(model, function, diagnostics);
-    until::check_async(model, function, diagnostics);
+    call::check_until_async(model, function, diagnostics);
     for key in model.keys() {
         function::check_fixed_text(key, function, diagnostics);
         function::check_placeholders_named(key, function, diagnostics);

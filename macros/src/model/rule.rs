@@ -1,14 +1,14 @@
-//! The model of a rule: `rule(...)`, `prevent_duplicate` or `concurrency(...)`.
+//! The models of what denies calls: `rule(...)`, `prevent_duplicate`, `concurrency(...)`, and `ban(...)`.
 
 use syn::{Expr, ExprLit, Lit};
-use tallygate_rules::{DUPLICATE_PER, MAX_LEASE, Rule, meant, read_limit};
+use tallygate_rules::{Ban, DUPLICATE_PER, MAX_LEASE, MAX_PER, Rule, meant, read_limit};
 
 use crate::attr::{Amount, Argument, Arguments, WrittenList, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::template::{SpannedTemplate, TextPurpose};
 
 /// Arguments that apply to the whole call, and so to all rules.
-pub(super) const CALL_ARGUMENTS: [&str; 17] = [
+const CALL_ARGUMENTS: [&str; 17] = [
     "cost",
     "allow_zero_cost",
     "wait",
@@ -140,5 +140,35 @@ fn duplicate_example(value: Option<&Expr>) -> String {
             format!("prevent_duplicate({argument} = {text:?})")
         }
         _ => r#"prevent_duplicate(per = "5s")"#.to_owned(),
+    }
+}
+
+/// `ban(...)`.
+pub(crate) struct BanModel {
+    pub(crate) ban: Ban,
+    pub(crate) message: Option<SpannedTemplate>,
+    pub(crate) written: WrittenList,
+}
+
+impl BanModel {
+    pub(super) fn take(arguments: &mut Arguments<'_>) -> Option<Self> {
+        let [denials, within, duration] = ["denials = 20", r#"within = "10m""#, r#"duration = "1h""#];
+        let argument = arguments.take("ban")?;
+        let example = format!("ban({denials}, {within}, {duration})");
+        let mut list = Arguments::open(argument, &example, arguments.diagnostics);
+        list.require("denials", denials);
+        list.require("within", within);
+        list.require("duration", duration);
+        list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the ban");
+        list.refuse(&["shadow"], "is for a `rule`, or for the whole call; write it outside of the ban");
+        list.refuse(&["until"], UNTIL_BELONGS);
+        list.refuse(&["key"], "of a ban is that of the function; write it outside of the ban");
+        let denials = list.integer("denials", denials).unwrap_or(1);
+        // If a duration cannot be read, the longest one stands for it. It is valid beside any rule, so only the
+        // unreadable duration is reported.
+        let mut read = |name, example| list.duration(name, example).map_or(MAX_PER, |duration| duration.value);
+        let ban = Ban::new(denials, read("within", within), read("duration", duration));
+        let message = list.message(TextPurpose::BanMessage);
+        Some(Self { ban, message, written: list.finish() })
     }
 }

@@ -13,10 +13,10 @@ use std::{env, fs, process};
 
 use self::contract::{
     ADMITTED, ASK_AGAIN, BAN_BYTES, BANNED, CELL_BYTES, CLEAN_UP_ENTRIES, CONCURRENCY, COUNTER_COUNT, CRON, DENIAL,
-    DUPLICATE, END_BYTES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LEASE_NAME_BYTES, LEASES_FORGOTTEN, LOG_ENTRIES,
-    LONG_SLACK, LONGEST_LEASE, LONGEST_LOG, NEVER, PART, PEEK, PLAIN_ADMITTED, PLAIN_ASK_AGAIN, PLAIN_UNREADABLE,
-    POLICIES_LOOKED_AT, PROTOCOL, PROVISIONAL, REFUND_DISTANCE, REPORT, SLIDING_COUNTER, SLIDING_WINDOW, STANDSTILL,
-    TOKEN_BUCKET, UNREADABLE,
+    DUPLICATE, END_BYTES, END_ENTRIES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LEASE_NAME_BYTES, LEASES_FORGOTTEN,
+    LOG_ENTRIES, LONG_SLACK, LONGEST_LEASE, LONGEST_LOG, NEVER, PART, PEEK, PLAIN_ADMITTED, PLAIN_ASK_AGAIN,
+    PLAIN_UNREADABLE, POLICIES_LOOKED_AT, PROTOCOL, PROVISIONAL, REFUND_DISTANCE, REPORT, SLIDING_COUNTER,
+    SLIDING_WINDOW, STANDSTILL, TOKEN_BUCKET, UNREADABLE,
 };
 use self::expand::Sources;
 
@@ -24,7 +24,10 @@ const SCRIPTS: [&str; 7] =
     ["decide.lua", "windows.lua", "windows_alone.lua", "refund.lua", "lease.lua", "ban.lua", "register.lua"];
 
 /// A search reads the rest of a log at once when no more than this many entries are left.
-const BLOCK_ENTRIES: usize = 64;
+const BLOCK_ENTRIES: usize = 32;
+
+/// How many entries before and after a guess a search reads together with it.
+const NEAR_A_GUESS: usize = 8;
 
 /// How many entries a refund reads at once: most refunds come soon after the call.
 const NEAR_ENTRIES: usize = 32;
@@ -60,7 +63,7 @@ fn write_scripts(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// The constants of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
-fn constants() -> [(&'static str, String); 52] {
+fn constants() -> [(&'static str, String); 56] {
     let letter = |kind: u8| char::from(kind).to_string();
     let integers = |bytes: usize| format!("I{INTEGER_BYTES}").repeat(bytes / INTEGER_BYTES);
     [
@@ -92,6 +95,8 @@ fn constants() -> [(&'static str, String); 52] {
         // Later than every time.
         ("UNKNOWN", (1_u64 << 56).to_string()),
         ("END_BYTES", END_BYTES.to_string()),
+        ("END_ENTRIES", END_ENTRIES.to_string()),
+        ("END_LAST", (END_BYTES - 1).to_string()),
         ("PLAIN_ADMITTED", PLAIN_ADMITTED.to_string()),
         ("PLAIN_UNREADABLE", PLAIN_UNREADABLE.to_string()),
         ("PLAIN_ASK_AGAIN", PLAIN_ASK_AGAIN.to_string()),
@@ -107,15 +112,17 @@ fn constants() -> [(&'static str, String); 52] {
         ("LOG_ENTRIES", LOG_ENTRIES.to_string()),
         ("LONGEST_LOG", LONGEST_LOG.to_string()),
         ("LONGEST_LOG_BYTES", (LONGEST_LOG * ENTRY_BYTES).to_string()),
-        // The first step may look at the end of the log instead of its middle.
-        ("SEARCH_STEPS", (LONGEST_LOG.ilog2() + 2).to_string()),
+        // Besides halves of the log, a search takes its end, its front and two guesses.
+        ("SEARCH_STEPS", (LONGEST_LOG.ilog2() + 4).to_string()),
         ("STANDSTILL", STANDSTILL.to_string()),
         ("BLOCK_ENTRIES", BLOCK_ENTRIES.to_string()),
+        ("NEAR_A_GUESS", NEAR_A_GUESS.to_string()),
         ("CLEAN_UP_ENTRIES", CLEAN_UP_ENTRIES.to_string()),
         ("REFUND_DISTANCE", REFUND_DISTANCE.to_string()),
         ("LONG_SLACK", LONG_SLACK.to_string()),
         ("POLICIES_LOOKED_AT", POLICIES_LOOKED_AT.to_string()),
         // A time, whose first byte is read apart because it has a mark, and a sum.
+        ("TIME_REST", (INTEGER_BYTES - 1).to_string()),
         ("ENTRY", format!("BI{}I{}", INTEGER_BYTES - 1, ENTRY_BYTES - INTEGER_BYTES)),
         ("INTEGER", integers(INTEGER_BYTES)),
         ("SIGNED", format!("i{INTEGER_BYTES}")),

@@ -63,7 +63,7 @@ for _ = 1, 2 * #ARGV do
 
   -- What charging needs of the last subject. `charges` has all subjects if there are several.
   local name, head, largest, reach, most, ttl
-  local tail, entries, last, weighed, surplus, base, total, pieces
+  local tail, entries, last, weighed, surplus, total, front
   local charges = subjects > 1 and {}
 
   for subject = 1, subjects do
@@ -113,7 +113,7 @@ for _ = 1, 2 * #ARGV do
       if next_cells then head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1) end
       if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
       if charges then
-        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, base, total }
+        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total }
       end
     end
   end

@@ -12,7 +12,7 @@
 
 --- @include parts/protocol.lua
 
-local call = redis.call
+local values, call = unpack, redis.call
 local unpack = struct.unpack
 --- @include parts/clock.lua
 
@@ -97,8 +97,9 @@ for subject = 1, subjects do
   if entries > 1 and admitted <= now and now < admitted + reach then
     -- Most refunds come soon after the call.
     local tail = call('GETRANGE', name, '-${NEAR_BYTES}', '-1')
-    tail = string.sub(tail, -entries * ${ENTRY_BYTES})
-    local surplus, base, pieces = 0, 0, nil
+    if #tail > entries * ${ENTRY_BYTES} then tail = string.sub(tail, -entries * ${ENTRY_BYTES}) end
+    local surplus = 0
+    local front, total
     local horizon, beside = admitted - 1, -1
     --- @include parts/search.lua
     local grain = math.ceil(reach / ${LOG_ENTRIES})
@@ -108,9 +109,11 @@ for subject = 1, subjects do
     local nearest = math.max(first, entries - 1 - ${REFUND_DISTANCE})
     if (time == admitted or is_shared) and (taken < 0 or nearest == first) then
       first = nearest
-      local log = call('GETRANGE', name, head_bytes + (first - 1) * ${ENTRY_BYTES}, -1)
+      local log
+      local back = (entries - first + 1) * ${ENTRY_BYTES}
+      if back <= #tail then log = string.sub(tail, -back) else log = call('GETRANGE', name, -back, -1) end
       local mark, rest, before = unpack('>${ENTRY}', log)
-      local own_mark, own_rest, sum = unpack('>${ENTRY}', log, ${ENTRY_BYTES} + 1)
+      local sum = unpack('>I4', log, ${ENTRY_BYTES} + ${INTEGER_BYTES} + 1)
       local own = (1 + sum - before) % 2 ^ 32
       if taken < 0 then
         -- The weight of a log is below 2^32.
@@ -120,12 +123,18 @@ for subject = 1, subjects do
         taken = math.max(taken, total + 1 - 2 ^ 32)
       end
       taken = math.min(taken, own)
-      if own > taken then mark, rest = own_mark, own_rest end
       local entries_behind = {}
-      for at = ${ENTRY_BYTES} + 1, #log, ${ENTRY_BYTES} do
-        if at > ${ENTRY_BYTES} + 1 then mark, rest, sum = unpack('>${ENTRY}', log, at) end
-        local entry = struct.pack('>${ENTRY}', mark % 128 + 128, rest, (sum - taken) % 2 ^ 32)
-        entries_behind[#entries_behind + 1] = entry
+      for at = ${ENTRY_BYTES} + 1, #log, ${BLOCK_ENTRIES} * ${ENTRY_BYTES} do
+        -- Many entries are unpacked at once: it takes a third less time than one by one.
+        local together = math.min((#log + 1 - at) / ${ENTRY_BYTES}, ${BLOCK_ENTRIES})
+        local format = '>' .. string.rep('${ENTRY}', together)
+        local fields = { unpack(format, log, at) }
+        for field = 1, 3 * together, 3 do
+          fields[field] = fields[field] % 128 + 128
+          fields[field + 2] = (fields[field + 2] - taken) % 2 ^ 32
+        end
+        if at == ${ENTRY_BYTES} + 1 and own <= taken then fields[1], fields[2] = mark % 128 + 128, rest end
+        entries_behind[#entries_behind + 1] = struct.pack(format, values(fields, 1, 3 * together))
       end
       if taken ~= 0 then
         changed = true

@@ -1,7 +1,7 @@
 -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
--- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, base, total, reach, most, ttl,
--- Reads: weight, budget, pieces
--- Sets: entries, weighed, surplus, budget, pieces
+-- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, total, reach, most, ttl,
+-- Reads: front, weight, budget
+-- Sets: entries, weighed, surplus, budget, front
 local is_over = last <= now - reach
 local shares = false
 if is_over then
@@ -52,7 +52,7 @@ else
   local period = reach <= ${LONG_SLACK} and reach or reach / 8
   if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
   entries = (bytes - head_bytes) / ${ENTRY_BYTES} - 1
-  if bytes > most and (entries + 1) % ${CLEAN_UP_ENTRIES} == 0 then
+  if (weighed or bytes > most) and (entries + 1) % ${CLEAN_UP_ENTRIES} == 0 then
     --- @include parts/clean_up.lua
   end
 end

@@ -4,7 +4,8 @@
 --              with the time of a denial
 --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
 -- `head` is the cells and the ban. `tail` is the end of the log, in whole entries; the first of them may be needed only
--- for its surplus. `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
+-- for its surplus. `front` is the beginning of a log that weighs something else than its calls and is longer than `tail`.
+-- `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
 -- time in the tally. A time that is a little later than now becomes the time of this decision. A time that is much
 -- later is forgotten before anything is decided, and the tally is read once more.
 --
@@ -12,10 +13,10 @@
 -- and `fault` is set. Every time is below 2^53. Text read as a time is above, because no character is less than a
 -- space. In a long log, only the entries that decide are checked.
 -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
--- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
+-- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, total, front, budget, fault
 local latest
 for round = 1, 2 do
-  head, tail, entries, last, latest, pieces = '', '', 0, 0, 0, nil
+  head, tail, entries, last, latest, front = '', '', 0, 0, 0, nil
   value = value or read('GETRANGE', name, from, '-1')
   if not alone and value.err or #value > 0 and #value < head_bytes then
     fault = ${UNREADABLE}
@@ -29,7 +30,7 @@ for round = 1, 2 do
     entries = #tail / ${ENTRY_BYTES}
   else
     if head_bytes > 0 then head = call('GETRANGE', name, 0, head_bytes - 1) end
-    tail = string.sub(value, head_bytes + 1)
+    tail = head_bytes > 0 and string.sub(value, head_bytes + 1) or value
     entries = (call('STRLEN', name) - head_bytes) / ${ENTRY_BYTES}
   end
   if entries % 1 > 0 or entries > ${LONGEST_LOG} then
@@ -44,20 +45,23 @@ for round = 1, 2 do
   --   surplus  the sum of the weights up to this entry, less 1 for each entry (4 bytes, modulo 2^32)
   -- The first entry is no call: its time is 0, and the sum begins with its surplus. So in a log whose calls all weigh
   -- 1, every surplus is 0. An entry may have the time of the one before it; times never decrease. `weighed` says
-  -- whether the last entry has its first bit set. If it has, `surplus` is that of the last entry, `base` that of the
-  -- first, and `total` the weight of all calls.
+  -- whether the last entry has its first bit set. If it has, `surplus` is that of the last entry, and `total`
+  -- the weight of all calls.
   weighed = last >= 2 ^ 55
-  surplus, base, total = 0, 0, nil
+  surplus, total = 0, nil
   if weighed then
     local mark, rest
     mark, rest, surplus = unpack('>${ENTRY}', tail, #tail - ${ENTRY_BYTES} + 1)
     last = mark % 128 * 2 ^ 48 + rest
-    local first = tail
     if #tail < entries * ${ENTRY_BYTES} then
-      first = call('GETRANGE', name, head_bytes, head_bytes + ${ENTRY_BYTES} - 1)
+      -- Numbers in text, because turning a number into text takes the server as long as a short read.
+      if head_bytes > 0 then
+        front = call('GETRANGE', name, head_bytes, head_bytes + ${END_BYTES} - 1)
+      else
+        front = call('GETRANGE', name, '0', '${END_LAST}')
+      end
     end
-    local nothing
-    nothing, base = unpack('>${INTEGER}I4', first)
+    local nothing, base = unpack('>${INTEGER}I4', front or tail)
     total = (entries - 1 + surplus - base) % 2 ^ 32
     -- The bit may be set in text, but text never begins as a log does.
     if nothing > 0 then fault = ${UNREADABLE} end

@@ -1,8 +1,8 @@
 -- A sliding window, or the window of a duplicate. A call fits once the newest entry that leaves too little room for it
 -- is as old as the window. Only the last entry decides duplicates.
--- Reads: call, unpack, never, now, cost, report, name, head_bytes, tail, entries, last, weighed, surplus, base, total, kind,
--- Reads: count, span, pieces
--- Sets: room, remaining, reset, reset_charged, pieces, fault
+-- Reads: call, unpack, never, now, cost, report, name, head_bytes, tail, entries, last, weighed, surplus, total, kind,
+-- Reads: count, span, front
+-- Sets: room, remaining, reset, reset_charged, fault
 local beside = count - (kind == '${DUPLICATE}' and 1 or cost)
 if beside < 0 then
   room = never

@@ -79,7 +79,8 @@ if code == ${PLAIN_ADMITTED} then
         if last < slot then call('PEXPIRE', name, ttl) end
         if bytes > most and bytes / ${ENTRY_BYTES} % ${CLEAN_UP_ENTRIES} == 0 then
           ttl = ttl or unpack('>s', policy, behind + ${TERMS_BYTES})
-          local head, head_bytes, tail, surplus, base, pieces = '', 0, value, 0, 0, nil
+          local head, head_bytes, tail, surplus = '', 0, value, 0
+          local front, weighed, total
           local entries = bytes / ${ENTRY_BYTES} - 1
           --- @include parts/clean_up.lua
         end
@@ -92,7 +93,7 @@ if code == ${PLAIN_ADMITTED} then
     local is_decided, never = last <= now, 1 / 0
     local from, want = '-${END_BYTES}', ${END_BYTES}
     local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
-    local tail, entries, weighed, surplus, base, total, pieces
+    local tail, entries, weighed, surplus, total, front
     local begun = now
     --- @include parts/read.lua
     if now > begun then

@@ -176,64 +176,102 @@ for group = 1, #ARGV do
             if last < slot then call('PEXPIRE', name, ttl) end
             if bytes > most and bytes / 11 % 32 == 0 then
               ttl = ttl or unpack('>s', policy, behind + 15)
-              local head, head_bytes, tail, surplus, base, pieces = '', 0, value, 0, 0, nil
+              local head, head_bytes, tail, surplus = '', 0, value, 0
+              local front, weighed, total
               local entries = bytes / 11 - 1
               -- parts/clean_up.lua
               -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
               -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
               -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
               -- most.
-              -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
-              -- Sets: entries, budget, pieces
+              -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+              -- Sets: entries, budget, front
               if budget > 32768 then
                 local horizon, beside = now - reach, -1
                 -- parts/search.lua
-                -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
-                -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
-                -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
-                -- searches of several windows begin alike. The longest log takes 21 steps.
-                -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
-                -- Sets: first, time, weight, pieces
-                local first, time, weight = entries, nil, nil
+                -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
+                -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
+                -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
+                -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
+                -- single entries halve what is left. The longest log takes 23 pieces.
+                -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+                -- Sets: first, time, weight
+                local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
                 do
-                  local low, before = 0, base
-                  local block, begin = tail, entries - #tail / 11
-                  local middle = begin > 0 and begin or math.floor(first / 2)
-                  for _ = 1, 21 do
-                    if first - low <= 1 then break end
-                    if middle < begin and first - low <= 64 then
-                      begin = low
-                      local from = head_bytes + low * 11
-                      block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
-                    end
-                    local piece, at = block, (middle - begin) * 11
-                    if middle < begin then
-                      pieces = pieces or {}
-                      piece, at = pieces[middle], 0
-                      if not piece then
-                        local from = head_bytes + middle * 11
-                        piece = call('GETRANGE', name, from, from + 11 - 1)
-                        pieces[middle] = piece
+                  -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
+                  -- after `first` it weighs `below`.
+                  local low, below = 0, 0
+                  local sums = entries - 1 + surplus
+                  local piece, begin, stop = tail, entries - #tail / 11, entries
+                  -- Most often the end begins after `first`: one look shows that.
+                  local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                  for step = 1, 23 do
+                    local bottom, top = low, first
+                    if begin > low then bottom = begin - 1 end
+                    if stop < first then top = stop end
+                    for _ = 1, 23 do
+                      if top - bottom <= 1 then break end
+                      local at = (middle - begin) * 11
+                      if beside < 0 then
+                        local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                        if mark % 128 * 2 ^ 48 + rest > horizon then
+                          first, top = middle, middle
+                        else
+                          low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                        end
+                      else
+                        local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                        if after <= beside then
+                          first, top, below = middle, middle, after
+                        else
+                          low, bottom, weight = middle, middle, after
+                        end
                       end
+                      middle = bottom + top
+                      middle = (middle - middle % 2) / 2
                     end
-                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                    local hit = mark % 128 * 2 ^ 48 + rest
-                    if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
-                      first, time = middle, hit
+                    if first - low <= 1 then break end
+                    if step == 1 and front then
+                      piece, begin, stop = front, 0, 34
                     else
-                      low, before = middle, sum
+                      begin, stop = low + 1, first
+                      if first - low > 32 then
+                        local near = 0
+                        if beside >= 0 and step <= 3 then
+                          middle = low + (weight - beside) / (weight - below) * (first - low)
+                          near = 8
+                        else
+                          middle = (low + first) / 2
+                        end
+                        middle = middle - middle % 1
+                        begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                      end
+                      local from = head_bytes + begin * 11
+                      piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                     end
-                    middle = math.floor((low + first) / 2)
+                    middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                    middle = (middle - middle % 2) / 2
                   end
-                  weight = (entries - first + surplus - before) % 2 ^ 32
+                  if first < entries then
+                    local at = (first - begin) * 11
+                    if first < begin or first >= stop then
+                      at = head_bytes + first * 11
+                      piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                    end
+                    local mark, rest = unpack('>BI6', piece, at + 1)
+                    time = mark % 128 * 2 ^ 48 + rest
+                  end
                 end
+                -- The count of a window says nothing about how many calls that weigh more than 1 it admits. So their log is cleaned up
+                -- whenever that drops an eighth of it.
+                local least = weighed and entries / 8 or 1
                 local copied = (entries - first + 1) * 11 + 32768
-                if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
+                if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
                   budget = budget - copied
                   -- The offset leaves room for the head in front of the entries that are kept.
                   call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
                   call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-                  entries, pieces = entries - first + 1, nil
+                  entries, front = entries - first + 1, nil
                 end
               end
             end
@@ -246,7 +284,7 @@ for group = 1, #ARGV do
         local is_decided, never = last <= now, 1 / 0
         local from, want = '-374', 374
         local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
-        local tail, entries, weighed, surplus, base, total, pieces
+        local tail, entries, weighed, surplus, total, front
         local begun = now
         -- parts/read.lua
         -- Reads a tally with as few commands as possible. A tally is a string in three parts:
@@ -255,7 +293,8 @@ for group = 1, #ARGV do
         --              with the time of a denial
         --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
         -- `head` is the cells and the ban. `tail` is the end of the log, in whole entries; the first of them may be needed only
-        -- for its surplus. `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
+        -- for its surplus. `front` is the beginning of a log that weighs something else than its calls and is longer than `tail`.
+        -- `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
         -- time in the tally. A time that is a little later than now becomes the time of this decision. A time that is much
         -- later is forgotten before anything is decided, and the tally is read once more.
         --
@@ -263,10 +302,10 @@ for group = 1, #ARGV do
         -- and `fault` is set. Every time is below 2^53. Text read as a time is above, because no character is less than a
         -- space. In a long log, only the entries that decide are checked.
         -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
-        -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, base, total, pieces, budget, fault
+        -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, total, front, budget, fault
         local latest
         for round = 1, 2 do
-          head, tail, entries, last, latest, pieces = '', '', 0, 0, 0, nil
+          head, tail, entries, last, latest, front = '', '', 0, 0, 0, nil
           value = value or read('GETRANGE', name, from, '-1')
           if not alone and value.err or #value > 0 and #value < head_bytes then
             fault = -3
@@ -280,7 +319,7 @@ for group = 1, #ARGV do
             entries = #tail / 11
           else
             if head_bytes > 0 then head = call('GETRANGE', name, 0, head_bytes - 1) end
-            tail = string.sub(value, head_bytes + 1)
+            tail = head_bytes > 0 and string.sub(value, head_bytes + 1) or value
             entries = (call('STRLEN', name) - head_bytes) / 11
           end
           if entries % 1 > 0 or entries > 524288 then
@@ -295,20 +334,23 @@ for group = 1, #ARGV do
           --   surplus  the sum of the weights up to this entry, less 1 for each entry (4 bytes, modulo 2^32)
           -- The first entry is no call: its time is 0, and the sum begins with its surplus. So in a log whose calls all weigh
           -- 1, every surplus is 0. An entry may have the time of the one before it; times never decrease. `weighed` says
-          -- whether the last entry has its first bit set. If it has, `surplus` is that of the last entry, `base` that of the
-          -- first, and `total` the weight of all calls.
+          -- whether the last entry has its first bit set. If it has, `surplus` is that of the last entry, and `total`
+          -- the weight of all calls.
           weighed = last >= 2 ^ 55
-          surplus, base, total = 0, 0, nil
+          surplus, total = 0, nil
           if weighed then
             local mark, rest
             mark, rest, surplus = unpack('>BI6I4', tail, #tail - 11 + 1)
             last = mark % 128 * 2 ^ 48 + rest
-            local first = tail
             if #tail < entries * 11 then
-              first = call('GETRANGE', name, head_bytes, head_bytes + 11 - 1)
+              -- Numbers in text, because turning a number into text takes the server as long as a short read.
+              if head_bytes > 0 then
+                front = call('GETRANGE', name, head_bytes, head_bytes + 374 - 1)
+              else
+                front = call('GETRANGE', name, '0', '373')
+              end
             end
-            local nothing
-            nothing, base = unpack('>I7I4', first)
+            local nothing, base = unpack('>I7I4', front or tail)
             total = (entries - 1 + surplus - base) % 2 ^ 32
             -- The bit may be set in text, but text never begins as a log does.
             if nothing > 0 then fault = -3 end
@@ -335,44 +377,78 @@ for group = 1, #ARGV do
               end
               local horizon, beside = now, -1
               -- parts/search.lua
-              -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
-              -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
-              -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
-              -- searches of several windows begin alike. The longest log takes 21 steps.
-              -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
-              -- Sets: first, time, weight, pieces
-              local first, time, weight = entries, nil, nil
+              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
+              -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
+              -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
+              -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
+              -- single entries halve what is left. The longest log takes 23 pieces.
+              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+              -- Sets: first, time, weight
+              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
               do
-                local low, before = 0, base
-                local block, begin = tail, entries - #tail / 11
-                local middle = begin > 0 and begin or math.floor(first / 2)
-                for _ = 1, 21 do
-                  if first - low <= 1 then break end
-                  if middle < begin and first - low <= 64 then
-                    begin = low
-                    local from = head_bytes + low * 11
-                    block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
-                  end
-                  local piece, at = block, (middle - begin) * 11
-                  if middle < begin then
-                    pieces = pieces or {}
-                    piece, at = pieces[middle], 0
-                    if not piece then
-                      local from = head_bytes + middle * 11
-                      piece = call('GETRANGE', name, from, from + 11 - 1)
-                      pieces[middle] = piece
+                -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
+                -- after `first` it weighs `below`.
+                local low, below = 0, 0
+                local sums = entries - 1 + surplus
+                local piece, begin, stop = tail, entries - #tail / 11, entries
+                -- Most often the end begins after `first`: one look shows that.
+                local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                for step = 1, 23 do
+                  local bottom, top = low, first
+                  if begin > low then bottom = begin - 1 end
+                  if stop < first then top = stop end
+                  for _ = 1, 23 do
+                    if top - bottom <= 1 then break end
+                    local at = (middle - begin) * 11
+                    if beside < 0 then
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      if mark % 128 * 2 ^ 48 + rest > horizon then
+                        first, top = middle, middle
+                      else
+                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                      end
+                    else
+                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                      if after <= beside then
+                        first, top, below = middle, middle, after
+                      else
+                        low, bottom, weight = middle, middle, after
+                      end
                     end
+                    middle = bottom + top
+                    middle = (middle - middle % 2) / 2
                   end
-                  local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                  local hit = mark % 128 * 2 ^ 48 + rest
-                  if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
-                    first, time = middle, hit
+                  if first - low <= 1 then break end
+                  if step == 1 and front then
+                    piece, begin, stop = front, 0, 34
                   else
-                    low, before = middle, sum
+                    begin, stop = low + 1, first
+                    if first - low > 32 then
+                      local near = 0
+                      if beside >= 0 and step <= 3 then
+                        middle = low + (weight - beside) / (weight - below) * (first - low)
+                        near = 8
+                      else
+                        middle = (low + first) / 2
+                      end
+                      middle = middle - middle % 1
+                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                    end
+                    local from = head_bytes + begin * 11
+                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                   end
-                  middle = math.floor((low + first) / 2)
+                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                  middle = (middle - middle % 2) / 2
                 end
-                weight = (entries - first + surplus - before) % 2 ^ 32
+                if first < entries then
+                  local at = (first - begin) * 11
+                  if first < begin or first >= stop then
+                    at = head_bytes + first * 11
+                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                  end
+                  local mark, rest = unpack('>BI6', piece, at + 1)
+                  time = mark % 128 * 2 ^ 48 + rest
+                end
               end
               local copied = first * 11 + 32768
               if copied > budget and budget < 811008 then
@@ -405,11 +481,10 @@ for group = 1, #ARGV do
           if rule >= duplicates then
             -- parts/in_the_way.lua
             -- Finds the newest entry that leaves too little room for a call: from this entry on, the log weighs more than `beside`.
-            -- `hit` is its time, or 0 where there is no such entry. If all calls weigh the same, one read finds it. If the entry is
+            -- `hit` is its time, or 0 where there is no such entry. If all calls weigh 1, one read finds it. If the entry is
             -- later than the last entry, the value is no log.
-            -- Reads: call, unpack, never, name, head_bytes, tail, entries, last, weighed, surplus, base, total, beside,
-            -- Reads: pieces
-            -- Sets: hit, pieces, fault
+            -- Reads: call, unpack, never, name, head_bytes, tail, front, entries, last, weighed, surplus, total, beside
+            -- Sets: hit, fault
             hit = 0
             if not weighed then
               local back = (beside + 1) * 11
@@ -419,64 +494,82 @@ for group = 1, #ARGV do
                 hit = unpack('>I7', call('GETRANGE', name, -back, 7 - 1 - back))
               end
             elseif total > beside then
-              local each = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32
-              local nth = each > 0 and (beside - beside % each) / each + 1 or entries
-              local found = false
-              if nth < entries then
-                -- Read together with the surplus of the entry before it.
-                local piece, at = tail, #tail - nth * 11 - 4
-                if at < 0 then
-                  at = head_bytes + (entries - nth) * 11 - 4
-                  piece, at = call('GETRANGE', name, at, at + 11 + 3), 0
-                end
-                local before, mark, rest, sum = unpack('>I4BI6I4', piece, at + 1)
-                found = (nth + surplus - before) % 2 ^ 32 > beside and (nth - 1 + surplus - sum) % 2 ^ 32 <= beside
-                if found then hit = mark % 128 * 2 ^ 48 + rest end
-              end
-              if not found then
-                local horizon = never
-                -- parts/search.lua
-                -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
-                -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
-                -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
-                -- searches of several windows begin alike. The longest log takes 21 steps.
-                -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
-                -- Sets: first, time, weight, pieces
-                local first, time, weight = entries, nil, nil
-                do
-                  local low, before = 0, base
-                  local block, begin = tail, entries - #tail / 11
-                  local middle = begin > 0 and begin or math.floor(first / 2)
-                  for _ = 1, 21 do
-                    if first - low <= 1 then break end
-                    if middle < begin and first - low <= 64 then
-                      begin = low
-                      local from = head_bytes + low * 11
-                      block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
-                    end
-                    local piece, at = block, (middle - begin) * 11
-                    if middle < begin then
-                      pieces = pieces or {}
-                      piece, at = pieces[middle], 0
-                      if not piece then
-                        local from = head_bytes + middle * 11
-                        piece = call('GETRANGE', name, from, from + 11 - 1)
-                        pieces[middle] = piece
+              local horizon = never
+              -- parts/search.lua
+              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
+              -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
+              -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
+              -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
+              -- single entries halve what is left. The longest log takes 23 pieces.
+              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+              -- Sets: first, time, weight
+              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+              do
+                -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
+                -- after `first` it weighs `below`.
+                local low, below = 0, 0
+                local sums = entries - 1 + surplus
+                local piece, begin, stop = tail, entries - #tail / 11, entries
+                -- Most often the end begins after `first`: one look shows that.
+                local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                for step = 1, 23 do
+                  local bottom, top = low, first
+                  if begin > low then bottom = begin - 1 end
+                  if stop < first then top = stop end
+                  for _ = 1, 23 do
+                    if top - bottom <= 1 then break end
+                    local at = (middle - begin) * 11
+                    if beside < 0 then
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      if mark % 128 * 2 ^ 48 + rest > horizon then
+                        first, top = middle, middle
+                      else
+                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                      end
+                    else
+                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                      if after <= beside then
+                        first, top, below = middle, middle, after
+                      else
+                        low, bottom, weight = middle, middle, after
                       end
                     end
-                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                    local hit = mark % 128 * 2 ^ 48 + rest
-                    if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
-                      first, time = middle, hit
-                    else
-                      low, before = middle, sum
-                    end
-                    middle = math.floor((low + first) / 2)
+                    middle = bottom + top
+                    middle = (middle - middle % 2) / 2
                   end
-                  weight = (entries - first + surplus - before) % 2 ^ 32
+                  if first - low <= 1 then break end
+                  if step == 1 and front then
+                    piece, begin, stop = front, 0, 34
+                  else
+                    begin, stop = low + 1, first
+                    if first - low > 32 then
+                      local near = 0
+                      if beside >= 0 and step <= 3 then
+                        middle = low + (weight - beside) / (weight - below) * (first - low)
+                        near = 8
+                      else
+                        middle = (low + first) / 2
+                      end
+                      middle = middle - middle % 1
+                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                    end
+                    local from = head_bytes + begin * 11
+                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                  end
+                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                  middle = (middle - middle % 2) / 2
                 end
-                hit = time
+                if first < entries then
+                  local at = (first - begin) * 11
+                  if first < begin or first >= stop then
+                    at = head_bytes + first * 11
+                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                  end
+                  local mark, rest = unpack('>BI6', piece, at + 1)
+                  time = mark % 128 * 2 ^ 48 + rest
+                end
               end
+              hit = time
             end
             if hit > last then fault = -3 end
           end
@@ -491,9 +584,9 @@ for group = 1, #ARGV do
         elseif code == 255 then
           -- parts/log.lua
           -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
-          -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, base, total, reach, most, ttl,
-          -- Reads: weight, budget, pieces
-          -- Sets: entries, weighed, surplus, budget, pieces
+          -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, total, reach, most, ttl,
+          -- Reads: front, weight, budget
+          -- Sets: entries, weighed, surplus, budget, front
           local is_over = last <= now - reach
           local shares = false
           if is_over then
@@ -535,57 +628,94 @@ for group = 1, #ARGV do
               -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
               -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
               -- most.
-              -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
-              -- Sets: entries, budget, pieces
+              -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+              -- Sets: entries, budget, front
               if budget > 32768 then
                 local horizon, beside = now - reach, -1
                 -- parts/search.lua
-                -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
-                -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
-                -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
-                -- searches of several windows begin alike. The longest log takes 21 steps.
-                -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
-                -- Sets: first, time, weight, pieces
-                local first, time, weight = entries, nil, nil
+                -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
+                -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
+                -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
+                -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
+                -- single entries halve what is left. The longest log takes 23 pieces.
+                -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+                -- Sets: first, time, weight
+                local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
                 do
-                  local low, before = 0, base
-                  local block, begin = tail, entries - #tail / 11
-                  local middle = begin > 0 and begin or math.floor(first / 2)
-                  for _ = 1, 21 do
-                    if first - low <= 1 then break end
-                    if middle < begin and first - low <= 64 then
-                      begin = low
-                      local from = head_bytes + low * 11
-                      block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
-                    end
-                    local piece, at = block, (middle - begin) * 11
-                    if middle < begin then
-                      pieces = pieces or {}
-                      piece, at = pieces[middle], 0
-                      if not piece then
-                        local from = head_bytes + middle * 11
-                        piece = call('GETRANGE', name, from, from + 11 - 1)
-                        pieces[middle] = piece
+                  -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
+                  -- after `first` it weighs `below`.
+                  local low, below = 0, 0
+                  local sums = entries - 1 + surplus
+                  local piece, begin, stop = tail, entries - #tail / 11, entries
+                  -- Most often the end begins after `first`: one look shows that.
+                  local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                  for step = 1, 23 do
+                    local bottom, top = low, first
+                    if begin > low then bottom = begin - 1 end
+                    if stop < first then top = stop end
+                    for _ = 1, 23 do
+                      if top - bottom <= 1 then break end
+                      local at = (middle - begin) * 11
+                      if beside < 0 then
+                        local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                        if mark % 128 * 2 ^ 48 + rest > horizon then
+                          first, top = middle, middle
+                        else
+                          low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                        end
+                      else
+                        local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                        if after <= beside then
+                          first, top, below = middle, middle, after
+                        else
+                          low, bottom, weight = middle, middle, after
+                        end
                       end
+                      middle = bottom + top
+                      middle = (middle - middle % 2) / 2
                     end
-                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                    local hit = mark % 128 * 2 ^ 48 + rest
-                    if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
-                      first, time = middle, hit
+                    if first - low <= 1 then break end
+                    if step == 1 and front then
+                      piece, begin, stop = front, 0, 34
                     else
-                      low, before = middle, sum
+                      begin, stop = low + 1, first
+                      if first - low > 32 then
+                        local near = 0
+                        if beside >= 0 and step <= 3 then
+                          middle = low + (weight - beside) / (weight - below) * (first - low)
+                          near = 8
+                        else
+                          middle = (low + first) / 2
+                        end
+                        middle = middle - middle % 1
+                        begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                      end
+                      local from = head_bytes + begin * 11
+                      piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                     end
-                    middle = math.floor((low + first) / 2)
+                    middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                    middle = (middle - middle % 2) / 2
                   end
-                  weight = (entries - first + surplus - before) % 2 ^ 32
+                  if first < entries then
+                    local at = (first - begin) * 11
+                    if first < begin or first >= stop then
+                      at = head_bytes + first * 11
+                      piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                    end
+                    local mark, rest = unpack('>BI6', piece, at + 1)
+                    time = mark % 128 * 2 ^ 48 + rest
+                  end
                 end
+                -- The count of a window says nothing about how many calls that weigh more than 1 it admits. So their log is cleaned up
+                -- whenever that drops an eighth of it.
+                local least = weighed and entries / 8 or 1
                 local copied = (entries - first + 1) * 11 + 32768
-                if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
+                if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
                   budget = budget - copied
                   -- The offset leaves room for the head in front of the entries that are kept.
                   call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
                   call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-                  entries, pieces = entries - first + 1, nil
+                  entries, front = entries - first + 1, nil
                 end
               end
               budget = rest - entries * 11
@@ -601,63 +731,100 @@ for group = 1, #ARGV do
             local period = reach <= 3600000000 and reach or reach / 8
             if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
             entries = (bytes - head_bytes) / 11 - 1
-            if bytes > most and (entries + 1) % 32 == 0 then
+            if (weighed or bytes > most) and (entries + 1) % 32 == 0 then
               -- parts/clean_up.lua
               -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
               -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
               -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
               -- most.
-              -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, surplus, base, reach, ttl, budget, pieces
-              -- Sets: entries, budget, pieces
+              -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+              -- Sets: entries, budget, front
               if budget > 32768 then
                 local horizon, beside = now - reach, -1
                 -- parts/search.lua
-                -- Binary search in a log. `first` is the first entry that is later than `horizon`, or after which no more than `beside`
-                -- counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight from it on. The log is read
-                -- from the server in small pieces, until the rest is small enough to be read at once. `pieces` keeps them, because the
-                -- searches of several windows begin alike. The longest log takes 21 steps.
-                -- Reads: call, unpack, name, head_bytes, tail, entries, surplus, base, horizon, beside, pieces
-                -- Sets: first, time, weight, pieces
-                local first, time, weight = entries, nil, nil
+                -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
+                -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
+                -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
+                -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
+                -- single entries halve what is left. The longest log takes 23 pieces.
+                -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+                -- Sets: first, time, weight
+                local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
                 do
-                  local low, before = 0, base
-                  local block, begin = tail, entries - #tail / 11
-                  local middle = begin > 0 and begin or math.floor(first / 2)
-                  for _ = 1, 21 do
-                    if first - low <= 1 then break end
-                    if middle < begin and first - low <= 64 then
-                      begin = low
-                      local from = head_bytes + low * 11
-                      block = call('GETRANGE', name, from, head_bytes + first * 11 - 1)
-                    end
-                    local piece, at = block, (middle - begin) * 11
-                    if middle < begin then
-                      pieces = pieces or {}
-                      piece, at = pieces[middle], 0
-                      if not piece then
-                        local from = head_bytes + middle * 11
-                        piece = call('GETRANGE', name, from, from + 11 - 1)
-                        pieces[middle] = piece
+                  -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
+                  -- after `first` it weighs `below`.
+                  local low, below = 0, 0
+                  local sums = entries - 1 + surplus
+                  local piece, begin, stop = tail, entries - #tail / 11, entries
+                  -- Most often the end begins after `first`: one look shows that.
+                  local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                  for step = 1, 23 do
+                    local bottom, top = low, first
+                    if begin > low then bottom = begin - 1 end
+                    if stop < first then top = stop end
+                    for _ = 1, 23 do
+                      if top - bottom <= 1 then break end
+                      local at = (middle - begin) * 11
+                      if beside < 0 then
+                        local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                        if mark % 128 * 2 ^ 48 + rest > horizon then
+                          first, top = middle, middle
+                        else
+                          low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                        end
+                      else
+                        local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                        if after <= beside then
+                          first, top, below = middle, middle, after
+                        else
+                          low, bottom, weight = middle, middle, after
+                        end
                       end
+                      middle = bottom + top
+                      middle = (middle - middle % 2) / 2
                     end
-                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                    local hit = mark % 128 * 2 ^ 48 + rest
-                    if hit > horizon or (entries - 1 - middle + surplus - sum) % 2 ^ 32 <= beside then
-                      first, time = middle, hit
+                    if first - low <= 1 then break end
+                    if step == 1 and front then
+                      piece, begin, stop = front, 0, 34
                     else
-                      low, before = middle, sum
+                      begin, stop = low + 1, first
+                      if first - low > 32 then
+                        local near = 0
+                        if beside >= 0 and step <= 3 then
+                          middle = low + (weight - beside) / (weight - below) * (first - low)
+                          near = 8
+                        else
+                          middle = (low + first) / 2
+                        end
+                        middle = middle - middle % 1
+                        begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                      end
+                      local from = head_bytes + begin * 11
+                      piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                     end
-                    middle = math.floor((low + first) / 2)
+                    middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                    middle = (middle - middle % 2) / 2
                   end
-                  weight = (entries - first + surplus - before) % 2 ^ 32
+                  if first < entries then
+                    local at = (first - begin) * 11
+                    if first < begin or first >= stop then
+                      at = head_bytes + first * 11
+                      piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                    end
+                    local mark, rest = unpack('>BI6', piece, at + 1)
+                    time = mark % 128 * 2 ^ 48 + rest
+                  end
                 end
+                -- The count of a window says nothing about how many calls that weigh more than 1 it admits. So their log is cleaned up
+                -- whenever that drops an eighth of it.
+                local least = weighed and entries / 8 or 1
                 local copied = (entries - first + 1) * 11 + 32768
-                if first > 1 and (copied <= budget or budget == 811008 and first > entries / 2) then
+                if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
                   budget = budget - copied
                   -- The offset leaves room for the head in front of the entries that are kept.
                   call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
                   call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-                  entries, pieces = entries - first + 1, nil
+                  entries, front = entries - first + 1, nil
                 end
               end
             end

@@ -27,7 +27,7 @@ use tallygate_rules::MAX_LOG_ENTRIES;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::model::coverage::Coverage;
-use crate::model::dense::play_densely;
+use crate::model::dense::{play_densely, play_tokens};
 use crate::model::laws::{no_window_holds_more_than_count, retry_after_is_exact};
 use crate::model::sequence::{Stage, choices, play};
 
@@ -70,6 +70,17 @@ mod in_memory {
 #[test]
 fn redis_equals_the_model() {
     equals_the_model(&server().url(), cases(400, 1_500), SHORTEST).assert_whole();
+}
+
+#[test]
+fn stores_equal_the_model_where_costs_differ_as_those_of_tokens_do() {
+    let server = server();
+    for url in [MEMORY, &server.url()] {
+        for counts in on_threads(url, |runtime, stage, seed| Ok(runtime.block_on(play_tokens(stage, seed)))) {
+            let is_wide = counts.denied > 50 && counts.refunded > 50 && counts.settled > 50;
+            assert!(is_wide && counts.in_window > 200, "{url}: {counts:?}");
+        }
+    }
 }
 
 #[test]

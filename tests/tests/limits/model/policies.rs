@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tallygate::{Algorithm, Ban, Error, Policy, Role, Rule, Schedule, TokenBucket};
+use tallygate::{Ban, Error, Policy, Role, Rule, Schedule, TokenBucket};
 use tallygate_harness::clocked::START_US;
 use tallygate_harness::lifetime::lifetime;
 use tallygate_harness::model::Plan;
@@ -117,9 +117,7 @@ fn is_sound(rules: &[Rule]) -> bool {
 }
 
 fn remember(rules: &[Rule], shortest: Duration) -> bool {
-    // In Redis a log holds units of weight.
-    let is_light = |rule: &Rule| !matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }) || rule.count() <= 800;
-    rules.iter().all(|rule| lifetime(rule, START_US) >= shortest && (shortest.is_zero() || is_light(rule)))
+    rules.iter().all(|rule| lifetime(rule, START_US) >= shortest)
 }
 
 fn recounted(policy: &Policy, random: &mut Rng, shortest: Duration) -> Policy {

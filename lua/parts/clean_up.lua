@@ -7,7 +7,7 @@
 if budget > ${DROP_BYTES} then
   local horizon, beside = now - reach, -1
   --- @include parts/search.lua
-  -- The count of a window says nothing about how many calls that weigh more than 1 it admits. So their log is cleaned up
+  -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
   -- whenever that drops an eighth of it.
   local least = weighed and entries / 8 or 1
   local copied = (entries - first + 1) * ${ENTRY_BYTES} + ${DROP_BYTES}

@@ -4,7 +4,7 @@
 --              with the time of a denial
 --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
 -- `head` is the cells and the ban. `tail` is the end of the log, in whole entries; the first of them may be needed only
--- for its surplus. `front` is the beginning of a log that weighs something else than its calls and is longer than `tail`.
+-- for its surplus. `front` is the beginning of a log that is longer than `tail` and has calls that do not weigh 1.
 -- `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
 -- time in the tally. A time that is a little later than now becomes the time of this decision. A time that is much
 -- later is forgotten before anything is decided, and the tally is read once more.

@@ -1,14 +1,14 @@
--- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
--- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
--- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
--- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
--- single entries halve what is left. The longest log takes ${SEARCH_STEPS} pieces.
+-- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+-- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+-- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+-- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+-- entries each. Then single entries halve what is left. The longest log takes at most ${SEARCH_STEPS} pieces.
 -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
 -- Sets: first, time, weight
 local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
 do
-  -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
-  -- after `first` it weighs `below`.
+  -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+  -- weighs `below`.
   local low, below = 0, 0
   local sums = entries - 1 + surplus
   local piece, begin, stop = tail, entries - #tail / ${ENTRY_BYTES}, entries

@@ -18,7 +18,7 @@ if ARGV[1] ~= '6' then
   return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
 end
 
-local call = redis.call
+local values, call = unpack, redis.call
 local unpack = struct.unpack
 -- parts/clock.lua
 -- The server's time.
@@ -182,22 +182,22 @@ for subject = 1, subjects do
   if entries > 1 and admitted <= now and now < admitted + reach then
     -- Most refunds come soon after the call.
     local tail = call('GETRANGE', name, '-352', '-1')
-    tail = string.sub(tail, -entries * 11)
+    if #tail > entries * 11 then tail = string.sub(tail, -entries * 11) end
     local surplus = 0
     local front, total
     local horizon, beside = admitted - 1, -1
     -- parts/search.lua
-    -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
-    -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
-    -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
-    -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
-    -- single entries halve what is left. The longest log takes 23 pieces.
+    -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+    -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+    -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+    -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+    -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
     -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
     -- Sets: first, time, weight
     local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
     do
-      -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
-      -- after `first` it weighs `below`.
+      -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+      -- weighs `below`.
       local low, below = 0, 0
       local sums = entries - 1 + surplus
       local piece, begin, stop = tail, entries - #tail / 11, entries
@@ -267,9 +267,11 @@ for subject = 1, subjects do
     local nearest = math.max(first, entries - 1 - 1024)
     if (time == admitted or is_shared) and (taken < 0 or nearest == first) then
       first = nearest
-      local log = call('GETRANGE', name, head_bytes + (first - 1) * 11, -1)
+      local log
+      local back = (entries - first + 1) * 11
+      if back <= #tail then log = string.sub(tail, -back) else log = call('GETRANGE', name, -back, -1) end
       local mark, rest, before = unpack('>BI6I4', log)
-      local own_mark, own_rest, sum = unpack('>BI6I4', log, 11 + 1)
+      local sum = unpack('>I4', log, 11 + 7 + 1)
       local own = (1 + sum - before) % 2 ^ 32
       if taken < 0 then
         -- The weight of a log is below 2^32.
@@ -279,12 +281,18 @@ for subject = 1, subjects do
         taken = math.max(taken, total + 1 - 2 ^ 32)
       end
       taken = math.min(taken, own)
-      if own > taken then mark, rest = own_mark, own_rest end
       local entries_behind = {}
-      for at = 11 + 1, #log, 11 do
-        if at > 11 + 1 then mark, rest, sum = unpack('>BI6I4', log, at) end
-        local entry = struct.pack('>BI6I4', mark % 128 + 128, rest, (sum - taken) % 2 ^ 32)
-        entries_behind[#entries_behind + 1] = entry
+      for at = 11 + 1, #log, 32 * 11 do
+        -- Many entries are unpacked at once: it takes a third less time than one by one.
+        local together = math.min((#log + 1 - at) / 11, 32)
+        local format = '>' .. string.rep('BI6I4', together)
+        local fields = { unpack(format, log, at) }
+        for field = 1, 3 * together, 3 do
+          fields[field] = fields[field] % 128 + 128
+          fields[field + 2] = (fields[field + 2] - taken) % 2 ^ 32
+        end
+        if at == 11 + 1 and own <= taken then fields[1], fields[2] = mark % 128 + 128, rest end
+        entries_behind[#entries_behind + 1] = struct.pack(format, values(fields, 1, 3 * together))
       end
       if taken ~= 0 then
         changed = true

@@ -161,17 +161,17 @@ if code == 255 then
           if budget > 32768 then
             local horizon, beside = now - reach, -1
             -- parts/search.lua
-            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
-            -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
-            -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
-            -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
-            -- single entries halve what is left. The longest log takes 23 pieces.
+            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+            -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+            -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+            -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+            -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
             -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
             -- Sets: first, time, weight
             local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
             do
-              -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
-              -- after `first` it weighs `below`.
+              -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+              -- weighs `below`.
               local low, below = 0, 0
               local sums = entries - 1 + surplus
               local piece, begin, stop = tail, entries - #tail / 11, entries
@@ -234,7 +234,7 @@ if code == 255 then
                 time = mark % 128 * 2 ^ 48 + rest
               end
             end
-            -- The count of a window says nothing about how many calls that weigh more than 1 it admits. So their log is cleaned up
+            -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
             -- whenever that drops an eighth of it.
             local least = weighed and entries / 8 or 1
             local copied = (entries - first + 1) * 11 + 32768
@@ -265,7 +265,7 @@ if code == 255 then
     --              with the time of a denial
     --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
     -- `head` is the cells and the ban. `tail` is the end of the log, in whole entries; the first of them may be needed only
-    -- for its surplus. `front` is the beginning of a log that weighs something else than its calls and is longer than `tail`.
+    -- for its surplus. `front` is the beginning of a log that is longer than `tail` and has calls that do not weigh 1.
     -- `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
     -- time in the tally. A time that is a little later than now becomes the time of this decision. A time that is much
     -- later is forgotten before anything is decided, and the tally is read once more.
@@ -349,17 +349,17 @@ if code == 255 then
           end
           local horizon, beside = now, -1
           -- parts/search.lua
-          -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
-          -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
-          -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
-          -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
-          -- single entries halve what is left. The longest log takes 23 pieces.
+          -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+          -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+          -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+          -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+          -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
           -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
           -- Sets: first, time, weight
           local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
           do
-            -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
-            -- after `first` it weighs `below`.
+            -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+            -- weighs `below`.
             local low, below = 0, 0
             local sums = entries - 1 + surplus
             local piece, begin, stop = tail, entries - #tail / 11, entries
@@ -468,17 +468,17 @@ if code == 255 then
         elseif total > beside then
           local horizon = never
           -- parts/search.lua
-          -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
-          -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
-          -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
-          -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
-          -- single entries halve what is left. The longest log takes 23 pieces.
+          -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+          -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+          -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+          -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+          -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
           -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
           -- Sets: first, time, weight
           local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
           do
-            -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
-            -- after `first` it weighs `below`.
+            -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+            -- weighs `below`.
             local low, below = 0, 0
             local sums = entries - 1 + surplus
             local piece, begin, stop = tail, entries - #tail / 11, entries
@@ -605,17 +605,17 @@ if code == 255 then
           if budget > 32768 then
             local horizon, beside = now - reach, -1
             -- parts/search.lua
-            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
-            -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
-            -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
-            -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
-            -- single entries halve what is left. The longest log takes 23 pieces.
+            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+            -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+            -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+            -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+            -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
             -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
             -- Sets: first, time, weight
             local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
             do
-              -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
-              -- after `first` it weighs `below`.
+              -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+              -- weighs `below`.
               local low, below = 0, 0
               local sums = entries - 1 + surplus
               local piece, begin, stop = tail, entries - #tail / 11, entries
@@ -678,7 +678,7 @@ if code == 255 then
                 time = mark % 128 * 2 ^ 48 + rest
               end
             end
-            -- The count of a window says nothing about how many calls that weigh more than 1 it admits. So their log is cleaned up
+            -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
             -- whenever that drops an eighth of it.
             local least = weighed and entries / 8 or 1
             local copied = (entries - first + 1) * 11 + 32768
@@ -714,17 +714,17 @@ if code == 255 then
           if budget > 32768 then
             local horizon, beside = now - reach, -1
             -- parts/search.lua
-            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the first
-            -- after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is the weight
-            -- from it on. The entry is first sought at the end of the log, and then at its `front`, because entries stop counting there.
-            -- In between, weights that are alike add up to a straight line, so two guesses along that line read a few entries each. Then
-            -- single entries halve what is left. The longest log takes 23 pieces.
+            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+            -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+            -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+            -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+            -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
             -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
             -- Sets: first, time, weight
             local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
             do
-              -- `low` is the last entry that is known to come before `first`. From the entry after it on, the log weighs `weight`, and
-              -- after `first` it weighs `below`.
+              -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+              -- weighs `below`.
               local low, below = 0, 0
               local sums = entries - 1 + surplus
               local piece, begin, stop = tail, entries - #tail / 11, entries
@@ -787,7 +787,7 @@ if code == 255 then
                 time = mark % 128 * 2 ^ 48 + rest
               end
             end
-            -- The count of a window says nothing about how many calls that weigh more than 1 it admits. So their log is cleaned up
+            -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
             -- whenever that drops an eighth of it.
             local least = weighed and entries / 8 or 1
             local copied = (entries - first + 1) * 11 + 32768

@@ -57,9 +57,9 @@ const STEP: u32 = 1_000;
 const FAR_STEP: u32 = 3_000;
 /// A search continues in memory when this many entries are left, which takes as long as [`BLOCK_STEPS`].
 #[cfg(feature = "redis")]
-const BLOCK: u64 = 64;
+const BLOCK: u64 = 32;
 #[cfg(feature = "redis")]
-const BLOCK_STEPS: u32 = 3;
+const BLOCK_STEPS: u32 = 2;
 /// A log with more entries is too long for the caches, if the server has other logs.
 #[cfg(feature = "redis")]
 const NEAR: u64 = 16_384;

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use tallygate::admin::__shared::{Peeked, VaryingRules};
-use tallygate::{Decision, Denial, RejectionKind, RuleStatus};
+use tallygate::admin::__shared::{Peeked, RuleState};
+use tallygate::{Decision, Denial, RejectionKind};
 use tallygate_rules::format_duration;
 
+use crate::duration;
+use crate::number::grouped;
 use crate::table::TextTable;
-use crate::{duration, number};
 
 pub(super) fn text(peeked: &Peeked<'_>) -> String {
     let mut table = TextTable::default();
-    for status in peeked.report() {
-        table.push(row(status, &peeked.listed.varying));
+    for state in peeked.report() {
+        table.push(row(&state));
     }
     let is_shadow = peeked.shadow() == Some(true);
     let verdict = match &peeked.decision {
@@ -105,26 +106,23 @@ fn denied(denial: &Denial) -> String {
 }
 
 /// `0   1 per 1m   0 left   resets in 41s`, or `0   2 concurrent lease 30s   1 of 2 concurrent   leases end in 24s`.
-fn row(status: &RuleStatus, varying: &VaryingRules) -> [String; 4] {
-    let verb = if status.rule().lease().is_some() { "leases end" } else { "resets" };
-    let reset = match varying.reset(status) {
+fn row(state: &RuleState) -> [String; 4] {
+    let verb = if state.rule.lease().is_some() { "leases end" } else { "resets" };
+    let reset = match state.reset {
         None => String::new(),
         Some(Duration::ZERO) => "unused".to_owned(),
         Some(reset) => format!("{verb} in {}", duration::shown(reset)),
     };
-    let listed = varying.listed(status.rule()).unwrap_or(status.rule());
-    [status.position().to_string(), listed.to_string(), left(status, varying), reset]
+    [state.position.to_string(), state.rule.to_string(), left(state), reset]
 }
 
 /// `4 left`; `4 used` where each call gives the count; `1 of 2 concurrent` for concurrent calls.
-fn left(status: &RuleStatus, varying: &VaryingRules) -> String {
-    let is_concurrency = status.rule().lease().is_some();
-    let [limit, remaining] = [status.limit(), status.remaining()].map(number::grouped);
-    match (varying.used(status).map(number::grouped), varying.listed(status.rule())) {
-        (None, _) => String::new(),
-        (Some(used), Some(_)) if is_concurrency => format!("{used} concurrent"),
-        (Some(used), Some(_)) => format!("{used} used"),
-        (Some(used), None) if is_concurrency => format!("{used} of {limit} concurrent"),
-        (Some(_), None) => format!("{remaining} left"),
+fn left(state: &RuleState) -> String {
+    let Some(used) = state.used.map(grouped) else { return String::new() };
+    match (state.limit.map(grouped), state.remaining.map(grouped)) {
+        (Some(limit), _) if state.rule.lease().is_some() => format!("{used} of {limit} concurrent"),
+        (_, Some(remaining)) => format!("{remaining} left"),
+        _ if state.rule.lease().is_some() => format!("{used} concurrent"),
+        _ => format!("{used} used"),
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use tallygate::admin::__shared::VaryingRules;
-use tallygate::{Decision, Denial, RejectionKind, Rule, RuleStatus, Subject};
+use tallygate::admin::__shared::RuleState;
+use tallygate::{Decision, Denial, RejectionKind, Rule, Subject};
 
 use super::scope::{SubjectGroup, SubjectScope};
 use crate::table::TextTable;
@@ -36,19 +36,6 @@ pub(super) struct Ranking {
 /// The numbers by which subjects are ordered, the greatest first.
 type Rank = (u64, u64);
 
-/// How much of one rule a subject has used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Share {
-    position: usize,
-    rule: String,
-    /// `None` where it depends on a count that each call gives.
-    used: Option<u64>,
-    /// `None` where each call gives it.
-    limit: Option<u64>,
-    is_concurrency: bool,
-    is_shadow: bool,
-}
-
 /// How much a subject has used of its rules, and whether it is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::commands) struct Usage {
@@ -58,7 +45,7 @@ pub(in crate::commands) struct Usage {
     /// The share of the most used rule, in thousandths; `None` where each call gives the counts. Rules in shadow count
     /// only if no other rule is shown.
     share: Option<u64>,
-    rules: Vec<Share>,
+    rules: Vec<RuleState>,
     /// Why it is denied, or would be denied without shadow.
     denied: Option<RejectionKind>,
     /// Whether the policy, or each of its rules, is in shadow, so that no call is denied.
@@ -86,7 +73,7 @@ impl Usage {
         let denial = denial.filter(denies);
         let report = decision.report().iter().chain(decision.shadow_report());
         let report = report.filter(|status| is_shown(status.position(), status.rule()));
-        let mut rules: Vec<_> = report.map(|status| Share::of(status, varying)).collect();
+        let mut rules: Vec<_> = report.map(|status| varying.state(status)).collect();
         rules.sort_by_key(|rule| rule.position);
         // The report has rules in shadow only if all rules are in shadow, as by an override.
         let are_all_tried = decision.report().iter().any(|status| status.rule().is_shadow());
@@ -132,12 +119,20 @@ impl Usage {
         };
         let wait = if self.is_shadow && self.denied.is_some() { format!("would be {wait}") } else { wait };
         let share = self.share.map(|share| format!("{} %", share / 10)).unwrap_or_default();
-        let rules = self.rules.iter().filter_map(Share::text).collect::<Vec<_>>();
+        let rules = self.rules.iter().filter_map(in_words).collect::<Vec<_>>();
         [subject::name(&self.subject).to_owned(), share, rules.join(" · "), wait]
     }
 
     pub(in crate::commands) fn json(&self) -> Value {
-        let rule = |rule: &Share| json!({ "position": rule.position, "rule": rule.rule, "used": rule.used, "limit": rule.limit, "shadow": rule.is_shadow });
+        let rule = |state: &RuleState| {
+            json!({
+                "position": state.position,
+                "rule": state.rule.to_string(),
+                "used": state.used,
+                "limit": state.limit,
+                "shadow": state.rule.is_shadow(),
+            })
+        };
         json!({
             "policy": self.policy,
             "label": self.label,
@@ -152,39 +147,26 @@ impl Usage {
 }
 
 /// Returns the share of the most used rule, in thousandths.
-fn share(rules: &[Share]) -> Option<u64> {
-    let are_all_tried = rules.iter().all(|rule| rule.is_shadow);
-    rules.iter().filter(|rule| are_all_tried || !rule.is_shadow).filter_map(Share::thousandths).max()
+fn share(states: &[RuleState]) -> Option<u64> {
+    let are_all_tried = states.iter().all(|state| state.rule.is_shadow());
+    states.iter().filter(|state| are_all_tried || !state.rule.is_shadow()).filter_map(thousandths).max()
 }
 
-impl Share {
-    fn of(status: &RuleStatus, varying: &VaryingRules) -> Self {
-        let listed = varying.listed(status.rule());
-        Self {
-            position: status.position(),
-            rule: listed.unwrap_or(status.rule()).to_string(),
-            used: varying.used(status),
-            limit: listed.is_none().then(|| status.limit()),
-            is_concurrency: status.rule().lease().is_some(),
-            is_shadow: status.rule().is_shadow(),
-        }
-    }
+/// `1 of 5 per 1h`, or `1 of 2 concurrent`; `3 of n per 1h` where each call gives the count.
+fn in_words(state: &RuleState) -> Option<String> {
+    let used = number::grouped(state.used?);
+    let shown = state.limit.map_or_else(|| "n".to_owned(), number::grouped);
+    let bare = state.limit.map_or_else(|| "n".to_owned(), |limit| limit.to_string());
+    let is_concurrency = state.rule.lease().is_some();
+    let what =
+        if is_concurrency { format!("{shown} concurrent") } else { state.rule.to_string().replacen(&bare, &shown, 1) };
+    Some(format!("{used} of {what}"))
+}
 
-    /// `1 of 5 per 1h`, or `1 of 2 concurrent`; `3 of n per 1h` where each call gives the count.
-    fn text(&self) -> Option<String> {
-        let used = number::grouped(self.used?);
-        let shown = self.limit.map_or_else(|| "n".to_owned(), number::grouped);
-        let bare = self.limit.map_or_else(|| "n".to_owned(), |limit| limit.to_string());
-        let what =
-            if self.is_concurrency { format!("{shown} concurrent") } else { self.rule.replacen(&bare, &shown, 1) };
-        Some(format!("{used} of {what}"))
-    }
-
-    /// Returns how much is used, in thousandths.
-    fn thousandths(&self) -> Option<u64> {
-        let share = u128::from(self.used?) * 1_000 / u128::from(self.limit?.max(1));
-        Some(u64::try_from(share).unwrap_or(u64::MAX))
-    }
+/// Returns how much of a rule is used, in thousandths.
+fn thousandths(state: &RuleState) -> Option<u64> {
+    let share = u128::from(state.used?) * 1_000 / u128::from(state.limit?.max(1));
+    Some(u64::try_from(share).unwrap_or(u64::MAX))
 }
 
 /// The subjects that come first, so far.
@@ -244,19 +226,13 @@ mod tests {
     use super::*;
 
     fn usage(subject: &str, used: u64, wait: Option<u64>) -> Usage {
-        let rule = Share {
-            position: 0,
-            rule: "10 per 1m".to_owned(),
-            used: Some(used),
-            limit: Some(10),
-            is_concurrency: false,
-            is_shadow: false,
-        };
+        let rule = "10 per 1m".parse().unwrap();
+        let rule = RuleState { position: 0, rule, limit: Some(10), remaining: None, used: Some(used), reset: None };
         Usage {
             policy: "sms.send".to_owned(),
             label: None,
             subject: subject.to_owned(),
-            share: rule.thousandths(),
+            share: thousandths(&rule),
             rules: vec![rule],
             denied: wait.map(|_| RejectionKind::Limited),
             is_shadow: false,

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use tallygate_rules::{Ban, Rule, RuleId};
 
 use crate::admin::{BannedSubject, Registered, RegisteredPolicy, Unreadable};
-use crate::decision::{Denial, RuleStatus};
+use crate::decision::Denial;
 use crate::limiter::{Override, OverrideBuilder};
 
-use super::VaryingRules;
+use super::RuleState;
 
 /// Returns a duration in milliseconds, rounded up: a script that comes back early is denied again.
 #[must_use]
@@ -130,18 +130,16 @@ pub(super) fn denial(denial: &Denial) -> Value {
 }
 
 /// Returns the state of a rule.
-pub(super) fn status(status: &RuleStatus, varying: &VaryingRules) -> Value {
-    let listed = varying.listed(status.rule());
-    let used = varying.used(status);
+pub(super) fn state(state: &RuleState) -> Value {
     json!({
-        "position": status.position(),
-        "name": status.rule().name(),
-        "rule": listed.unwrap_or(status.rule()).to_string(),
-        "limit": listed.is_none().then(|| status.limit()),
-        "used": used,
-        "remaining": listed.is_none().then(|| status.remaining()),
-        "concurrent": used.filter(|_| status.rule().lease().is_some()),
-        "reset_ms": varying.reset(status).map(ms),
-        "shadow": status.rule().is_shadow(),
+        "position": state.position,
+        "name": state.rule.name(),
+        "rule": state.rule.to_string(),
+        "limit": state.limit,
+        "used": state.used,
+        "remaining": state.remaining,
+        "concurrent": state.used.filter(|_| state.rule.lease().is_some()),
+        "reset_ms": state.reset.map(ms),
+        "shadow": state.rule.is_shadow(),
     })
 }

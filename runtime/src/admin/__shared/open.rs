@@ -22,6 +22,23 @@ pub struct OpenPolicy<'a> {
     pub varying: VaryingRules,
 }
 
+/// Where a rule stands. What depends on a count that each call gives is `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleState {
+    /// The position of the rule in its policy.
+    pub position: usize,
+    /// The rule, as it is listed.
+    pub rule: Rule,
+    /// The count of the rule.
+    pub limit: Option<u64>,
+    /// How much of the count is left.
+    pub remaining: Option<u64>,
+    /// How much of the count is used.
+    pub used: Option<u64>,
+    /// The time until the rule is as if it had never counted.
+    pub reset: Option<Duration>,
+}
+
 /// The rules of a policy whose count each call gives.
 #[derive(Debug)]
 pub struct VaryingRules {
@@ -56,17 +73,21 @@ impl VaryingRules {
         self.rules.iter().find(|(open, _)| open == rule).map(|(_, listed)| listed)
     }
 
-    /// Returns how much of a rule is used; `None` for a bucket whose refill depends on a count that each call gives.
+    /// Returns where a rule stands, as far as its count is known.
     #[must_use]
-    pub fn used(&self, status: &RuleStatus) -> Option<u64> {
-        let is_known = self.listed(status.rule()).is_none() || status.rule().bucket().is_none();
-        is_known.then(|| status.limit().saturating_sub(status.remaining()))
-    }
-
-    /// Returns the time until a rule is as if it had never counted. `None` for a bucket whose count each call gives.
-    #[must_use]
-    pub fn reset(&self, status: &RuleStatus) -> Option<Duration> {
-        self.used(status).map(|_| status.reset())
+    pub fn state(&self, status: &RuleStatus) -> RuleState {
+        let listed = self.listed(status.rule());
+        // The refill of a bucket depends on its count.
+        let used = (listed.is_none() || status.rule().bucket().is_none())
+            .then(|| status.limit().saturating_sub(status.remaining()));
+        RuleState {
+            position: status.position(),
+            rule: listed.unwrap_or(status.rule()).clone(),
+            limit: listed.is_none().then(|| status.limit()),
+            remaining: listed.is_none().then(|| status.remaining()),
+            used,
+            reset: used.map(|_| status.reset()),
+        }
     }
 }
 

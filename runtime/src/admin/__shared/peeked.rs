@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{OpenPolicy, json, shadow};
+use super::{OpenPolicy, RuleState, json, shadow};
 use crate::admin::Subjects;
 use crate::admin::template::KeyTemplate;
 use crate::decision::{DecidedBy, Decision, RuleStatus};
@@ -77,9 +77,10 @@ impl<'a> Peeked<'a> {
 
     /// Returns the states of the rules whose subjects were given, rules in shadow included.
     #[must_use]
-    pub fn report(&self) -> Vec<&RuleStatus> {
-        let mut all: Vec<_> = self.decided().chain(self.tried()).collect();
-        all.sort_by_key(|status| status.position());
+    pub fn report(&self) -> Vec<RuleState> {
+        let all = self.decided().chain(self.tried());
+        let mut all: Vec<_> = all.map(|status| self.listed.varying.state(status)).collect();
+        all.sort_by_key(|state| state.position);
         all
     }
 
@@ -112,7 +113,6 @@ impl<'a> Peeked<'a> {
         let others = self.subjects.others().filter(|(label, _)| is_given(Some(label)));
         let others: Vec<_> =
             others.map(|(label, subject)| json!({ "label": label, "subject": subject.to_string() })).collect();
-        let rules = self.report().into_iter();
         json!({
             "policy": self.listed.described.name(),
             "subject": is_given(None).then(|| self.subjects.main().to_string()),
@@ -122,7 +122,7 @@ impl<'a> Peeked<'a> {
             "denied": denial.map(json::denial),
             "prefetch_ms": self.listed.described.prefetch().map(json::ms),
             "shadow": self.shadow(),
-            "rules": rules.map(|status| json::status(status, &self.listed.varying)).collect::<Vec<_>>(),
+            "rules": self.report().iter().map(json::state).collect::<Vec<_>>(),
             "overrides": self.overrides.iter().map(json::override_in_force).collect::<Vec<_>>(),
         })
     }

@@ -1,7 +1,7 @@
 //! Shapes and colours.
 
-use svg::Document;
 use svg::node::element::{Line, Rectangle, Style, Text, Title};
+use svg::{Document, Node as _};
 
 /// Colours that keep their contrast on the picture's own background, also for the colour-blind.
 const STYLE: &str = "\
@@ -47,27 +47,22 @@ impl Canvas {
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        self.add(Text::new(text).set("x", x).set("y", y).set("text-anchor", anchor).set("class", class));
+        self.document.append(Text::new(text).set("x", x).set("y", y).set("text-anchor", anchor).set("class", class));
     }
 
     /// Draws a box, unless its height is 0.
     pub(super) fn box_of(&mut self, [x, y]: [u64; 2], [width, height]: [u64; 2], class: &str) {
         if height > 0 {
             let shape = Rectangle::new().set("x", x).set("y", y).set("width", width).set("height", height);
-            self.add(shape.set("class", class));
+            self.document.append(shape.set("class", class));
         }
     }
 
     pub(super) fn line(&mut self, [x1, y1]: [u64; 2], [x2, y2]: [u64; 2], class: &str) {
-        self.add(Line::new().set("x1", x1).set("y1", y1).set("x2", x2).set("y2", y2).set("class", class));
+        self.document.append(Line::new().set("x1", x1).set("y1", y1).set("x2", x2).set("y2", y2).set("class", class));
     }
 
     pub(super) fn finish(self) -> String {
         format!("{}\n", self.document)
-    }
-
-    fn add(&mut self, node: impl Into<Box<dyn svg::Node>>) {
-        let document = std::mem::replace(&mut self.document, Document::new());
-        self.document = document.add(node);
     }
 }

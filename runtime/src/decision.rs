@@ -10,7 +10,7 @@ mod report;
 mod returned;
 mod settlement;
 
-pub(crate) use self::charge::{AdmittedAt, Charge, Recount, RefundTicket, Refunded, Refunder};
+pub(crate) use self::charge::{AdmittedAt, Charge, Recount, RecountTicket, Recounter, Recounting};
 pub use self::decided_by::DecidedBy;
 pub use self::denial::{Denial, LimitingRule, RejectionKind};
 pub use self::metered::Metered;
@@ -100,16 +100,16 @@ impl Decision {
     #[must_use]
     pub fn shadow_report(&self) -> &[RuleStatus] {
         match self {
-            Self::Allowed(permit) => permit.tried(),
-            Self::Denied(denial) => denial.tried(),
+            Self::Allowed(permit) => permit.trials(),
+            Self::Denied(denial) => denial.trials(),
         }
     }
 
     /// Adds the status of each rule in shadow.
-    pub(crate) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
+    pub(crate) fn with_trials(self, trials: Vec<RuleStatus>) -> Self {
         match self {
-            Self::Allowed(permit) => Self::Allowed(permit.with_tried(tried)),
-            Self::Denied(denial) => Self::Denied(denial.with_tried(tried)),
+            Self::Allowed(permit) => Self::Allowed(permit.with_trials(trials)),
+            Self::Denied(denial) => Self::Denied(denial.with_trials(trials)),
         }
     }
 }

@@ -199,7 +199,7 @@ impl Policy {
     /// The template is empty for an annotated function without `key`, whose calls are counted together.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
-        self.templates().of(None)
+        self.templates().get(None)
     }
 
     pub(crate) fn templates(&self) -> &Templates {
@@ -225,7 +225,7 @@ impl Policy {
 
     /// Whether both are clones of one policy, and so have the same counts.
     #[inline]
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is_clone_of(&self, other: &Self) -> bool {
         ptr::eq(&raw const *self.inner, &raw const *other.inner)
     }
 
@@ -233,7 +233,7 @@ impl Policy {
     pub(crate) fn has_rules_of(&self, other: &Self) -> bool {
         let alike = |(one, other): (&RuleGroup, &RuleGroup)| one.label == other.label && one.rules == other.rules;
         let (own, others) = (self.groups(), other.groups());
-        self.is(other) || own.len() == others.len() && own.iter().zip(others).all(alike)
+        self.is_clone_of(other) || own.len() == others.len() && own.iter().zip(others).all(alike)
     }
 
     /// Whether a cached denial may answer the next calls. It may not if a ban counts every denial, or if an ending call
@@ -294,10 +294,10 @@ impl Policy {
 
     /// Returns the label of the subject that the rule at that position counts; `None` for the main one.
     fn label(&self, position: usize) -> Option<&str> {
-        let tried = || self.trials().iter().find(|trial| trial.is_of(position))?.label.as_deref();
+        let of_trial = || self.trials().iter().find(|trial| trial.is_of(position))?.label.as_deref();
         match self.group_of(position) {
             Some(group) => self.groups().get(group)?.label.as_deref(),
-            None => tried(),
+            None => of_trial(),
         }
     }
 }
@@ -311,11 +311,12 @@ impl PolicyInner {
         replaced: Box<[Option<usize>]>,
     ) -> Self {
         let groups = RuleGroup::gather(&name, &rules, ban).into();
-        let tried = RuleGroup::gather_tried(&name, &rules);
+        let trial_groups = RuleGroup::gather_trials(&name, &rules);
         // If all rules are in shadow, they decide together what they would deny.
-        let is_all_shadow = rule_group::are_all_tried(&rules);
+        let is_all_shadow = rule_group::are_all_shadow(&rules);
         let rules: Box<[Rule]> = rules.into_iter().map(|(_, rule)| rule).collect();
-        let trials = tried.into_iter().map(|group| Trial::new(&name, &rules, group, settings, &replaced)).collect();
+        let trials =
+            trial_groups.into_iter().map(|group| Trial::new(&name, &rules, group, settings, &replaced)).collect();
         Self { trials, is_all_shadow, ..Self::from_parts(name, rules, ban, groups, settings, replaced) }
     }
 
@@ -351,7 +352,7 @@ impl PolicyInner {
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {
         // The groups do not show the order of all rules, so the rules are compared, too.
-        self.is(other)
+        self.is_clone_of(other)
             || self.name() == other.name()
                 && self.ban() == other.ban()
                 && self.inner.settings == other.inner.settings

@@ -115,7 +115,7 @@ impl Simulation {
     fn decide(&mut self, ready: &Ready) -> Result<Decision, TraceError> {
         let decision = self.engine.decide(ready)?;
         if decision.is_allowed() {
-            self.engine.try_rules(ready)?.iter().for_each(|denial| self.summary.add_tried(denial));
+            self.engine.decide_trials(ready)?.iter().for_each(|denial| self.summary.add_trial(denial));
         }
         self.summary.add(&decision);
         Ok(decision)

@@ -253,6 +253,6 @@ mod tests {
                     rules = ['1 per 1m', { count = 9, per = '1h', key = 'all' }]";
         let policies = Policies::from_toml(text).unwrap();
         let policy = &policies.requests()[0].policy;
-        assert_eq!((policy.key(), policy.templates().of(Some("all"))), (Some("{@ip}"), Some("all")));
+        assert_eq!((policy.key(), policy.templates().get(Some("all"))), (Some("{@ip}"), Some("all")));
     }
 }

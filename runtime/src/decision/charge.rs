@@ -63,11 +63,11 @@ impl AdmittedAt {
 }
 
 /// Resolves to whether the recount has changed anything.
-pub(crate) type Refunded<'a> = Pin<Box<dyn Future<Output = Result<bool, BackendError>> + Send + 'a>>;
+pub(crate) type Recounting<'a> = Pin<Box<dyn Future<Output = Result<bool, BackendError>> + Send + 'a>>;
 
 /// Recounts charges. It is all that a permit knows of the limiter that issued it.
-pub(crate) trait Refunder: Send + Sync {
-    fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a>;
+pub(crate) trait Recounter: Send + Sync {
+    fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Recounting<'a>;
 
     /// Recounts for callers that cannot await.
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError>;
@@ -78,23 +78,23 @@ pub(crate) trait Refunder: Send + Sync {
 }
 
 /// The data for a refund or a settlement of a permit.
-pub(crate) struct RefundTicket {
+pub(crate) struct RecountTicket {
     /// `None` if nobody has counted the call.
-    refunder: Option<Arc<dyn Refunder>>,
+    recounter: Option<Arc<dyn Recounter>>,
     pub(crate) charge: Charge,
     /// The tickets of rules in shadow, which have counted the call, too.
     pub(super) trials: Vec<Self>,
 }
 
-impl RefundTicket {
+impl RecountTicket {
     /// The ticket of a call that runs although nobody has counted it.
     pub(crate) fn of_nothing(call: Call<'_>) -> Self {
         let charge = Charge::new(call, AdmittedAt::Once(0), DecidedBy::Nobody);
-        Self { refunder: None, charge, trials: Vec::new() }
+        Self { recounter: None, charge, trials: Vec::new() }
     }
 
-    pub(crate) fn new(refunder: Arc<dyn Refunder>, charge: Charge) -> Self {
-        Self { refunder: Some(refunder), charge, trials: Vec::new() }
+    pub(crate) fn new(recounter: Arc<dyn Recounter>, charge: Charge) -> Self {
+        Self { recounter: Some(recounter), charge, trials: Vec::new() }
     }
 
     pub(crate) async fn recount(mut self, recount: Recount) -> Result<bool, BackendError> {
@@ -108,8 +108,8 @@ impl RefundTicket {
     }
 
     async fn recount_own(&self, recount: Recount) -> Result<bool, BackendError> {
-        match &self.refunder {
-            Some(refunder) => refunder.recount(&self.charge, recount).await,
+        match &self.recounter {
+            Some(recounter) => recounter.recount(&self.charge, recount).await,
             None => Ok(false),
         }
     }
@@ -124,14 +124,14 @@ impl RefundTicket {
     }
 
     fn blocking_recount_own(self, recount: Recount) -> Result<bool, BackendError> {
-        self.refunder.map_or(Ok(false), |refunder| refunder.blocking_recount(self.charge, recount))
+        self.recounter.map_or(Ok(false), |recounter| recounter.blocking_recount(self.charge, recount))
     }
 
     /// Returns the ticket for only the rules in shadow on the subject with this label; `None` is the main subject.
     pub(super) fn of_trials(mut self, label: Option<&str>) -> Self {
         self.trials
             .retain(|trial| trial.charge.call.policy.groups().iter().any(|group| group.label.as_deref() == label));
-        Self { refunder: None, ..self }
+        Self { recounter: None, ..self }
     }
 
     /// Takes the tickets of the rules in shadow on the subjects that are recounted.
@@ -149,7 +149,7 @@ impl RefundTicket {
         recount: Recount,
         report: impl FnOnce(Result<bool, BackendError>) + Send + 'static,
     ) {
-        let runtimes = self.refunder.as_ref().and_then(|refunder| refunder.runtimes(&self.charge));
+        let runtimes = self.recounter.as_ref().and_then(|recounter| recounter.runtimes(&self.charge));
         match (runtimes.map(Arc::clone), Handle::try_current()) {
             (Some(runtimes), Ok(_)) => runtimes.spawn(async move { report(self.recount(recount).await) }),
             _ => report(self.blocking_recount(recount)),

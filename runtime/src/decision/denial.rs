@@ -46,12 +46,12 @@ impl Denial {
         Self { report, ..self }
     }
 
-    pub(super) fn tried(&self) -> &[RuleStatus] {
-        self.report.tried()
+    pub(super) fn trials(&self) -> &[RuleStatus] {
+        self.report.trials()
     }
 
-    pub(super) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
-        Self { report: self.report.with_tried(tried), ..self }
+    pub(super) fn with_trials(self, trials: Vec<RuleStatus>) -> Self {
+        Self { report: self.report.with_trials(trials), ..self }
     }
 
     /// Returns who denied the call: the backend, or what takes its place while Redis is away.

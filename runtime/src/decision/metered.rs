@@ -52,7 +52,7 @@ impl Permit {
     /// The permit cannot be settled, as in [`settle`](Self::settle): the call was not
     /// [`refundable`](crate::Check::refundable), or has reserved nothing. It is dropped, and the call counts as its cost.
     pub fn metered(self) -> Result<Metered, BackendError> {
-        self.check_settled()?;
+        self.check_can_be_settled()?;
         Ok(Metered { permit: Some(self), used: 0 })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::charge::{Charge, Recount, RefundTicket};
+use super::charge::{Charge, Recount, RecountTicket};
 use super::decided_by::DecidedBy;
 use super::report::{Report, RuleStatus};
 use crate::error::BackendError;
@@ -28,7 +28,7 @@ struct PermitExtras {
     /// A subject that uses this share of a limit is near it.
     warn_at: Option<f64>,
     /// Boxed, as few calls can be refunded, and it is large.
-    refund: Option<Box<RefundTicket>>,
+    ticket: Option<Box<RecountTicket>>,
     lease: Option<Lease>,
 }
 
@@ -42,11 +42,11 @@ impl Permit {
         decided_by: DecidedBy,
         report: Report,
         warn_at: Option<f64>,
-        refund: Option<Box<RefundTicket>>,
+        ticket: Option<Box<RecountTicket>>,
         lease: Option<Lease>,
     ) -> Self {
-        let is_plain = report.is_empty() && refund.is_none() && lease.is_none();
-        let extras = (!is_plain).then(|| Arc::new(PermitExtras { report, warn_at, refund, lease }));
+        let is_plain = report.is_empty() && ticket.is_none() && lease.is_none();
+        let extras = (!is_plain).then(|| Arc::new(PermitExtras { report, warn_at, ticket, lease }));
         Self { extras, decided_by }
     }
 
@@ -63,17 +63,17 @@ impl Permit {
         self.extras.as_ref().map_or(&[], |extras| extras.report.rules())
     }
 
-    pub(super) fn tried(&self) -> &[RuleStatus] {
-        self.extras.as_ref().map_or(&[], |extras| extras.report.tried())
+    pub(super) fn trials(&self) -> &[RuleStatus] {
+        self.extras.as_ref().map_or(&[], |extras| extras.report.trials())
     }
 
-    pub(super) fn with_tried(self, tried: Vec<RuleStatus>) -> Self {
+    pub(super) fn with_trials(self, trials: Vec<RuleStatus>) -> Self {
         let decided_by = self.decided_by;
         let Some(extras) = self.extras.and_then(Arc::into_inner) else {
-            return Self::new(decided_by, Report::default().with_tried(tried), None, None, None);
+            return Self::new(decided_by, Report::default().with_trials(trials), None, None, None);
         };
-        let PermitExtras { report, warn_at, refund, lease } = extras;
-        Self::new(decided_by, report.with_tried(tried), warn_at, refund, lease)
+        let PermitExtras { report, warn_at, ticket, lease } = extras;
+        Self::new(decided_by, report.with_trials(trials), warn_at, ticket, lease)
     }
 
     /// Returns the status of the rule whose limit the subject is near after this call. If there are several, it is the
@@ -195,7 +195,7 @@ impl Permit {
         ticket.blocking_recount(recount)
     }
 
-    fn into_subject_refund(self, label: Option<&str>) -> Result<(RefundTicket, Recount), BackendError> {
+    fn into_subject_refund(self, label: Option<&str>) -> Result<(RecountTicket, Recount), BackendError> {
         let ticket = self.into_ticket()?;
         let policy = &ticket.charge.call.policy;
         let counting = policy.groups().iter().take(policy.counting_groups());
@@ -203,7 +203,7 @@ impl Permit {
         if group.is_some() {
             return Ok((*ticket, Recount { part: group, ..Recount::REFUND }));
         }
-        if policy.tries_calls_of(label) {
+        if policy.has_trial_of(label) {
             return Ok((ticket.of_trials(label), Recount::REFUND));
         }
         let policy = policy.name();
@@ -213,17 +213,17 @@ impl Permit {
         )))
     }
 
-    pub(super) fn into_ticket(self) -> Result<Box<RefundTicket>, BackendError> {
-        let ticket = self.extras.and_then(Arc::into_inner).and_then(|extras| extras.refund);
+    pub(super) fn into_ticket(self) -> Result<Box<RecountTicket>, BackendError> {
+        let ticket = self.extras.and_then(Arc::into_inner).and_then(|extras| extras.ticket);
         ticket.ok_or_else(not_refundable)
     }
 
     /// Adds the permits of rules in shadow, which a refund or a settlement of this permit recounts, too.
-    pub(crate) fn with_trials(mut self, tried: Vec<Self>) -> Self {
-        let ticket = self.extras.as_mut().and_then(Arc::get_mut).and_then(|extras| extras.refund.as_mut());
+    pub(crate) fn with_trial_permits(mut self, permits: Vec<Self>) -> Self {
+        let ticket = self.extras.as_mut().and_then(Arc::get_mut).and_then(|extras| extras.ticket.as_mut());
         if let Some(ticket) = ticket {
             ticket.trials =
-                tried.into_iter().filter_map(|permit| permit.into_ticket().ok()).map(|ticket| *ticket).collect();
+                permits.into_iter().filter_map(|permit| permit.into_ticket().ok()).map(|ticket| *ticket).collect();
         }
         self
     }
@@ -234,14 +234,14 @@ impl Permit {
         let Some(extras) = self.extras.and_then(Arc::into_inner) else {
             return (Self::plain(decided_by), Self::plain(decided_by));
         };
-        let PermitExtras { report, warn_at, refund, lease } = extras;
-        let counted = Self::new(decided_by, report, warn_at, refund, None);
+        let PermitExtras { report, warn_at, ticket, lease } = extras;
+        let counted = Self::new(decided_by, report, warn_at, ticket, None);
         (counted, Self::new(decided_by, Report::default(), None, None, lease))
     }
 
     /// Returns what the call was counted as, if the permit can be refunded.
     pub(crate) fn charge(&self) -> Option<&Charge> {
-        self.extras.as_ref()?.refund.as_ref().map(|ticket| &ticket.charge)
+        self.extras.as_ref()?.ticket.as_ref().map(|ticket| &ticket.charge)
     }
 
     /// The policy that admitted the call, if the permit can be refunded.

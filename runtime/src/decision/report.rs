@@ -21,7 +21,7 @@ struct Statuses {
     /// The rules that decide the call.
     rules: Vec<RuleStatus>,
     /// The rules in shadow.
-    tried: Vec<RuleStatus>,
+    trials: Vec<RuleStatus>,
 }
 
 impl Report {
@@ -33,17 +33,17 @@ impl Report {
         self.0.as_ref().map_or(&[], |statuses| &statuses.rules)
     }
 
-    pub(crate) fn tried(&self) -> &[RuleStatus] {
-        self.0.as_ref().map_or(&[], |statuses| &statuses.tried)
+    pub(crate) fn trials(&self) -> &[RuleStatus] {
+        self.0.as_ref().map_or(&[], |statuses| &statuses.trials)
     }
 
-    pub(crate) fn with_tried(&self, tried: Vec<RuleStatus>) -> Self {
-        Self::of(self.rules().to_vec(), tried)
+    pub(crate) fn with_trials(&self, trials: Vec<RuleStatus>) -> Self {
+        Self::of(self.rules().to_vec(), trials)
     }
 
-    fn of(rules: Vec<RuleStatus>, tried: Vec<RuleStatus>) -> Self {
-        let is_empty = rules.is_empty() && tried.is_empty();
-        Self((!is_empty).then(|| Arc::new(Statuses { rules, tried })))
+    fn of(rules: Vec<RuleStatus>, trials: Vec<RuleStatus>) -> Self {
+        let is_empty = rules.is_empty() && trials.is_empty();
+        Self((!is_empty).then(|| Arc::new(Statuses { rules, trials })))
     }
 }
 

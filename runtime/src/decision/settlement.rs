@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tallygate_rules::MAX_EXACT;
 
-use super::charge::{Recount, RefundTicket};
+use super::charge::{Recount, RecountTicket};
 use super::decided_by::DecidedBy;
 use super::permit::{Permit, not_refundable};
 use crate::error::BackendError;
@@ -73,7 +73,7 @@ impl Permit {
     }
 
     /// Fails if the permit cannot be settled.
-    pub(super) fn check_settled(&self) -> Result<(), BackendError> {
+    pub(super) fn check_can_be_settled(&self) -> Result<(), BackendError> {
         let charge = self.charge().ok_or_else(not_refundable)?;
         if charge.call.options.cost == 0 && self.decided_by() != DecidedBy::Nobody {
             let message =
@@ -84,8 +84,8 @@ impl Permit {
     }
 
     /// Returns `None` for a call that nobody has counted.
-    pub(super) fn into_settlement(self, used: u64) -> Result<Option<(RefundTicket, Recount)>, BackendError> {
-        self.check_settled()?;
+    pub(super) fn into_settlement(self, used: u64) -> Result<Option<(RecountTicket, Recount)>, BackendError> {
+        self.check_can_be_settled()?;
         if self.decided_by() == DecidedBy::Nobody {
             return Ok(None);
         }

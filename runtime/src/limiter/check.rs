@@ -6,7 +6,7 @@ mod blocking;
 mod decide;
 mod deciding;
 mod inputs;
-mod trying;
+mod trials;
 mod waiting;
 
 use std::fmt;

@@ -15,7 +15,7 @@ use super::wait_queue::WaitQueues;
 use crate::call::Call;
 use crate::clock::Clock;
 use crate::context;
-use crate::decision::{Charge, DecidedBy, Recount, Refunded, Refunder, Report, RuleStatus, Warning};
+use crate::decision::{Charge, DecidedBy, Recount, Recounter, Recounting, Report, RuleStatus, Warning};
 use crate::error::BackendError;
 use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
@@ -132,8 +132,8 @@ impl LeaseHolder for Core {
     }
 }
 
-impl Refunder for Core {
-    fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Refunded<'a> {
+impl Recounter for Core {
+    fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Recounting<'a> {
         if let Some(has_changed) = self.stack.recount_here(charge, recount) {
             self.finish_recount(charge, recount, has_changed);
             return Box::pin(ready(Ok(has_changed)));

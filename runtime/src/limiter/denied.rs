@@ -24,7 +24,7 @@ pub(super) const MOST_SUBJECTS: usize = 10_000;
 /// Counts denials by subject.
 pub(super) struct DeniedSubjects {
     /// How many subjects are kept of each policy.
-    most: NonZeroUsize,
+    max_subjects: NonZeroUsize,
     seed: RandomState,
     /// The sketches, by policy name.
     sketches: RwLock<HashMap<Box<str>, Mutex<Sketch>, RandomState>>,
@@ -36,11 +36,11 @@ pub(super) struct DeniedSubjects {
 
 impl DeniedSubjects {
     /// Returns `None` if no subject is to be kept.
-    pub(super) fn new(most: usize) -> Option<Self> {
-        let most = NonZeroUsize::new(most)?;
+    pub(super) fn new(max_subjects: usize) -> Option<Self> {
+        let max_subjects = NonZeroUsize::new(max_subjects)?;
         observe::note_listener();
         Some(Self {
-            most,
+            max_subjects,
             seed: RandomState::default(),
             sketches: RwLock::default(),
             too_many: ReportedOnce::new(),
@@ -57,7 +57,7 @@ impl DeniedSubjects {
         drop(known);
         let mut known = self.sketches.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() < MOST_POLICIES_KEPT || known.contains_key(policy) {
-            let sketch = known.entry(policy.into()).or_insert_with(|| Mutex::new(Sketch::new(self.most)));
+            let sketch = known.entry(policy.into()).or_insert_with(|| Mutex::new(Sketch::new(self.max_subjects)));
             return lock(sketch).count(id, &self.seed);
         }
         drop(known);
@@ -80,4 +80,4 @@ impl DeniedSubjects {
 }
 
 // Leaves out the subjects, which may be personal.
-opaque_debug!(DeniedSubjects { most });
+opaque_debug!(DeniedSubjects { max_subjects });

@@ -184,7 +184,7 @@ impl<S: Decider> PrefetchedStore<S> {
 
     /// Whether other tasks run before a call is decided: a refill is a task, which callers that never wait would block.
     fn lets_others_run(&self) -> bool {
-        self.ledgers.are_refilled() && budget::is_spent()
+        self.ledgers.has_running_refills() && budget::is_spent()
     }
 
     /// Asks for a part, and gives back its rest at its end.

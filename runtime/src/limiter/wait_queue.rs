@@ -15,7 +15,7 @@ use crate::system::RandomState;
 pub(crate) struct WaitQueues {
     state: Mutex<QueuesByKey>,
     /// The most callers in all queues.
-    most: usize,
+    max_callers: usize,
 }
 
 #[derive(Default)]
@@ -44,8 +44,8 @@ pub(super) struct QueueHead {
 }
 
 impl WaitQueues {
-    pub(super) fn new(most: usize) -> Self {
-        Self { state: Mutex::default(), most }
+    pub(super) fn new(max_callers: usize) -> Self {
+        Self { state: Mutex::default(), max_callers }
     }
 
     /// Whether any caller waits for these tallies.
@@ -69,7 +69,7 @@ impl WaitQueues {
         can_be_served: impl FnOnce(Demand, QueueHead) -> bool,
     ) -> Result<QueuePlace<'_>, WaitRefusal> {
         let mut state = lock(&self.state);
-        if state.callers >= self.most {
+        if state.callers >= self.max_callers {
             return Err(WaitRefusal::Full);
         }
         let needed = state.by_key.get(&key).map_or(own, |queue| queue.waiting.plus(own));

@@ -53,7 +53,7 @@ pub(crate) struct Description {
 
 impl Description {
     pub(crate) fn of(policy: &Policy, is_shadow: bool) -> Self {
-        let template = |label| policy.templates().of(label).map(str::to_owned);
+        let template = |label| policy.templates().get(label).map(str::to_owned);
         let labels = policy.first_places().into_iter().filter_map(|(_, label)| label);
         let subjects: Vec<_> = labels.map(|label| (label.to_owned(), template(Some(label)))).collect();
         let rules = policy.effective_rules().into_iter().map(|EffectiveRule { label, rule, .. }| {

@@ -48,7 +48,7 @@ pub(super) fn layout_ahead(rules: &[Rule], ban: Option<Ban>, ahead: Duration) ->
 }
 
 /// Identifies the layout of a trial's tally, which differs from that of the enforced rule.
-pub(super) fn layout_tried(rules: &[Rule]) -> String {
+pub(super) fn layout_of_trial(rules: &[Rule]) -> String {
     format!("/{:08x}", digest32(&format!("{};shadow", layout(rules, None))))
 }
 

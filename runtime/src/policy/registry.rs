@@ -128,10 +128,10 @@ mod tests {
         for policy in [&first, &second, &other] {
             registry.insert(policy);
         }
-        assert!(registry.find("sms").unwrap().is(&second));
+        assert!(registry.find("sms").unwrap().is_clone_of(&second));
         assert_eq!(counts(&registry.all()), [3, 1, 2]);
         drop(second);
-        assert!(registry.find("sms").unwrap().is(&first));
+        assert!(registry.find("sms").unwrap().is_clone_of(&first));
         assert!(registry.find("sm").is_none());
     }
 
@@ -156,7 +156,7 @@ mod tests {
     fn a_static_policy_is_one_with_its_clones_and_stays_known() {
         let rule = Rule::sliding_window(1, Duration::from_secs(60));
         let policy = Policy::builder("policy::registry::static").rule(rule).build_static().unwrap();
-        assert!(policy.clone().is(&policy) && !policy.is(&policy.with_counts([1])));
+        assert!(policy.clone().is_clone_of(&policy) && !policy.is_clone_of(&policy.with_counts([1])));
         drop(policy);
         assert_eq!(counts(&find("policy::registry::static").into_iter().collect::<Vec<_>>()), [1]);
     }
@@ -165,6 +165,6 @@ mod tests {
     fn variants_with_other_counts_are_not_registered() {
         let policy = built("policy::registry::variants");
         let _variant = policy.with_counts([7]);
-        assert!(find("policy::registry::variants").unwrap().is(&policy));
+        assert!(find("policy::registry::variants").unwrap().is_clone_of(&policy));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use foldhash::quality::FixedState;
 use tallygate_rules::{Ban, Rule};
 
-use super::layout::{layout, layout_ahead, layout_tried, reach_us, windows};
+use super::layout::{layout, layout_ahead, layout_of_trial, reach_us, windows};
 #[cfg(feature = "cron")]
 use crate::algorithm::Ticks;
 use crate::algorithm::{self, Kept, Window};
@@ -57,8 +57,8 @@ impl RuleGroup {
     /// Groups the enforced rules by the labels of their subjects, the main subject first. Concurrency limits have
     /// tallies of their own, and come last.
     pub(crate) fn gather(name: &str, rules: &[(Option<String>, Rule)], ban: Option<Ban>) -> Vec<Self> {
-        let are_tried = are_all_tried(rules);
-        let enforced = rules.iter().enumerate().filter(|(_, (_, rule))| are_tried || !rule.is_shadow());
+        let is_all_shadow = are_all_shadow(rules);
+        let enforced = rules.iter().enumerate().filter(|(_, (_, rule))| is_all_shadow || !rule.is_shadow());
         let (leases, counted): (Vec<_>, Vec<_>) = enforced.partition(|(_, (_, rule))| rule.lease().is_some());
         let mut groups = Self::gather_by_label(name, &counted, ban);
         groups.extend(Self::gather_by_label(name, &leases, None));
@@ -66,17 +66,17 @@ impl RuleGroup {
     }
 
     /// Returns a group for each trial, with a tally of its own.
-    pub(super) fn gather_tried(name: &str, rules: &[(Option<String>, Rule)]) -> Vec<Self> {
-        let are_tried = are_all_tried(rules);
-        let tried = rules.iter().enumerate().filter(|(_, (_, rule))| !are_tried && rule.is_shadow());
+    pub(super) fn gather_trials(name: &str, rules: &[(Option<String>, Rule)]) -> Vec<Self> {
+        let is_all_shadow = are_all_shadow(rules);
+        let trials = rules.iter().enumerate().filter(|(_, (_, rule))| !is_all_shadow && rule.is_shadow());
         let group = |placed: Placed<'_>| {
             let (_, (label, rule)) = placed;
             let group = Self::new(name, label.as_ref(), &[placed], None);
-            let layout = layout_tried(std::slice::from_ref(rule));
+            let layout = layout_of_trial(std::slice::from_ref(rule));
             let segment: Arc<str> = format!("{}{layout}", names(&group.segment)).into();
             Self { segment_hash: FixedState::default().hash_one(&*segment), segment, ..group }
         };
-        tried.map(group).collect()
+        trials.map(group).collect()
     }
 
     fn gather_by_label(name: &str, rules: &[Placed<'_>], ban: Option<Ban>) -> Vec<Self> {
@@ -174,7 +174,7 @@ pub(crate) fn own_name(segment: &str) -> &str {
 }
 
 /// Whether all rules are in shadow. Then the policy is, and its rules are decided together.
-pub(super) fn are_all_tried(rules: &[(Option<String>, Rule)]) -> bool {
+pub(super) fn are_all_shadow(rules: &[(Option<String>, Rule)]) -> bool {
     !rules.is_empty() && rules.iter().all(|(_, rule)| rule.is_shadow())
 }
 

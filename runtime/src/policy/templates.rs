@@ -24,7 +24,7 @@ impl Templates {
         self.known.iter().map(|(label, template)| (label.as_deref(), &**template))
     }
 
-    pub(crate) fn of(&self, label: Option<&str>) -> Option<&str> {
+    pub(crate) fn get(&self, label: Option<&str>) -> Option<&str> {
         let (_, template) = self.known.iter().find(|(known, _)| known.as_deref() == label)?;
         Some(template)
     }

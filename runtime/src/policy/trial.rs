@@ -65,7 +65,7 @@ impl Policy {
     }
 
     /// Whether a trial counts the calls of that subject.
-    pub(crate) fn tries_calls_of(&self, label: Option<&str>) -> bool {
+    pub(crate) fn has_trial_of(&self, label: Option<&str>) -> bool {
         let mut trials = self.trials().iter().filter(|trial| trial.label.as_deref() == label);
         trials.any(|trial| trial.policy.counting_groups() > 0)
     }

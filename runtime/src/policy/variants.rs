@@ -271,9 +271,9 @@ mod tests {
         let replacement = Replacement::All(vec![Rule::sliding_window(9, 2 * hour)]);
         let replaced = policy.with_counts([5]).with_replacement(None, &replacement).unwrap();
         for variant in [&policy, &policy.with_counts([5]), &replaced] {
-            assert_eq!((variant.key(), variant.templates().of(Some("ip"))), (Some("u:{id}"), Some("{ip}")));
-            assert!(variant.origin().is(&policy));
-            assert_eq!(variant.templates().of(Some("network")), None);
+            assert_eq!((variant.key(), variant.templates().get(Some("ip"))), (Some("u:{id}"), Some("{ip}")));
+            assert!(variant.origin().is_clone_of(&policy));
+            assert_eq!(variant.templates().get(Some("network")), None);
         }
     }
 }

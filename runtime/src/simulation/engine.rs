@@ -72,11 +72,11 @@ impl Engine {
     }
 
     /// Tries an admitted call by each of the rules in shadow, and returns the denials.
-    pub(super) fn try_rules(&self, ready: &Ready) -> Result<Vec<Denial>, TraceError> {
+    pub(super) fn decide_trials(&self, ready: &Ready) -> Result<Vec<Denial>, TraceError> {
         let subjects = ready.subjects.complete(&self.policy).map_err(|mistake| undecided(ready.place, mistake))?;
-        let tried = self.policy.trials().iter().zip(subjects.iter().skip(self.policy.groups().len()));
+        let trials = self.policy.trials().iter().zip(subjects.iter().skip(self.policy.groups().len()));
         let mut denials = Vec::new();
-        for (Trial { policy, .. }, subject) in tried {
+        for (Trial { policy, .. }, subject) in trials {
             let call = Call::new(policy, slice::from_ref(subject), ready.options());
             let answer = self.memory.decide(call).map_err(|mistake| undecided(ready.place, mistake))?;
             denials.extend(answer.outcome.decision(policy, ready.cost, DecidedBy::Backend).into_result().err());

@@ -15,14 +15,14 @@ use crate::policy::Policy;
 pub struct Summary {
     admitted: u64,
     denials: Denials,
-    tried: Denials,
+    trials: Denials,
     never: u64,
     longest_wait: Option<Duration>,
 }
 
 impl Summary {
     pub(super) fn new(policy: &Policy) -> Self {
-        Self { admitted: 0, denials: Denials::new(policy), tried: Denials::new(policy), never: 0, longest_wait: None }
+        Self { admitted: 0, denials: Denials::new(policy), trials: Denials::new(policy), never: 0, longest_wait: None }
     }
 
     pub(super) fn add(&mut self, decision: &Decision) {
@@ -38,8 +38,8 @@ impl Summary {
     }
 
     /// Adds the denial of a rule in shadow.
-    pub(super) fn add_tried(&mut self, denial: &Denial) {
-        self.tried.add(denial);
+    pub(super) fn add_trial(&mut self, denial: &Denial) {
+        self.trials.add(denial);
     }
 
     /// Returns how many calls were decided.
@@ -70,7 +70,7 @@ impl Summary {
     /// of them would have denied is counted for each.
     #[must_use]
     pub fn denied_in_shadow(&self) -> &Denials {
-        &self.tried
+        &self.trials
     }
 
     /// Returns the longest wait of a denied call: how long until it would have been admitted if no calls came in
@@ -98,8 +98,8 @@ impl fmt::Display for Summary {
         if self.never > 0 {
             write!(f, "; {} never admitted", self.never)?;
         }
-        if self.tried.total() > 0 { f.write_str("; denied in shadow") } else { Ok(()) }?;
-        self.tried.write_reasons(f, "by")
+        if self.trials.total() > 0 { f.write_str("; denied in shadow") } else { Ok(()) }?;
+        self.trials.write_reasons(f, "by")
     }
 }
 

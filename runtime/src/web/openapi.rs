@@ -58,7 +58,7 @@ pub fn limit_responses(policy: &Policy) -> Responses {
 
 /// Returns in words which calls a rule on another subject counts together.
 fn counted_together(policy: &Policy, label: &str) -> String {
-    match policy.templates().of(Some(label)) {
+    match policy.templates().get(Some(label)) {
         Some(key) => {
             counted_in_words(key).map_or("for all calls together".to_owned(), |counted| format!("for each {counted}"))
         }

@@ -7,7 +7,7 @@ use std::{iter, slice};
 use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
 use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall};
-use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Permit, RefundTicket};
+use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Permit, RecountTicket};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
@@ -276,12 +276,12 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns the ticket that refunds an admitted call.
-    fn ticket(&self, call: Call<'_>, at: AdmittedAt, decided_by: DecidedBy) -> RefundTicket {
+    fn ticket(&self, call: Call<'_>, at: AdmittedAt, decided_by: DecidedBy) -> RecountTicket {
         let call = match (decided_by, &self.core.stack) {
-            (DecidedBy::Nobody, _) => return RefundTicket::of_nothing(call.peeked()),
+            (DecidedBy::Nobody, _) => return RecountTicket::of_nothing(call.peeked()),
             (DecidedBy::Backend, Stack::Remote(_)) => call.stored(),
             (DecidedBy::Backend, Stack::Here(_)) | (DecidedBy::Standby, _) => call,
         };
-        RefundTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
+        RecountTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
     }
 }

@@ -8,7 +8,7 @@ use super::Check;
 use super::attempt::Attempt;
 use crate::call::Call;
 use crate::context;
-use crate::decision::{DecidedBy, Decision, Denial, Permit, RefundTicket, Rejection, Report};
+use crate::decision::{DecidedBy, Decision, Denial, Permit, RecountTicket, Rejection, Report};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::{self, DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::store::Outcome;
@@ -39,12 +39,12 @@ impl Check<'_> {
     pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
         self.report_to_context();
         let observation = Observation::start(self.policy().name(), self.purpose());
-        let tries = self.may_try_rules();
+        let has_trials = self.may_have_trials();
         // In Redis, rules in shadow have to be awaited, too.
-        let is_awaited = self.options.wait.is_some() || tries && self.limiter().core.stack.is_remote();
+        let is_awaited = self.options.wait.is_some() || has_trials && self.limiter().core.stack.is_remote();
         if !is_awaited && let Some(decided) = observation.within(|| self.attempt_in_process()) {
             let decided = self.finish(&observation, decided);
-            return ControlFlow::Break(if tries { self.try_rules_at_once(decided) } else { decided });
+            return ControlFlow::Break(if has_trials { self.decide_trials_at_once(decided) } else { decided });
         }
         ControlFlow::Continue(observation)
     }
@@ -64,14 +64,14 @@ impl Check<'_> {
                     // Boxed, as few calls wait.
                     Some(limit) if !self.is_shadow() => Box::pin(self.wait_for_admission(limit)).await,
                     // Nothing was attempted yet for a call that may wait, or that has rules in shadow beside it.
-                    _ if self.options.wait.is_some() || self.may_try_rules() => self.attempt().await,
+                    _ if self.options.wait.is_some() || self.may_have_trials() => self.attempt().await,
                     _ => self.attempt_in_store().await,
                 }
             });
             poll_fn(|context| observation.within(|| deciding.as_mut().poll(context))).await
         };
         let decided = self.finish(&observation, decided);
-        if self.may_try_rules() { self.try_rules(decided).await } else { decided }
+        if self.may_have_trials() { self.decide_trials(decided).await } else { decided }
     }
 
     pub(crate) async fn decide(&mut self) -> Result<Decision, BackendError> {
@@ -146,7 +146,7 @@ impl Check<'_> {
             Err(_) => (DecidedBy::Nobody, Report::default()),
         };
         let call = Call::new(self.policy(), &[], self.options);
-        let refund = self.options.refundable.then(|| Box::new(RefundTicket::of_nothing(call)));
+        let refund = self.options.refundable.then(|| Box::new(RecountTicket::of_nothing(call)));
         Decision::Allowed(Permit::new(decided_by, report, None, refund, None))
     }
 

@@ -19,9 +19,10 @@ pub(super) struct SubjectId<'a> {
     pub(super) subject: &'a str,
 }
 
-/// Counts denials, and keeps the most frequent subjects: after n denials, every subject with more than 2n ∕ `most` of them.
+/// Counts denials, and keeps the most frequent subjects: after n denials, every
+/// subject with more than 2n ∕ `max_subjects` of them.
 pub(super) struct Sketch {
-    most: NonZeroUsize,
+    max_subjects: NonZeroUsize,
     /// No other subject has been denied more often than this.
     floor: u64,
     kept: HashTable<SketchedSubject>,
@@ -40,8 +41,8 @@ pub(super) struct SketchedSubject {
 }
 
 impl Sketch {
-    pub(super) fn new(most: NonZeroUsize) -> Self {
-        Self { most, floor: 0, kept: HashTable::new() }
+    pub(super) fn new(max_subjects: NonZeroUsize) -> Self {
+        Self { max_subjects, floor: 0, kept: HashTable::new() }
     }
 
     pub(super) fn count(&mut self, id: SubjectId<'_>, seed: &RandomState) {
@@ -49,7 +50,7 @@ impl Sketch {
         if let Some(kept) = self.kept.find_mut(hash, |kept| kept.id() == id) {
             return kept.count();
         }
-        if self.kept.len() >= self.most.get() {
+        if self.kept.len() >= self.max_subjects.get() {
             self.make_room();
         }
         let mut kept = SketchedSubject {
@@ -108,9 +109,9 @@ mod tests {
 
     use super::*;
 
-    fn sketch_of(subjects: &[u16], most: usize) -> Sketch {
+    fn sketch_of(subjects: &[u16], max_subjects: usize) -> Sketch {
         let seed = RandomState::default();
-        let mut sketch = Sketch::new(NonZeroUsize::new(most).unwrap());
+        let mut sketch = Sketch::new(NonZeroUsize::new(max_subjects).unwrap());
         for subject in subjects {
             sketch.count(SubjectId { label: None, subject: &subject.to_string() }, &seed);
         }

@@ -44,7 +44,7 @@ impl ChangedPolicies {
         change: impl FnOnce() -> Option<Policy>,
     ) -> Option<Policy> {
         let mut latest = lock(&self.latest);
-        let is_same = |known: &&ChangedPolicy| known.policy.is(policy) && known.label.as_deref() == label;
+        let is_same = |known: &&ChangedPolicy| known.policy.is_clone_of(policy) && known.label.as_deref() == label;
         if let Some(known) = latest.iter().find(is_same) {
             return known.changed.clone();
         }

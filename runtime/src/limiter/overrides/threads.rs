@@ -65,7 +65,7 @@ fn threads_share_what_a_change_makes_of_a_policy() {
             })
         });
         let results = threads.map(|thread| thread.join().unwrap().unwrap());
-        assert!(results.iter().all(|result| result.is(&results[0])));
+        assert!(results.iter().all(|result| result.is_clone_of(&results[0])));
         assert_eq!(made.load(Ordering::Relaxed), 1);
     });
 }

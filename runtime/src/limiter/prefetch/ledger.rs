@@ -53,7 +53,7 @@ pub(super) struct Ledger {
     /// Until when no refill begins after a denial or a failure. No answer to a refill makes it earlier.
     paused_until_us: AtomicU64,
     /// The most to ask for, as far as the last answers tell.
-    most: u64,
+    units_at_most: u64,
 }
 
 pub(super) struct Refill {
@@ -82,7 +82,7 @@ impl Ledger {
             since_us: AtomicU64::new(now_us),
             refilling_until_us: AtomicU64::new(0),
             paused_until_us: AtomicU64::new(0),
-            most: GROWTH * BUSY,
+            units_at_most: GROWTH * BUSY,
         }
     }
 
@@ -176,7 +176,7 @@ impl Ledger {
         };
         let dearest = demand / calls.max(1);
         let wanted = meanwhile(demand);
-        let units = wanted.saturating_add(wanted / 4).min(self.most).min(MOST_UNITS);
+        let units = wanted.saturating_add(wanted / 4).min(self.units_at_most).min(MOST_UNITS);
         let is_worth_it = calls >= BUSY && meanwhile(calls) >= BUSY && units / dearest.max(1) >= BUSY / 2;
         if !is_worth_it {
             self.end_refill();
@@ -193,7 +193,7 @@ impl Ledger {
     /// Adds a part, and lets the next one be several times larger if enough remains. Removes ended parts.
     pub(super) fn add(&mut self, part: Arc<Part>, remaining: u64, now_us: u64) {
         self.remove_if(|part| now_us >= part.ends_us);
-        self.most = remaining.max(2 * part.units).min(GROWTH.saturating_mul(part.units));
+        self.units_at_most = remaining.max(2 * part.units).min(GROWTH.saturating_mul(part.units));
         self.parts.push(part);
         self.end_refill();
     }
@@ -211,7 +211,7 @@ impl Ledger {
     /// Records that Redis has denied a part: nothing is asked for until `until_us`. The next part is at most as large
     /// as what remains, or half as large as this one.
     pub(super) fn denied(&mut self, units: u64, remaining: u64, until_us: u64) {
-        self.most = remaining.max(units / 2).max(BUSY);
+        self.units_at_most = remaining.max(units / 2).max(BUSY);
         self.end_refill();
         self.pause(until_us);
     }

@@ -150,7 +150,7 @@ impl Ledgers {
 
     /// Whether any refill runs.
     #[inline]
-    pub(super) fn are_refilled(&self) -> bool {
+    pub(super) fn has_running_refills(&self) -> bool {
         self.refills.load(Ordering::Relaxed) > 0
     }
 

@@ -52,7 +52,7 @@ pub(super) struct RegistrationQueue {
     /// Policies that found no place. They are written again if the search removes unused policies.
     refused: Vec<PolicyText>,
     /// The position of the search for unused policies.
-    looking: Progress,
+    search: Progress,
     /// The number of steps of the search.
     steps: u32,
     /// The number of policies that the search has removed since the last refusal.
@@ -75,7 +75,7 @@ impl RegistrationQueue {
             registered: HashMap::new(),
             pending: Vec::new(),
             refused: Vec::new(),
-            looking: Progress::start(),
+            search: Progress::start(),
             steps: 0,
             removed: 0,
             failures: 0,
@@ -132,11 +132,11 @@ impl RegistrationQueue {
             bytes <= MOST_BYTES_AT_ONCE
         });
         let fitting = fitting.count();
-        Some((self.pending.drain(..fitting).collect(), self.looking.clone()))
+        Some((self.pending.drain(..fitting).collect(), self.search.clone()))
     }
 
     fn has_work(&self) -> bool {
-        !self.pending.is_empty() || self.looking.is_running()
+        !self.pending.is_empty() || self.search.is_running()
     }
 
     /// Records a write. Returns whether policies found no place.
@@ -149,12 +149,12 @@ impl RegistrationQueue {
         self.failures = 0;
         self.retry = now;
         self.steps = self.steps.saturating_add(1);
-        self.looking = if self.steps < MOST_STEPS { registered.progress } else { Progress::Done };
+        self.search = if self.steps < MOST_STEPS { registered.progress } else { Progress::Done };
         self.removed += registered.removed;
         if registered.refused > 0 {
             self.refused.extend(entries);
         }
-        if self.looking != Progress::Done || self.refused.is_empty() {
+        if self.search != Progress::Done || self.refused.is_empty() {
             return false;
         }
         let refused = mem::take(&mut self.refused);

@@ -72,14 +72,14 @@ impl Shard {
 
     #[inline]
     pub(super) fn place<'a>(&'a mut self, hash: u64, id: TallyId<'a>) -> TallyPlace<'a> {
-        match self.tallies.find_entry(hash, |entry| entry.is(hash, id)) {
+        match self.tallies.find_entry(hash, |entry| entry.matches(hash, id)) {
             Ok(found) => TallyPlace::Known(&mut found.into_mut().tally),
             Err(absent) => TallyPlace::New { hash, id, tallies: absent.into_table(), capacity: &mut self.capacity },
         }
     }
 
     pub(super) fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
-        self.tallies.find_mut(hash, |entry| entry.is(hash, id)).map(|entry| &mut entry.tally)
+        self.tallies.find_mut(hash, |entry| entry.matches(hash, id)).map(|entry| &mut entry.tally)
     }
 
     /// Returns the subjects of tallies in which something counts, for the rule groups whose segments begin with one of
@@ -91,7 +91,7 @@ impl Shard {
     }
 
     pub(super) fn remove(&mut self, hash: u64, id: TallyId<'_>) {
-        if let Ok(found) = self.tallies.find_entry(hash, |entry| entry.is(hash, id)) {
+        if let Ok(found) = self.tallies.find_entry(hash, |entry| entry.matches(hash, id)) {
             let (removed, _) = found.remove();
             self.capacity.population.remove(removed.policy());
         }
@@ -190,8 +190,8 @@ impl StoredTally {
     }
 
     #[inline]
-    fn is(&self, hash: u64, id: TallyId<'_>) -> bool {
-        self.hash == hash && id.has_segment(&self.segment) && self.subject.is(id.subject)
+    fn matches(&self, hash: u64, id: TallyId<'_>) -> bool {
+        self.hash == hash && id.has_segment(&self.segment) && self.subject.matches(id.subject)
     }
 }
 
@@ -218,7 +218,7 @@ impl StoredSubject {
     }
 
     #[inline]
-    pub(super) fn is(&self, text: &str) -> bool {
+    pub(super) fn matches(&self, text: &str) -> bool {
         are_equal(self.bytes(), text.as_bytes())
     }
 
@@ -268,8 +268,8 @@ mod tests {
         for length in 0..101 {
             let text = "x".repeat(length);
             let stored = StoredSubject::new(&text);
-            assert!(stored.is(&text) && !stored.is(&format!("{text}x")));
-            assert!(length == 0 || !stored.is(&text[1..]) && !stored.is(&format!("y{}", &text[1..])));
+            assert!(stored.matches(&text) && !stored.matches(&format!("{text}x")));
+            assert!(length == 0 || !stored.matches(&text[1..]) && !stored.matches(&format!("y{}", &text[1..])));
             assert_eq!(matches!(stored, StoredSubject::Short { .. }), length <= SHORT);
         }
     }

@@ -18,7 +18,7 @@ type Decided = Result<Decision, BackendError>;
 impl Check<'_> {
     /// Whether the call may have rules in shadow.
     #[inline]
-    pub(super) fn may_try_rules(&self) -> bool {
+    pub(super) fn may_have_trials(&self) -> bool {
         let is_overridden = || self.limiter().core.overrides.are_active() && !self.policy().is_trial();
         self.shows_trials() && (!self.policy().trials().is_empty() || is_overridden())
     }
@@ -31,22 +31,22 @@ impl Check<'_> {
     }
 
     /// Decides the rules in shadow in this process.
-    pub(super) fn try_rules_at_once(&self, decided: Decided) -> Decided {
-        let tried = self.trials(&decided).into_iter().filter_map(|mut trial| match trial.decide_at_once() {
-            ControlFlow::Break(tried) => tried.ok(),
+    pub(super) fn decide_trials_at_once(&self, decided: Decided) -> Decided {
+        let answers = self.trials(&decided).into_iter().filter_map(|mut trial| match trial.decide_at_once() {
+            ControlFlow::Break(decided) => decided.ok(),
             ControlFlow::Continue(_) => None,
         });
-        self.with_trials(decided, tried.collect())
+        self.with_trials(decided, answers.collect())
     }
 
     /// Decides the rules in shadow in any store, all at the same time, so that they take at most one more deadline.
-    pub(super) async fn try_rules(&self, decided: Decided) -> Decided {
+    pub(super) async fn decide_trials(&self, decided: Decided) -> Decided {
         let mut trials: Vec<_> = self.trials(&decided).into_iter().map(Check::decide_boxed).enumerate().collect();
-        let mut tried = Vec::with_capacity(trials.len());
+        let mut answers = Vec::with_capacity(trials.len());
         poll_fn(|context| {
             trials.retain_mut(|(place, trial)| match trial.as_mut().poll(context) {
                 Poll::Ready(decided) => {
-                    tried.extend(decided.ok().map(|decision| (*place, decision)));
+                    answers.extend(decided.ok().map(|decision| (*place, decision)));
                     false
                 }
                 Poll::Pending => true,
@@ -54,15 +54,15 @@ impl Check<'_> {
             if trials.is_empty() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
-        tried.sort_by_key(|(place, _)| *place);
-        self.with_trials(decided, tried.into_iter().map(|(_, decision)| decision).collect())
+        answers.sort_by_key(|(place, _)| *place);
+        self.with_trials(decided, answers.into_iter().map(|(_, decision)| decision).collect())
     }
 
     /// Returns a check by each rule in shadow, if the call was admitted or is a peek.
     fn trials(&self, decided: &Decided) -> Vec<Check<'static>> {
         let CallOptions { cost, refundable, peek, .. } = self.options;
-        let is_tried = decided.as_ref().is_ok_and(|decision| peek || decision.is_allowed());
-        if !self.may_try_rules() || !is_tried {
+        let is_answered = decided.as_ref().is_ok_and(|decision| peek || decision.is_allowed());
+        if !self.may_have_trials() || !is_answered {
             return Vec::new();
         }
         let Ok(attempt) = Attempt::new(self) else { return Vec::new() };
@@ -76,18 +76,18 @@ impl Check<'_> {
     }
 
     /// Adds the decided answers of rules in shadow. Their denials were already reported, and change nothing.
-    fn with_trials(&self, decided: Decided, tried: Vec<Decision>) -> Decided {
-        if tried.is_empty() {
+    fn with_trials(&self, decided: Decided, answers: Vec<Decision>) -> Decided {
+        if answers.is_empty() {
             return decided;
         }
         if self.options.peek {
-            let statuses = tried.iter().flat_map(Decision::report).cloned().collect();
-            return decided.map(|decision| decision.with_tried(statuses));
+            let statuses = answers.iter().flat_map(Decision::report).cloned().collect();
+            return decided.map(|decision| decision.with_trials(statuses));
         }
         match decided? {
             Decision::Allowed(permit) => {
-                let permits = tried.into_iter().filter_map(|tried| tried.into_result().ok());
-                Ok(Decision::Allowed(permit.with_trials(permits.collect())))
+                let permits = answers.into_iter().filter_map(|decision| decision.into_result().ok());
+                Ok(Decision::Allowed(permit.with_trial_permits(permits.collect())))
             }
             denied @ Decision::Denied(_) => Ok(denied),
         }

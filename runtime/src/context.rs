@@ -68,6 +68,8 @@ pub(crate) use self::declared::{
     found_by_layer, has_layers, is_of_requests, is_unknown, known_value_meant, layer_made, value_meant,
 };
 pub(crate) use self::placeholder::{push, push_filtered, push_tagged, refuse_missing, show};
+#[cfg(feature = "web")]
+pub(crate) use self::scope::listener;
 pub use self::scope::{carry, carry_fn, scope, scope_fn};
 pub(crate) use self::scope::{decided, enter, is_within_request, message_of, operator, recounted, wants_reports};
 pub(crate) use self::template::ContextKey;

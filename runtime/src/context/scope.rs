@@ -1,7 +1,11 @@
 //! The context of a task. A future has it while it is polled.
 
+#[cfg(feature = "web")]
+use std::any::Any;
 use std::future::Future;
 use std::mem;
+#[cfg(feature = "web")]
+use std::sync::Arc;
 
 use super::values::{Context, Listener};
 use crate::decision::{Charge, Decision, Recount, Rejection};
@@ -159,6 +163,13 @@ pub(crate) fn decided(policy: &Policy, decision: &Decision) {
 
 pub(crate) fn recounted(charge: &Charge, recount: Recount) {
     tell(|listener| listener.recounted(charge, recount));
+}
+
+/// Returns the nearest listener, around this call, of this type.
+#[cfg(feature = "web")]
+pub(crate) fn listener<T: Listener>() -> Option<Arc<T>> {
+    let own = |listener: &Arc<dyn Listener>| (Arc::clone(listener) as Arc<dyn Any + Send + Sync>).downcast().ok();
+    with(|context| context.hearings().find_map(|hearing| own(&hearing.listener))).flatten()
 }
 
 fn tell(told: impl Fn(&dyn Listener)) {

@@ -1,6 +1,5 @@
 //! The values of a context.
 
-#[cfg(feature = "testing")]
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -42,7 +41,7 @@ struct ContextInner {
 }
 
 /// Hears of the calls that are made in a context, but not of peeks and calls in shadow.
-pub(crate) trait Listener: Send + Sync {
+pub(crate) trait Listener: Any + Send + Sync {
     /// A call was decided.
     fn decided(&self, policy: &Policy, decision: &Decision);
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::denial::{Denial, LimitingRule, RejectionKind};
+use super::report::RuleStatus;
 use crate::error::{BackendError, BackendErrorKind};
 
 /// Why a limited function did not run.
@@ -107,6 +108,13 @@ impl Rejection {
     #[must_use]
     pub fn rule(&self) -> Option<LimitingRule<'_>> {
         self.denial()?.rule()
+    }
+
+    /// Returns where every rule stands, if [`Check::report`](crate::Check::report) or the context of the call asked for it, as
+    /// a web layer with `on_success(true)` does; else nothing.
+    #[must_use]
+    pub fn report(&self) -> &[RuleStatus] {
+        self.denial().map_or(&[], Denial::report)
     }
 
     /// Whether the program has made the call in a way that cannot be decided.

@@ -70,7 +70,7 @@ impl From<Vec<RuleStatus>> for Report {
     }
 }
 
-/// Where one rule stands: its limit, what remains of it, and when it is reset.
+/// Where one rule stands: its limit, what is used of it and what remains, and when it is reset.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RuleStatus {
     position: usize,
@@ -86,6 +86,12 @@ impl RuleStatus {
     /// The status of a rule that is known to admit nothing now.
     pub(crate) fn used_up(position: usize, rule: Rule) -> Self {
         Self::new(position, rule, Quota::new(0, 0))
+    }
+
+    /// Returns the status of a rule of which only this wait is known.
+    #[cfg(feature = "web")]
+    pub(crate) fn resetting_in(self, reset: Duration) -> Self {
+        Self { quota: Quota { reset, ..self.quota }, ..self }
     }
 
     /// Returns the status after the cost of the call has changed.
@@ -120,6 +126,12 @@ impl RuleStatus {
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.quota.remaining
+    }
+
+    /// Returns how much of the limit is used, so that it is not admitted now; for concurrency, how many calls run.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.limit().saturating_sub(self.remaining())
     }
 
     /// Whether this share of the limit is used. A rule that one call uses up, such as a limit of 1 or a duplicate rule,

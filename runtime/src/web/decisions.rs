@@ -10,7 +10,7 @@ use std::time::Duration;
 use tallygate_rules::Role;
 
 use crate::algorithm::CostChange;
-use crate::context::{Context, Listener};
+use crate::context::{self, Context, Listener};
 use crate::decision::{Charge, Decision, Denial, Recount, Rejection, RuleStatus, Wait};
 use crate::lock::lock;
 use crate::policy::Policy;
@@ -23,6 +23,25 @@ const MOST: usize = 16;
 ///
 /// For each rule of a policy it keeps the tightest state: the denial with the longest wait, or else the least that
 /// remains. It keeps the 16 tightest of all.
+///
+/// Within a web [`Layer`](super::Layer), [`current`](Self::current) returns those of the request. A layer around that one finds
+/// them in the extensions of the response, if there is a decision. Rules that denied no call are among them only with
+/// [`on_success`](super::Layer::on_success), or in a context that [collects](Context::collect) all decisions.
+///
+/// # Examples
+///
+/// ```
+/// use tallygate::web::Decisions;
+///
+/// /// What a handler tells its client of the limits that have decided the request until now.
+/// fn left() -> Option<String> {
+///     let report = Decisions::current()?.report();
+///     let (policy, status) = report.iter().min_by_key(|(_, status)| status.remaining())?;
+///     let (used, limit, reset) = (status.used(), status.limit(), status.reset());
+///     Some(format!("{}: {used} of {limit} are used, until {} s from now", policy.name(), reset.as_secs()))
+/// }
+/// # assert_eq!(left(), None);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
     standings: Arc<Standings>,
@@ -50,6 +69,22 @@ impl Decisions {
         Self::default()
     }
 
+    /// Returns the decisions of the current request, or of the nearest context that collects them, until now. `None` outside
+    /// of such a context.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        context::listener().map(|standings| Self { standings })
+    }
+
+    /// Returns where each rule stands that has decided a call, with its policy. The rules of one policy are in their order. A
+    /// ban is no rule.
+    ///
+    /// Of a rule that denied a call, without a report, the reset is the wait of that call.
+    #[must_use]
+    pub fn report(&self) -> Vec<(Policy, RuleStatus)> {
+        self.standings().into_iter().filter_map(LimitStatus::reported).collect()
+    }
+
     /// Adds a decision of a policy. Rules that did not deny the call are added only from a decision with a
     /// [report](crate::Check::report).
     pub fn add(&self, policy: &Policy, decision: &Decision) {
@@ -60,6 +95,10 @@ impl Decisions {
     #[must_use]
     pub fn any_denied(&self) -> bool {
         lock(&self.standings.0).iter().any(|standing| standing.denied.is_some())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.standings.0).is_empty()
     }
 
     /// Returns whether a call was denied as a duplicate.
@@ -216,6 +255,16 @@ impl LimitStatus {
     /// Returns whether both are of the same rule, or of the same ban.
     fn has_same_rule(&self, other: &Self) -> bool {
         self.policy.name() == other.policy.name() && self.position() == other.position()
+    }
+
+    fn reported(self) -> Option<(Policy, RuleStatus)> {
+        let wait = self.window().and_then(Wait::retry_after);
+        let status = self.rule?;
+        let status = match wait {
+            Some(wait) if status.reset().is_zero() => status.resetting_in(wait),
+            _ => status,
+        };
+        Some((self.policy, status))
     }
 
     fn position(&self) -> Option<usize> {

@@ -7,6 +7,7 @@ mod admin;
 mod alike;
 mod axum;
 mod config;
+mod decided;
 mod openapi;
 mod opentelemetry;
 mod spellings;

@@ -78,8 +78,7 @@ impl VaryingRules {
     pub fn state(&self, status: &RuleStatus) -> RuleState {
         let listed = self.listed(status.rule());
         // The refill of a bucket depends on its count.
-        let used = (listed.is_none() || status.rule().bucket().is_none())
-            .then(|| status.limit().saturating_sub(status.remaining()));
+        let used = (listed.is_none() || status.rule().bucket().is_none()).then(|| status.used());
         RuleState {
             position: status.position(),
             rule: listed.unwrap_or(status.rule()).clone(),

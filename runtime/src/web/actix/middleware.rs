@@ -14,6 +14,7 @@ use actix_web::{Error, HttpMessage as _};
 use super::head::parts;
 use super::{own_response, response};
 use crate::context::{self, Maker};
+use crate::web::decisions::Decisions;
 use crate::web::held::Held;
 use crate::web::layer::settings::{WebRequest, WebResponse, web_response};
 use crate::web::layer::{Layer, LayerService};
@@ -78,7 +79,7 @@ impl WebRequest for ServiceRequest {
     }
 }
 
-web_response!(ServiceResponse<B>, HeaderName, HeaderValue);
+web_response!(ServiceResponse<B>, HeaderName, HeaderValue, response_mut().extensions_mut());
 
 macro_rules! middleware {
     ($limit:ty) => {

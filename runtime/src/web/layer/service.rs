@@ -89,4 +89,4 @@ impl<B> WebRequest for Request<B> {
     }
 }
 
-web_response!(Response<B>, HeaderName, HeaderValue);
+web_response!(Response<B>, HeaderName, HeaderValue, extensions_mut());

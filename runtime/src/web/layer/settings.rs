@@ -42,11 +42,13 @@ pub(in crate::web) trait WebResponse {
     fn status(&self) -> u16;
     fn has_field(&self, name: &str) -> bool;
     fn set_field(&mut self, name: &'static str, value: &str);
+    /// Stores the decisions for layers around this one.
+    fn insert(&mut self, decisions: Decisions);
 }
 
 /// Implements [`WebResponse`]. Frameworks use different versions of the crate `http`, whose types have the same names.
 macro_rules! web_response {
-    ($response:ty, $name:ty, $value:ty) => {
+    ($response:ty, $name:ty, $value:ty, $($extensions:tt)+) => {
         impl<B> WebResponse for $response {
             fn status(&self) -> u16 {
                 Self::status(self).as_u16()
@@ -61,6 +63,10 @@ macro_rules! web_response {
                 if let Ok(value) = <$value>::from_str(value) {
                     self.headers_mut().insert(<$name>::from_static(name), value);
                 }
+            }
+
+            fn insert(&mut self, decisions: Decisions) {
+                self.$($extensions)+.insert(decisions);
             }
         }
     };
@@ -147,6 +153,9 @@ impl LayerSettings {
             for (name, value) in self.fields.of(decisions) {
                 response.set_field(name, &value);
             }
+        }
+        if !decisions.is_empty() {
+            response.insert(decisions.clone());
         }
         let seconds = retry_after_s(response.status(), decisions).filter(|_| !response.has_field("retry-after"));
         if let Some(seconds) = seconds {

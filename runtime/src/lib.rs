@@ -206,6 +206,7 @@ pub use self::store::Readiness;
 #[cfg(feature = "tls")]
 pub use self::store::Tls;
 pub use self::subject::{Subject, SubjectBuilder, SubjectValue};
+pub use self::system::under_way::UnderWay;
 #[cfg(tallygate_world)]
 #[doc(hidden)]
 pub use self::system::world as __world;

@@ -49,6 +49,7 @@ use crate::store::Store;
 use crate::subject::SubjectBuilder;
 use crate::subject::filters::Secret;
 use crate::system::per_process;
+use crate::system::under_way::UnderWay;
 
 /// The prefix of all keys when none is set.
 pub const DEFAULT_PREFIX: &str = "tallygate";
@@ -139,6 +140,41 @@ impl Limiter {
     /// ```
     pub async fn ping(&self) -> Result<Readiness, BackendError> {
         self.core.stack.store().ping().await
+    }
+
+    /// Ends what calls have left to do in the background, before the process ends.
+    ///
+    /// Background tasks end with the process. A permit that was dropped just before may then keep its place under a
+    /// concurrency limit until its lease ends, and a settlement may be lost. So call this at the end of `main`, when the
+    /// server has answered its last request.
+    ///
+    /// It gives back what is left of [units taken ahead](crate::guide::prefetch), and then waits until all refunds,
+    /// settlements, leases and requests have reached Redis, or until the time is over. Calls that are still running under a
+    /// concurrency limit are waited for, too. It returns what was under way when the time was over; in memory, that
+    /// is nothing.
+    ///
+    /// From then on, also for clones of the limiter, nothing is taken ahead, and
+    /// [denied subjects](LimiterBuilder::denied_subjects) are not published any more. Calls are decided as before, and what
+    /// they begin is waited for. It may be called again, for example by several parts of a program.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::Limiter;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// // axum::serve(listener, service).with_graceful_shutdown(asked_to_stop()).await?;
+    /// let left = Limiter::installed().drain(Duration::from_secs(2)).await;
+    /// if !left.is_nothing() {
+    ///     eprintln!("not done before the end: {left}");
+    /// }
+    /// # assert!(left.is_nothing());
+    /// # }
+    /// ```
+    pub async fn drain(&self, within: Duration) -> UnderWay {
+        self.core.runtimes.drain(within).await
     }
 
     /// Returns the policy of that name, if this process knows one.

@@ -8,6 +8,7 @@ pub(crate) mod budget;
 pub(crate) mod home;
 #[cfg(not(tallygate_world))]
 mod real;
+pub(crate) mod under_way;
 #[cfg(tallygate_world)]
 pub mod world;
 

@@ -13,6 +13,7 @@ use crate::policy::Policy;
 use crate::subject::SubjectKey;
 use crate::system::Handle;
 use crate::system::home::Runtimes;
+use crate::system::under_way::TaskKind;
 
 /// The charge of an admitted call: what it was counted as.
 pub(crate) struct Charge {
@@ -151,7 +152,9 @@ impl RecountTicket {
     ) {
         let runtimes = self.recounter.as_ref().and_then(|recounter| recounter.runtimes(&self.charge));
         match (runtimes.map(Arc::clone), Handle::try_current()) {
-            (Some(runtimes), Ok(_)) => runtimes.spawn(async move { report(self.recount(recount).await) }),
+            (Some(runtimes), Ok(_)) => {
+                runtimes.spawn(TaskKind::Correction, async move { report(self.recount(recount).await) });
+            }
             _ => report(self.blocking_recount(recount)),
         }
     }

@@ -29,6 +29,7 @@ use crate::sleepers::Sleepers;
 use crate::store::{Decider, LayeredAnswer, Outcome, RemoteStore};
 use crate::system::Handle;
 use crate::system::home::{Runtimes, Task};
+use crate::system::under_way::TaskKind;
 
 /// Keeps the leases that calls take of the store below.
 pub(super) struct RemoteLeases<S>(Arc<LeasedStore<S>>);
@@ -62,7 +63,7 @@ impl<S: RemoteStore> RemoteLeases<S> {
         let call = OwnedCall::new(Call { awaited: Some(&awaited), ..call });
         let (answer, answered) = oneshot::channel();
         let task = LeaseTask { below: Arc::clone(&self.0), call, since_us: self.0.clock.now_us(), is_open: true };
-        let mut task: Task = Box::pin(task.run(answer));
+        let mut task: Task = Box::pin(self.0.runtimes.counted(TaskKind::Lease, task.run(answer)));
         // The first step is made here, so that calls are decided in the order in which they are made.
         if poll_fn(|context| Poll::Ready(task.as_mut().poll(context).is_pending())).await {
             runtime.spawn(task);
@@ -153,7 +154,7 @@ impl<S: RemoteStore> Drop for LeaseTask<S> {
             return;
         }
         let (below, call, since_us) = (Arc::clone(&self.below), self.call.clone(), self.since_us);
-        self.below.runtimes.spawn_on_thread(async move {
+        self.below.runtimes.spawn_on_thread(TaskKind::Lease, async move {
             if let Some(late) = LateReturn::begin(&below, &call, since_us) {
                 late.run().await;
             }

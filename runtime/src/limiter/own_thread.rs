@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 use super::core::Core;
 use crate::context;
 use crate::error::BackendError;
+use crate::system::under_way::TaskKind;
 use crate::system::{OwnRuntime, is_own_thread};
 
 impl Core {
@@ -29,7 +30,8 @@ impl Core {
         let runtime = self.thread()?;
         let (sender, output) = mpsc::sync_channel(1);
         let task = async move { drop(sender.send(future.await)) };
-        let task = runtime.spawn(Box::pin(context::carry(task).in_current_span()));
+        let task = self.runtimes.counted(TaskKind::Other, context::carry(task).in_current_span());
+        let task = runtime.spawn(Box::pin(task));
         let output = match patience {
             Some(patience) => output.recv_timeout(patience),
             None => output.recv().map_err(RecvTimeoutError::from),

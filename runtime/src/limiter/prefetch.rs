@@ -28,6 +28,7 @@ use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::system::budget;
 use crate::system::home::Runtimes;
+use crate::system::under_way::TaskKind;
 
 /// How long calls rely on the last look at whether the rules in force are known, as a look reads another clock.
 const LOOKS_US: u64 = 10_000;
@@ -164,8 +165,10 @@ impl<S: Decider> PrefetchedStore<S> {
             return None;
         }
         let (taken, refill) = self.ledgers.take(call, ahead);
-        if let Some(refill) = refill {
-            self.runtimes.spawn(Arc::clone(self).refill(refill));
+        if let Some(refill) = refill
+            && !self.runtimes.background.is_draining()
+        {
+            self.runtimes.spawn(TaskKind::Correction, Arc::clone(self).refill(refill));
         }
         taken
     }
@@ -187,14 +190,14 @@ impl<S: Decider> PrefetchedStore<S> {
         self.ledgers.has_running_refills() && budget::is_spent()
     }
 
-    /// Asks for a part, and gives back its rest at its end.
+    /// Asks for a part, and gives back its rest at its end, or when the limiter is drained.
     async fn refill(self: Arc<Self>, refill: Refill) {
         let call = refill.call.as_call();
         let sent_us = self.clock.now_us();
         let Some(answer) = self.ask_for_part(&refill, sent_us).await else { return };
         let (part, until_us) = self.add(&refill, answer, sent_us);
         self.sleepers.wake(call);
-        self.clock.sleep_until(until_us).await;
+        self.runtimes.background.pause(self.clock.sleep_until(until_us)).await;
         self.ledgers.with(call, |ledger| ledger.remove(&part));
         let left = part.end();
         call.policy.observed().prefetched(PrefetchUse::Used, part.units - left.min(part.units));

@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use once_cell::sync::OnceCell;
 use tokio::runtime::Id;
@@ -19,7 +20,8 @@ use tokio::sync::watch;
 #[cfg(feature = "redis")]
 use tokio::task::JoinHandle;
 
-use super::{Handle, OwnRuntime, is_own_thread};
+use super::under_way::{Background, TaskKind, UnderWay};
+use super::{Handle, OwnRuntime, is_own_thread, sleep};
 use crate::error::BackendError;
 
 /// A task in the background. All tasks have this one type, because tokio has a hundred functions compiled for each
@@ -31,6 +33,7 @@ pub(crate) struct Runtimes {
     home: OnceCell<Id>,
     /// Started when it is needed.
     thread: OnceCell<OwnRuntime>,
+    pub(crate) background: Arc<Background>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +75,38 @@ impl Runtimes {
         ))
     }
 
+    /// Lets no pause of the background go on, and waits until nothing is under way, at most for that time.
+    pub(crate) async fn drain(&self, within: Duration) -> UnderWay {
+        self.background.begin_draining();
+        self.background.drained(self.sleep_on_thread(within)).await
+    }
+
+    /// Sleeps by the clock of the thread: a test may have paused the clock of the calling runtime, and a caller may have
+    /// no runtime.
+    async fn sleep_on_thread(&self, duration: Duration) {
+        match self.thread() {
+            Ok(thread) if thread.is_here() => drop(thread.spawn(Box::pin(async move { sleep(duration).await })).await),
+            _ => sleep(duration).await,
+        }
+    }
+
+    /// Counts a task as under way until it is dropped.
+    pub(crate) fn counted(
+        &self,
+        kind: TaskKind,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        // In this order, so that what a dropped task hands over is counted before the task no longer is.
+        let counted = (task, self.background.begin(kind));
+        async move {
+            let (task, _counted) = counted;
+            task.await;
+        }
+    }
+
     /// Runs a task in the background. If its runtime ends before the task has begun, the thread runs it.
-    pub(crate) fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
-        self.spawn_task(Box::pin(task));
+    pub(crate) fn spawn(self: &Arc<Self>, kind: TaskKind, task: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_task(Box::pin(self.counted(kind, task)));
     }
 
     fn spawn_task(self: &Arc<Self>, task: Task) {
@@ -87,8 +119,8 @@ impl Runtimes {
     }
 
     /// Runs a task that has to outlast all other runtimes. Without a thread, the task is dropped.
-    pub(crate) fn spawn_on_thread(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.spawn_task_on_thread(Box::pin(task));
+    pub(crate) fn spawn_on_thread(&self, kind: TaskKind, task: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_task_on_thread(Box::pin(self.counted(kind, task)));
     }
 
     fn spawn_task_on_thread(&self, task: Task) {
@@ -128,7 +160,8 @@ impl Driver {
         }
     }
 
-    /// Runs a task on the runtime that drives; `None` without a runtime.
+    /// Runs a task on the runtime that drives; `None` without a runtime. The task is not counted as under way, as most
+    /// of them last as long as a connection.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Option<JoinHandle<()>> {
         self.spawn_task(Box::pin(task))
     }

@@ -3,6 +3,7 @@
 mod algorithms;
 mod bans;
 mod concurrency;
+mod draining;
 mod prefetch;
 mod refunds;
 mod settlements;
@@ -19,6 +20,7 @@ use tallygate::{Decision, Denial, Policy, Rule, Subject};
 pub use self::algorithms::*;
 pub use self::bans::*;
 pub use self::concurrency::*;
+pub use self::draining::*;
 pub use self::prefetch::*;
 pub use self::refunds::*;
 pub use self::settlements::*;

@@ -5,6 +5,7 @@
 mod addresses;
 mod blocking;
 mod connections;
+mod drained;
 mod misunderstood;
 mod passwords;
 mod permissions;

@@ -91,6 +91,15 @@ mod by_hand {
     );
 }
 
+mod draining {
+    tallygate_harness::every_store!(a_drained_limiter_leaves_nothing_taken, a_drained_limiter_goes_on_deciding);
+}
+
+/// Only in Redis, a call that runs has something under way.
+mod of_running_calls {
+    tallygate_harness::in_redis!(a_call_that_runs_is_still_under_way);
+}
+
 /// Redis would take minutes for so many calls, one after the other. The tests of the model ask it about dense logs, too.
 mod of_dense_logs {
     tallygate_harness::in_memory!(a_dense_window_never_holds_more_than_its_count, a_window_tells_65_536_calls_apart);

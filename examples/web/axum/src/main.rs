@@ -66,6 +66,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(&address).await.map_err(|error| format!("cannot listen on {address}: {error}"))?;
     println!("listening on http://{}", listener.local_addr()?);
     // With the addresses of the sockets, which `{@ip}` shows.
-    axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await?;
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service).with_graceful_shutdown(async { drop(tokio::signal::ctrl_c().await) }).await?;
+    // What the last requests have left to do in Redis ends before the process does.
+    let left = Limiter::installed().drain(Duration::from_secs(2)).await;
+    println!("left to do: {left}");
     Ok(())
 }

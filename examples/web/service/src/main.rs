@@ -62,6 +62,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // With the addresses of the sockets, which `{@ip}` shows.
     let service = service.into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, service).with_graceful_shutdown(asked_to_stop()).await?;
+    // Glue begins.
+    let left = Limiter::installed().drain(Duration::from_secs(2)).await;
+    // Glue ends.
+    if !left.is_nothing() {
+        tracing::warn!("not done before the end: {left}");
+    }
     Ok(())
 }
 

@@ -62,7 +62,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .layer(web::Layer::new().on_success(true))
         .layer(web::limit(&each_client, "{@ip}")?)
         .add_service(CodesServer::new(MailedCodes))
-        .serve_with_incoming(TcpIncoming::from(listener))
+        .serve_with_incoming_shutdown(TcpIncoming::from(listener), async { drop(tokio::signal::ctrl_c().await) })
         .await?;
+    // What the last requests have left to do in Redis ends before the process does.
+    let left = Limiter::installed().drain(Duration::from_secs(2)).await;
+    println!("left to do: {left}");
     Ok(())
 }

@@ -13,6 +13,7 @@ use crate::observe::log;
 use crate::store::StoredDenials;
 use crate::subject::{Subject, escape_name, percent_decode, percent_encode};
 use crate::system::sleep;
+use crate::system::under_way::TaskKind;
 
 /// How long after a denial it is published, together with the denials in between.
 const DELAY: Duration = Duration::from_secs(10);
@@ -73,10 +74,14 @@ impl Drop for Unpublished<'_> {
 impl Core {
     pub(in crate::limiter) fn publish_denied_soon(self: &Arc<Self>) {
         let (Some(denied), Some(_)) = (&self.denied_subjects, self.stack.store().denials()) else { return };
+        // A limiter that is drained publishes what was counted before.
+        if self.runtimes.background.is_draining() {
+            return;
+        }
         let Some(task) = denied.publication.begin() else { return };
-        let core = Arc::downgrade(self);
-        self.runtimes.spawn(async move {
-            sleep(DELAY).await;
+        let (core, background) = (Arc::downgrade(self), Arc::clone(&self.runtimes.background));
+        self.runtimes.spawn(TaskKind::Other, async move {
+            background.pause(sleep(DELAY)).await;
             // From now on, a denial begins another publication.
             drop(task);
             let Some(core) = core.upgrade() else { return };

@@ -12,6 +12,7 @@ use crate::error::BackendError;
 use crate::observe::log;
 use crate::store::RemoteStore;
 use crate::system::Handle;
+use crate::system::under_way::TaskKind;
 
 /// The number of attempts to renew a lease while it lasts. Each has to be answered before the next one.
 const ATTEMPTS: u64 = 8;
@@ -112,7 +113,7 @@ impl<S: RemoteStore> Drop for LeaseKeeper<S> {
         }
         let (below, leases) = (Arc::clone(&self.below), self.leases.clone());
         let rest = Self { below, leases, dropped: self.dropped.take(), ..*self };
-        self.below.runtimes.spawn_on_thread(rest.run());
+        self.below.runtimes.spawn_on_thread(TaskKind::Lease, rest.run());
     }
 }
 
@@ -139,6 +140,8 @@ impl<S: RemoteStore> Drop for RemoteLease<S> {
             // If the task is gone, the return is dropped here.
             drop(dropped.send(Some(returned)));
         } else {
+            // The task may end before the return begins.
+            let _counted = self.below.runtimes.background.begin(TaskKind::Lease);
             drop(dropped.send(None));
             drop(returned);
         }

@@ -16,6 +16,7 @@ use crate::observe::log;
 use crate::sleepers::Sleepers;
 use crate::store::{LayeredAnswer, RemoteStore};
 use crate::system::home::Runtimes;
+use crate::system::under_way::TaskKind;
 
 /// The pause before leases are given back again after a failure. It doubles up to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -120,7 +121,7 @@ impl<S: RemoteStore> Drop for LeaseReturn<S> {
     fn drop(&mut self) {
         let Some(under_way) = self.under_way.take() else { return };
         let returned = Self::run_on_thread(Arc::clone(&self.below), self.leases.clone(), under_way);
-        self.below.runtimes.spawn_on_thread(returned);
+        self.below.runtimes.spawn_on_thread(TaskKind::Lease, returned);
     }
 }
 

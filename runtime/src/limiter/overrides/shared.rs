@@ -22,6 +22,7 @@ use crate::policy::Policy;
 use crate::store::{OverrideStore, StoredText, stored_operator};
 use crate::system::Instant;
 use crate::system::home::{RunningTask, Runtimes, Side};
+use crate::system::under_way::TaskKind;
 
 /// The most expired overrides that one change removes, and the most bytes of their texts. The server does nothing else
 /// at that time.
@@ -176,7 +177,7 @@ impl<S: OverrideStore> Overrides<S> {
         }
         if let Some(running) = timer.begin() {
             // A task of its own, so that a caller that is dropped does not end what others wait for.
-            runtimes.spawn(task(BegunRefresh { side, _running: running }));
+            runtimes.spawn(TaskKind::Other, task(BegunRefresh { side, _running: running }));
         }
         timer.awaited()
     }

@@ -17,6 +17,7 @@ use crate::policy::Stored;
 use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
 use crate::system::Instant;
+use crate::system::under_way::TaskKind;
 
 struct OwnParts(Vec<Vec<Arc<Part>>>);
 
@@ -155,7 +156,7 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
         let (admitted, counted) = (self.admitted_at(&answer.at), OwnedCall::new(self.call.counted()));
         self.taken.clear();
         let home = Arc::clone(self.home);
-        self.home.runtimes.spawn(async move {
+        self.home.runtimes.spawn(TaskKind::Correction, async move {
             // If the refund gets lost, the call stays counted until it is out of its window.
             let _ = home.below.recount(counted.as_call(), Recount::REFUND, &admitted).await;
         });

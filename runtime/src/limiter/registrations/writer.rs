@@ -8,6 +8,7 @@ use crate::policy::Policy;
 use crate::store::StoredPolicies;
 use crate::system::TokioInstant;
 use crate::system::home::RunningTask;
+use crate::system::under_way::TaskKind;
 
 impl Core {
     /// Lists a policy in Redis, in the background.
@@ -35,7 +36,7 @@ impl Core {
         let is_due = lock(&self.registrations.queue).is_due(TokioInstant::now());
         if is_due && let Some(task) = self.registrations.task.begin() {
             let core = Arc::clone(self);
-            self.runtimes.spawn(async move {
+            self.runtimes.spawn(TaskKind::Other, async move {
                 if let Some(stored) = core.stack.store().policies() {
                     core.write_registrations(&stored, task).await;
                 }

@@ -27,6 +27,7 @@ use crate::store::redis::script::unknown_shape;
 use crate::store::redis::script::wire::Reply;
 use crate::store::redis::server::Server;
 use crate::system::home::Side;
+use crate::system::under_way::TaskKind;
 use crate::system::{Instant, spawn};
 
 #[derive(Debug)]
@@ -90,7 +91,8 @@ impl Batcher {
         let waiting = Waiting::new(request, caller);
         let (place, driver) = (lock(&self.queue).push(waiting, now), &self.server.driver);
         if let Some(id) = place.turn {
-            driver.spawn(RunningTurn { batcher: Arc::clone(self), id }.take());
+            let turn = RunningTurn { batcher: Arc::clone(self), id }.take();
+            driver.spawn(driver.runtimes.counted(TaskKind::Other, turn));
         }
         Ok(if place.is_watched && driver.side == Side::Home {
             Arrival::Watched(answered)

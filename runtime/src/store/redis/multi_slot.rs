@@ -23,6 +23,7 @@ use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::fault::{is_cross_slot, is_try_again};
 use crate::store::redis::connection::real_time;
 use crate::store::redis::deployment::Deployment;
+use crate::system::under_way::TaskKind;
 use crate::system::{Instant, sleep};
 
 /// How long to wait before a lease is given back again after a failure.
@@ -80,12 +81,13 @@ impl Deployment {
         let request = Call { awaited: None, ..request };
         let count = CountedCall { deployment: self.clone(), request: OwnedCall::new(request), until, patience };
         let (answer, answered) = oneshot::channel();
-        self.setup().driver.spawn(async move {
+        let driver = &self.setup().driver;
+        driver.spawn(driver.runtimes.counted(TaskKind::Correction, async move {
             match peek.outcome {
                 Outcome::Admitted => count.charge(peeked, answer).await,
                 _ => count.finish(Undo { charged: Vec::new(), counts_denial: true }, Ok(peek), answer).await,
             }
-        });
+        }));
         answered.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down")))
     }
 

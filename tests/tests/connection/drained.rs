@@ -1,0 +1,133 @@
+//! Limiters of processes that end: what they leave in Redis, with and without being drained.
+
+use std::time::Duration;
+
+use tallygate::{Limiter, Permit, Policy, Rule, RuleStatus, Subject};
+use tallygate_harness::cluster::Cluster;
+use tallygate_harness::sentinels::Sentinels;
+use tallygate_harness::server::{Server, connected, patient};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::{JoinSet, spawn_blocking};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// How many calls end at once, just before the process.
+const CALLS: usize = 20;
+
+/// What each call reserves, and what it uses.
+const RESERVED: u64 = 50;
+const USED: u64 = 7;
+
+fn everyone() -> Subject {
+    Subject::everyone()
+}
+
+fn slots() -> Policy {
+    Policy::builder("slots").rule(Rule::concurrency(CALLS as u64, HOUR)).build().unwrap()
+}
+
+fn tokens() -> Policy {
+    Policy::builder("tokens").rule(Rule::sliding_window(100_000, HOUR)).build().unwrap()
+}
+
+/// Whose calls are taken ahead.
+fn busy() -> Policy {
+    Policy::builder("busy").rule(Rule::sliding_window(100_000, HOUR)).prefetch(Duration::from_secs(10)).build().unwrap()
+}
+
+async fn permit(limiter: &Limiter, policy: &Policy, cost: u64) -> Permit {
+    limiter.check(policy, &everyone()).cost(cost).refundable().await.unwrap().into_result().unwrap()
+}
+
+/// One request: a stream whose end nobody awaits, a settlement where nobody can await, or a plain function.
+async fn request(limiter: Limiter, number: usize) {
+    let slot = permit(&limiter, &slots(), 1).await;
+    let tokens = permit(&limiter, &tokens(), RESERVED).await;
+    if number.is_multiple_of(2) {
+        let mut metered = tokens.metered().unwrap();
+        metered.add(USED);
+    } else {
+        spawn_blocking(move || tokens.blocking_settle(USED).unwrap()).await.unwrap();
+    }
+    drop(slot);
+}
+
+/// A process that ends right after its last calls.
+fn process(url: &str, prefix: &str, runtime: &Runtime) {
+    runtime.block_on(async {
+        let limiter = connected(&patient().prefix(prefix), url).await;
+        for _ in 0..40 {
+            drop(permit(&limiter, &busy(), 1).await);
+        }
+        let mut requests: JoinSet<()> = (0..CALLS).map(|number| request(limiter.clone(), number)).collect();
+        while let Some(ended) = requests.join_next().await {
+            ended.unwrap();
+        }
+        let left = limiter.drain(Duration::from_secs(60)).await;
+        assert!(left.is_nothing(), "{left}");
+    });
+}
+
+fn remaining(limiter: &Limiter, policy: &Policy) -> Vec<u64> {
+    let peeked = limiter.check(policy, &everyone()).peek().report().blocking_decide().unwrap();
+    peeked.report().iter().map(RuleStatus::remaining).collect()
+}
+
+fn assert_ends_well(url: &str, prefix: &str) {
+    let observer = patient().prefix(prefix).connect_lazy(url).unwrap();
+    let runtimes: [fn() -> Runtime; 2] = [
+        || Builder::new_current_thread().enable_all().build().unwrap(),
+        || Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap(),
+    ];
+    for round in 1..=6 {
+        let runtime = runtimes[round % 2]();
+        process(url, prefix, &runtime);
+        drop(runtime);
+        let used = (round * CALLS) as u64 * USED;
+        assert_eq!(remaining(&observer, &slots()), [CALLS as u64], "round {round}");
+        assert_eq!(remaining(&observer, &tokens()), [100_000 - used], "round {round}");
+        assert_eq!(remaining(&observer, &busy()), [100_000 - 40 * round as u64], "round {round}");
+    }
+}
+
+#[test]
+fn a_process_that_drains_before_it_ends_leaves_nothing_taken_on_one_server() {
+    assert_ends_well(&Server::start().url(), "drained");
+}
+
+#[test]
+fn a_process_that_drains_before_it_ends_leaves_nothing_taken_behind_sentinels() {
+    assert_ends_well(&Sentinels::shared().url(), "drained");
+}
+
+#[test]
+fn a_process_that_drains_before_it_ends_leaves_nothing_taken_on_a_cluster() {
+    assert_ends_well(&Cluster::shared().url(), "drained");
+}
+
+#[tokio::test]
+async fn while_redis_is_away_a_limiter_drains_no_longer_than_it_may() {
+    let mut server = Server::start();
+    let limiter = server.limiter().await;
+    let (slot, tokens) = (permit(&limiter, &slots(), 1).await, permit(&limiter, &tokens(), RESERVED).await);
+    server.kill();
+    drop(slot);
+    drop(tokens.metered().unwrap());
+    let left = limiter.drain(Duration::from_millis(1)).await;
+    assert_eq!(left.leases(), 1, "{left}");
+    server.restart();
+    let left = limiter.drain(Duration::from_secs(60)).await;
+    assert_eq!(left.leases(), 0, "{left}");
+}
+
+#[test]
+fn a_caller_on_a_runtime_without_timers_can_drain_too() {
+    let server = Server::start();
+    let limiter = patient().connect_lazy(server.url()).unwrap();
+    let running = limiter.check(&slots(), &everyone()).blocking_decide().unwrap();
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let left = runtime.block_on(limiter.drain(Duration::from_millis(1)));
+    assert_eq!(left.leases(), 1, "{left}");
+    drop(running);
+    assert!(runtime.block_on(limiter.drain(Duration::from_secs(60))).is_nothing());
+}

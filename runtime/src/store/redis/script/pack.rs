@@ -102,7 +102,7 @@ fn subject(packed: &mut Vec<u8>, group: &RuleGroup, lease: Option<LeaseName>, no
     let gaps = ticks.iter().flat_map(|ticks| ticks.windows(2)).map(|pair| pair[1] - pair[0]);
     let longest_us = gaps.fold(group.longest_us, u64::max);
     let denials = denials(group);
-    let want = bytes_to_read(group);
+    let bytes = bytes_to_read(group);
 
     packed.push(byte(group.rules.len()));
     short(packed, group.celled.len());
@@ -110,9 +110,9 @@ fn subject(packed: &mut Vec<u8>, group: &RuleGroup, lease: Option<LeaseName>, no
     packed.extend(four(group.largest));
     pack_integer(packed, group.reach_us);
     packed.extend(most_bytes(group).to_be_bytes());
-    short(packed, want);
+    short(packed, bytes);
     // Writing to memory cannot fail.
-    let _ = write!(packed, "-{want}\0{}\0", ttl_ms(longest_us));
+    let _ = write!(packed, "-{bytes}\0{}\0", ttl_ms(longest_us));
     if let Some(ban) = &group.ban {
         pack_integer(packed, micros::from_duration(ban.within()));
         pack_integer(packed, micros::from_duration(ban.duration()));

@@ -16,6 +16,7 @@ pub(crate) mod storage;
 pub(crate) mod subjects;
 pub(crate) mod threads;
 pub(crate) mod throughput;
+pub(crate) mod tokens;
 pub(crate) mod topologies;
 #[cfg(feature = "web")]
 pub(crate) mod web;

@@ -34,7 +34,7 @@ use crate::figure::Figure;
 use crate::figures::web;
 use crate::figures::{
     attribute, bounds, compile, decision, instructions, latency, leases, outage, own_instructions, prefetch,
-    remembered, server_time, storage, subjects, threads, throughput, topologies, weight, windows,
+    remembered, server_time, storage, subjects, threads, throughput, tokens, topologies, weight, windows,
 };
 use crate::options::{GROUPS, Options};
 use crate::report::Report;
@@ -82,6 +82,7 @@ fn measure(group: &str, server: &Server, options: &Options) -> Vec<Figure> {
         "latency" => latency::figures(server),
         "server-time" => server_time::figures(server),
         "weight" => weight::figures(server),
+        "tokens" => tokens::figures(),
         "leases" => leases::figures(server),
         "topologies" => topologies::figures(server),
         "bounds" => bounds::figures(),

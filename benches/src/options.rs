@@ -10,12 +10,13 @@ pub(crate) const GROUPS: [&str; 1] = ["web"];
 
 /// All groups, in the order of the report.
 #[cfg(not(feature = "web"))]
-pub(crate) const GROUPS: [&str; 18] = [
+pub(crate) const GROUPS: [&str; 19] = [
     "instructions",
     "throughput",
     "latency",
     "server-time",
     "weight",
+    "tokens",
     "leases",
     "topologies",
     "bounds",

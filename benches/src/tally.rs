@@ -18,9 +18,10 @@ pub(crate) struct Logged {
     pub(crate) weight: u32,
 }
 
-/// Replaces the log of each tally of the server. The new log is based on the time of the only call in the old one.
+/// Replaces the log of each tally of the server: only their keys have a slash. The new log is based on the time of the only
+/// call in the old one.
 pub(crate) fn replace_logs<C: Iterator<Item = Logged>>(server: &Server, log: impl Fn(u64) -> C) {
-    for key in server.ask::<Vec<String>>(&["KEYS", "*"]) {
+    for key in server.ask::<Vec<String>>(&["KEYS", "*/*"]) {
         let tally: Vec<u8> = server.ask(&["GET", &key]);
         let (head, called) = tally.split_at(tally.len() - 2 * ENTRY_BYTES);
         let time = &called[ENTRY_BYTES..][..TIME_BYTES];

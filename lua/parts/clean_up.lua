@@ -8,8 +8,8 @@ if budget > ${DROP_BYTES} then
   local horizon, beside = now - reach, -1
   --- @include parts/search.lua
   -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-  -- whenever that drops an eighth of it.
-  local least = weighed and entries / 8 or 1
+  -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+  local least = weighed and budget < math.huge and entries / 8 or 1
   local copied = (entries - first + 1) * ${ENTRY_BYTES} + ${DROP_BYTES}
   if first > least and (copied <= budget or budget == ${BUDGET_BYTES} and first > entries / 2) then
     budget = budget - copied

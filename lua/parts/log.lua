@@ -52,7 +52,7 @@ else
   local period = reach <= ${LONG_SLACK} and reach or reach / 8
   if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
   entries = (bytes - head_bytes) / ${ENTRY_BYTES} - 1
-  if (weighed or bytes > most) and (entries + 1) % ${CLEAN_UP_ENTRIES} == 0 then
+  if bytes > 0 and (weighed or bytes > most) and (entries + 1) % ${CLEAN_UP_ENTRIES} == 0 then
     --- @include parts/clean_up.lua
   end
 end

@@ -106,6 +106,6 @@ for round = 1, 2 do
   elseif latest > now then
     now = latest
   end
-  if fault then head, tail, entries, last, latest, weighed = '', '', 0, 0, 0, false end
+  if fault then head, tail, front, entries, last, latest, weighed, total = '', '', nil, 0, 0, 0, false, nil end
   if latest <= now then break end
 end

@@ -235,8 +235,8 @@ if code == 255 then
               end
             end
             -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-            -- whenever that drops an eighth of it.
-            local least = weighed and entries / 8 or 1
+            -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+            local least = weighed and budget < math.huge and entries / 8 or 1
             local copied = (entries - first + 1) * 11 + 32768
             if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
               budget = budget - copied
@@ -440,7 +440,7 @@ if code == 255 then
       elseif latest > now then
         now = latest
       end
-      if fault then head, tail, entries, last, latest, weighed = '', '', 0, 0, 0, false end
+      if fault then head, tail, front, entries, last, latest, weighed, total = '', '', nil, 0, 0, 0, false, nil end
       if latest <= now then break end
     end
     if now > begun then
@@ -679,8 +679,8 @@ if code == 255 then
               end
             end
             -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-            -- whenever that drops an eighth of it.
-            local least = weighed and entries / 8 or 1
+            -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+            local least = weighed and budget < math.huge and entries / 8 or 1
             local copied = (entries - first + 1) * 11 + 32768
             if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
               budget = budget - copied
@@ -703,7 +703,7 @@ if code == 255 then
         local period = reach <= 3600000000 and reach or reach / 8
         if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
         entries = (bytes - head_bytes) / 11 - 1
-        if (weighed or bytes > most) and (entries + 1) % 32 == 0 then
+        if bytes > 0 and (weighed or bytes > most) and (entries + 1) % 32 == 0 then
           -- parts/clean_up.lua
           -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
           -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
@@ -788,8 +788,8 @@ if code == 255 then
               end
             end
             -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-            -- whenever that drops an eighth of it.
-            local least = weighed and entries / 8 or 1
+            -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+            local least = weighed and budget < math.huge and entries / 8 or 1
             local copied = (entries - first + 1) * 11 + 32768
             if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
               budget = budget - copied

@@ -42,6 +42,7 @@ tallygate_harness::every_backend!(
     denials_far_apart_lead_to_no_ban,
     a_peek_counts_nothing,
     a_costly_call_waits_until_enough_weight_has_left,
+    heavy_calls_that_have_ended_do_not_hide_what_counts,
     a_refund_in_the_middle_gives_back_its_weight_alone,
     a_refunded_call_is_no_duplicate,
     a_window_holds_calls_of_any_weight_up_to_its_count,

@@ -60,6 +60,25 @@ pub async fn a_window_holds_calls_of_any_weight_up_to_its_count(stage: &Stage) {
     assert!(is_admitted(stage, &policy, GREATEST - 10).await);
 }
 
+/// However heavy the calls are that have ended, they hide none that counts, also among many light ones.
+pub async fn heavy_calls_that_have_ended_do_not_hide_what_counts(stage: &Stage) {
+    let policy = windows([(GREATEST, 60)]);
+    assert!(is_admitted(stage, &policy, GREATEST - 1).await);
+    stage.pass(secs(59)).await;
+    assert!(is_admitted(stage, &policy, 1).await);
+    stage.pass(secs(1)).await;
+    for _ in 0..99 {
+        assert!(is_admitted(stage, &policy, 1).await);
+        stage.pass(Duration::from_millis(1)).await;
+    }
+    assert!(is_admitted(stage, &policy, GREATEST - 100).await);
+    stage.pass(secs(59) - Duration::from_millis(99)).await;
+    assert!(is_admitted(stage, &policy, 1).await);
+    stage.pass(Duration::from_millis(1)).await;
+    assert_eq!(wait(stage, &policy, GREATEST).await, Some(secs(60) - Duration::from_millis(1)));
+    assert_eq!(remaining(stage, &policy).await, [0]);
+}
+
 /// A costly call waits for as many of the older ones as weigh enough, however much each of them weighs.
 pub async fn a_costly_call_waits_until_enough_weight_has_left(stage: &Stage) {
     let policy = windows([(100, 60)]);

@@ -149,9 +149,10 @@ impl Limiter {
     /// server has answered its last request.
     ///
     /// It gives back what is left of [units taken ahead](crate::guide::prefetch), and then waits until all refunds,
-    /// settlements, leases and requests have reached Redis, or until the time is over. Calls that are still running under a
+    /// settlements, leases and requests have ended, or until the time is over. Calls that are still running under a
     /// concurrency limit are waited for, too. It returns what was under way when the time was over; in memory, that
-    /// is nothing.
+    /// can only be plain functions that wait. A correction that Redis has refused, or not answered by its deadline, has ended: it
+    /// is lost, and the log says so.
     ///
     /// From then on, also for clones of the limiter, nothing is taken ahead, and
     /// [denied subjects](LimiterBuilder::denied_subjects) are not published any more. Calls are decided as before, and what

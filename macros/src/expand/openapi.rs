@@ -59,12 +59,14 @@ impl<'m> Expansion<'m> {
 
     /// Whether only the program knows what a rejection becomes: by `reject`, or by an error type of its own.
     fn is_rejection_answered_by_program(self) -> bool {
-        const KNOWN: [&str; 3] = ["Rejection", "Response", "HttpResponse"];
-        let name = |error: &Type| match error {
-            Type::Path(error) => error.path.segments.last().map(|segment| segment.ident.to_string()),
-            _ => None,
+        const KNOWN: [&str; 4] = ["Rejection", "Response", "HttpResponse", "ErrorResponse"];
+        let is_known = |error: &Type| {
+            let Type::Path(error) = error else { return false };
+            let names: Vec<_> = error.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+            // Programs have errors of the name `Error`, too.
+            let is_of_actix = names.ends_with(&["actix_web".to_owned(), "Error".to_owned()]);
+            is_of_actix || names.last().is_some_and(|name| KNOWN.contains(&&**name))
         };
-        let is_known = |error: &Type| name(error).is_some_and(|name| KNOWN.contains(&&*name));
         self.model.reject.is_some() || self.function.error_type().is_some_and(|error| !is_known(error))
     }
 

@@ -25,6 +25,7 @@ use crate::subject::filters::Secret;
 #[cfg(feature = "config")]
 use crate::system::home::BackgroundTask;
 use crate::system::home::Runtimes;
+use crate::system::under_way::TaskKind;
 
 /// The callback of the application for a subject that comes near a limit.
 pub(super) type OnWarning = Arc<dyn Fn(&Warning<'_>) + Send + Sync>;
@@ -152,7 +153,7 @@ impl Recounter for Core {
         }
         let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));
         let recounted = async move { core.recount(&charge, recount).await };
-        self.run_on_thread(recounted, patience).unwrap_or_else(Err)
+        self.run_on_thread(TaskKind::Correction, recounted, patience).unwrap_or_else(Err)
     }
 
     fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>> {

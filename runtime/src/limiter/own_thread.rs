@@ -23,6 +23,7 @@ impl Core {
     /// There is no output in time, the future panics, or the thread cannot be started, or is the calling one.
     pub(super) fn run_on_thread<T: Send + 'static>(
         &self,
+        kind: TaskKind,
         future: impl Future<Output = T> + Send + 'static,
         patience: Option<Duration>,
     ) -> Result<T, BackendError> {
@@ -30,7 +31,7 @@ impl Core {
         let runtime = self.thread()?;
         let (sender, output) = mpsc::sync_channel(1);
         let task = async move { drop(sender.send(future.await)) };
-        let task = self.runtimes.counted(TaskKind::Other, context::carry(task).in_current_span());
+        let task = self.runtimes.counted(kind, context::carry(task).in_current_span());
         let task = runtime.spawn(Box::pin(task));
         let output = match patience {
             Some(patience) => output.recv_timeout(patience),

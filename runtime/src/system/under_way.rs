@@ -55,7 +55,8 @@ impl UnderWay {
     }
 
     /// The number of refunds, settlements, and [units taken ahead](crate::guide::prefetch) that have not reached Redis.
-    /// Their calls stay counted as they were.
+    /// Their calls stay counted as they were. One that Redis has not answered by its deadline is lost and logged, and
+    /// no longer under way. A call of several slots of a cluster is one, too: what a slot has counted may have to be taken back.
     #[must_use]
     pub fn corrections(&self) -> usize {
         self.corrections

@@ -79,7 +79,8 @@ impl Decisions {
     /// Returns where each rule stands that has decided a call, with its policy. The rules of one policy are in their order. A
     /// ban is no rule.
     ///
-    /// Of a rule that denied a call, without a report, the reset is the wait of that call.
+    /// A rule that denied a call without a report counts as used up, and its reset is the wait of that call. The 16 tightest
+    /// rules are kept.
     #[must_use]
     pub fn report(&self) -> Vec<(Policy, RuleStatus)> {
         self.standings().into_iter().filter_map(LimitStatus::reported).collect()

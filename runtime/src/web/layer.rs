@@ -136,7 +136,7 @@ impl Layer {
     /// Writes into a document of OpenAPI how rejections are really answered: the statuses and the media types of
     /// [`reject`](Self::reject), in place of those of problems. Of the body, only its media type is known.
     ///
-    /// The function of `reject` is called for a rejection of each kind, outside of a request. Call it when the document has all
+    /// The function of `reject` is called outside of a request, for a limited call, a duplicate and one that Redis did not decide. Call it when the document has all
     /// of its operations, and behind [`Limits::describe`](super::Limits::describe).
     ///
     /// # Examples

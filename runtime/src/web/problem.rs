@@ -178,9 +178,9 @@ impl From<&Rejection> for Response<String> {
     fn from(rejection: &Rejection) -> Self {
         let context = Context::current().unwrap_or_default();
         let Some(reject) = context.reject() else { return Problem::from(rejection).response() };
-        // The function may start from the response with a problem.
-        let mut within = Context::new().with_reject(Arc::new(|rejection, _| Problem::from(rejection).response()));
-        context::enter(&mut within, || reject(rejection, &context))
+        // The function may start from the response with a problem, in whatever context it enters.
+        let within = context.clone().with_reject(Arc::new(|rejection, _| Problem::from(rejection).response()));
+        context::enter(&mut within.clone(), || reject(rejection, &within))
     }
 }
 

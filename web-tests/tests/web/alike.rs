@@ -12,7 +12,7 @@ use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use tallygate::config::Policies;
-use tallygate::context::Context;
+use tallygate::context::{self, Context};
 use tallygate::web::{self, Layer, Problem};
 use tallygate::{BackendError, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_web_tests::Client;
@@ -109,7 +109,9 @@ fn too_many(rejection: &Rejection, context: &Context) -> http::Response<String> 
     let message = Problem::from(rejection).detail().to_owned();
     let body =
         json!({ "error": { "code": rejection.kind().as_str(), "message": message, "in": context.get("language") } });
-    let mut response = http::Response::from(rejection).map(|_: String| body.to_string());
+    // In whatever context, this is the response with a problem, and no call of this function.
+    let usual = || http::Response::from(rejection);
+    let mut response = context::scope_fn(context.clone(), usual).map(|_: String| body.to_string());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

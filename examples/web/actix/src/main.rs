@@ -67,7 +67,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // It ends at Ctrl-C, when the last requests are answered.
     server.run().await?;
     // What these have left to do in Redis ends before the process does.
-    let left = Limiter::installed().drain(Duration::from_secs(2)).await;
+    let left = Limiter::installed().drain(Duration::from_secs(5)).await;
     println!("left to do: {left}");
     Ok(())
 }

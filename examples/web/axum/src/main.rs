@@ -69,7 +69,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let service = router.into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, service).with_graceful_shutdown(async { drop(tokio::signal::ctrl_c().await) }).await?;
     // What the last requests have left to do in Redis ends before the process does.
-    let left = Limiter::installed().drain(Duration::from_secs(2)).await;
+    let left = Limiter::installed().drain(Duration::from_secs(5)).await;
     println!("left to do: {left}");
     Ok(())
 }

@@ -63,7 +63,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let service = service.into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, service).with_graceful_shutdown(asked_to_stop()).await?;
     // Glue begins.
-    let left = Limiter::installed().drain(Duration::from_secs(2)).await;
+    let left = Limiter::installed().drain(Duration::from_secs(5)).await;
     // Glue ends.
     if !left.is_nothing() {
         tracing::warn!("not done before the end: {left}");

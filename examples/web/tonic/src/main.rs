@@ -65,7 +65,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .serve_with_incoming_shutdown(TcpIncoming::from(listener), async { drop(tokio::signal::ctrl_c().await) })
         .await?;
     // What the last requests have left to do in Redis ends before the process does.
-    let left = Limiter::installed().drain(Duration::from_secs(2)).await;
+    let left = Limiter::installed().drain(Duration::from_secs(5)).await;
     println!("left to do: {left}");
     Ok(())
 }

@@ -6,6 +6,7 @@ use super::Check;
 use crate::decision::{Decision, Permit, Rejection};
 use crate::error::BackendError;
 use crate::observe::Observation;
+use crate::system::under_way::TaskKind;
 
 impl Check<'_> {
     /// Decides the call as awaiting it does, and blocks the calling thread until it is decided: for functions that are not
@@ -63,7 +64,7 @@ impl Check<'_> {
         let core = &self.limiter().core;
         let patience = core.patience(self.policy()).filter(|_| self.options.wait.is_none());
         let mut check = self.clone().into_owned();
-        let decided = core.run_on_thread(async move { check.decide().await }, patience);
+        let decided = core.run_on_thread(TaskKind::Other, async move { check.decide().await }, patience);
         let reason = match decided {
             Ok(decided) => return decided,
             Err(reason) => reason,

@@ -1,7 +1,6 @@
 //! The responses to rejected requests in a whole document.
 
 use std::collections::btree_map::Entry;
-use std::mem;
 use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -26,8 +25,8 @@ pub(in crate::web) fn for_each_operation(document: &mut OpenApi, mut each: impl 
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
-    let PathItem { get, put, post, delete, options, head, patch, trace, .. } = item;
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (&str, &mut Operation)> {
+    let PathItem { get, put, post, delete, options, head, patch, trace, query, additional_operations, .. } = item;
     let named = [
         ("GET", get),
         ("PUT", put),
@@ -37,28 +36,30 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut O
         ("HEAD", head),
         ("PATCH", patch),
         ("TRACE", trace),
+        ("QUERY", query),
     ];
-    named.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+    let named = named.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)));
+    named.chain(additional_operations.iter_mut().map(|(method, operation)| (&**method, operation)))
 }
 
 /// Describes the problems among these responses as such rejections are really answered.
 pub(in crate::web) fn answer_problems(responses: &mut Responses, answer: impl Fn(&Rejection) -> Answer<String>) {
     let problem = RefOr::T(ContentBuilder::new().schema(Some(Problem::schema())).build());
-    let is_problem = |response: &RefOr<Response>| match response {
-        RefOr::T(response) => response.content.get(PROBLEM_JSON) == Some(&problem),
-        RefOr::Ref(_) => false,
-    };
+    let mut answers = Vec::new();
     // All are taken out before one is added, because an answer may have the status of another problem.
-    let (problems, others) = mem::take(responses).into_iter().partition(|(_, response)| is_problem(response));
-    *responses = others;
-    for (status, response) in Responses::into_iter(problems) {
-        match (rejection_with(&status), response) {
-            (Some(rejection), RefOr::T(response)) => {
-                let answer = answer(&rejection);
-                add(responses, answer.status().as_str().to_owned(), answered(response, &answer).into());
-            }
-            (_, response) => add(responses, status, response),
+    responses.retain(|status, response| {
+        let (RefOr::T(response), Some(rejection)) = (response, rejection_with(status)) else { return true };
+        if response.content.get(PROBLEM_JSON) != Some(&problem) {
+            return true;
         }
+        let answer = answer(&rejection);
+        answers.push((answer.status().as_str().to_owned(), answered(response.clone(), &answer)));
+        // What else is said of this status is of other responses.
+        response.content.retain(|media_type, _| media_type != PROBLEM_JSON);
+        !response.content.is_empty()
+    });
+    for (status, response) in answers {
+        add(responses, status, response.into());
     }
 }
 
@@ -77,8 +78,8 @@ fn rejection_with(status: &str) -> Option<Rejection> {
 
 fn answered(mut response: Response, answer: &Answer<String>) -> Response {
     let media_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    if media_type != Some(PROBLEM_JSON) {
-        response.content.clear();
+    response.content.retain(|known, _| known == PROBLEM_JSON && media_type == Some(PROBLEM_JSON));
+    if response.content.is_empty() {
         let content = media_type.map(|media_type| (media_type.to_owned(), ContentBuilder::new().build().into()));
         response.content.extend(content);
     }
@@ -108,5 +109,32 @@ pub(in crate::web) fn add(responses: &mut Responses, status: String, added: RefO
     }
     for (name, header) in added.headers {
         known.headers.entry(name).or_insert(header);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use utoipa::openapi::ResponseBuilder;
+
+    use super::*;
+
+    #[test]
+    fn what_others_answer_with_the_status_of_a_problem_stays_in_the_document() {
+        let problem = ContentBuilder::new().schema(Some(Problem::schema())).build();
+        let page = ContentBuilder::new().build();
+        let limited = ResponseBuilder::new().description("limited").content(PROBLEM_JSON, problem);
+        let limited = limited.content("text/html", page).build();
+        let mut responses = Responses::from([("429".to_owned(), RefOr::T(limited))]);
+        answer_problems(&mut responses, |_| {
+            Answer::builder().status(420).header(CONTENT_TYPE, "application/json").body(String::new()).unwrap()
+        });
+        let media_types = |status: &str| match &responses[status] {
+            RefOr::T(response) => response.content.keys().cloned().collect::<Vec<_>>(),
+            RefOr::Ref(_) => Vec::new(),
+        };
+        assert_eq!(
+            (media_types("420"), media_types("429")),
+            (vec!["application/json".into()], vec!["text/html".into()])
+        );
     }
 }

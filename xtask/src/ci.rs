@@ -1,6 +1,5 @@
 //! Everything that has to pass, cheapest first.
 
-use std::env;
 use std::process::Command;
 
 use crate::step::{self, Outcome, cargo};
@@ -9,18 +8,18 @@ use crate::{builds, dependencies, deploy, layers, package, pictures, soak, threa
 
 type Check = (&'static str, fn() -> Outcome);
 
-/// The checks, by their names. Those of [`BESIDE`] run beside `test` where all run.
+/// The checks, by their names.
 const CHECKS: [Check; 18] = [
     ("format", format),
     ("layers", layers::run),
     ("licences", package::licences),
     ("dependencies", dependencies::run),
     ("lints", lints),
-    ("compatibility", package::compatibility),
-    ("test", tests),
     ("features", builds::features),
     ("rust-version", builds::rust_version),
     ("minimal-versions", builds::minimal_versions),
+    ("compatibility", package::compatibility),
+    ("test", tests),
     ("threads", threads::run),
     ("world", world::check),
     ("deploy", deploy::run),
@@ -31,30 +30,14 @@ const CHECKS: [Check; 18] = [
     ("package", package::run),
 ];
 
-/// They compile for minutes, in folders of their own, while the tests wait for their servers.
-const BESIDE: [&str; 5] = ["features", "rust-version", "minimal-versions", "threads", "package"];
-
 /// Runs the checks of those names, or all if none is named, up to the first that fails.
 pub(crate) fn run(names: &[&str]) -> Outcome {
     let known = CHECKS.map(|(name, _)| name);
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         return Err(format!("there is no check `{unknown}`; there are {}", known.join(", ")));
     }
-    if names.is_empty() {
-        return CHECKS.iter().filter(|(name, _)| !BESIDE.contains(name)).try_for_each(|(name, check)| match *name {
-            "test" => beside(*check),
-            _ => check(),
-        });
-    }
-    CHECKS.iter().filter(|(name, _)| names.contains(name)).try_for_each(|(_, check)| check())
-}
-
-/// Runs the checks of [`BESIDE`] beside another one. They only get the time that it leaves: a test whose server is late fails.
-fn beside(check: fn() -> Outcome) -> Outcome {
-    let program = env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
-    let mut checks = step::as_from_a_shell("nice");
-    checks.args(["-n", "19"]).arg(program).arg("ci").args(BESIDE).current_dir(step::root());
-    step::run_beside("checks beside the tests", checks, check)
+    let chosen = |(name, _): &&Check| names.is_empty() || names.contains(name);
+    CHECKS.iter().filter(chosen).try_for_each(|(_, check)| check())
 }
 
 fn format() -> Outcome {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tallygate_rules::Rule;
 use tokio::sync::watch;
-use tokio::time::timeout_at;
+use tokio::time::timeout;
 
 use super::refresh::ReadNumber;
 use super::*;
@@ -95,7 +95,7 @@ impl OverrideStore for StubTexts {
         _: &Policy,
         asking: impl Future<Output = Result<T, BackendError>> + Send,
     ) -> Result<(Result<T, BackendError>, Instant), BackendError> {
-        let asked = timeout_at(TokioInstant::now() + DEADLINE, asking).await;
+        let asked = timeout(DEADLINE, asking).await;
         Ok((asked.unwrap_or_else(|_| Err(BackendError::away("late"))), Instant::now()))
     }
 }

@@ -167,7 +167,7 @@ impl Limiter {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
     /// // axum::serve(listener, service).with_graceful_shutdown(asked_to_stop()).await?;
-    /// let left = Limiter::installed().drain(Duration::from_secs(2)).await;
+    /// let left = Limiter::installed().drain(Duration::from_secs(5)).await;
     /// if !left.is_nothing() {
     ///     eprintln!("not done before the end: {left}");
     /// }

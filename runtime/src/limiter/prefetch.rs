@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::decision::{AdmittedAt, Recount, Report, RuleStatus, Wait};
 use crate::error::BackendError;
 use crate::micros;
-use crate::observe::PrefetchUse;
+use crate::observe::{PrefetchUse, log};
 use crate::policy::Stored;
 use crate::sleepers::Sleepers;
 use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
@@ -165,9 +165,7 @@ impl<S: Decider> PrefetchedStore<S> {
             return None;
         }
         let (taken, refill) = self.ledgers.take(call, ahead);
-        if let Some(refill) = refill
-            && !self.runtimes.background.is_draining()
-        {
+        if let Some(refill) = refill {
             self.runtimes.spawn(TaskKind::Correction, Arc::clone(self).refill(refill));
         }
         taken
@@ -192,6 +190,10 @@ impl<S: Decider> PrefetchedStore<S> {
 
     /// Asks for a part, and gives back its rest at its end, or when the limiter is drained.
     async fn refill(self: Arc<Self>, refill: Refill) {
+        // Asked by a task that is counted: `drain` either waits for it, or has begun before.
+        if self.runtimes.background.is_draining() {
+            return;
+        }
         let call = refill.call.as_call();
         let sent_us = self.clock.now_us();
         let Some(answer) = self.ask_for_part(&refill, sent_us).await else { return };
@@ -260,9 +262,9 @@ impl<S: Decider> PrefetchedStore<S> {
             return;
         }
         let options = CallOptions { cost: left, ..CallOptions::PLAIN };
-        let given_back = self.below.recount(Call { options, ..call }, Recount::REFUND, at).await;
-        if given_back.is_ok() {
-            call.policy.observed().prefetched(PrefetchUse::GivenBack, left);
+        match self.below.recount(Call { options, ..call }, Recount::REFUND, at).await {
+            Ok(_) => call.policy.observed().prefetched(PrefetchUse::GivenBack, left),
+            Err(error) => log::not_given_back(call.policy.name(), &error),
         }
         self.sleepers.wake(call);
     }

@@ -191,6 +191,10 @@ pub(crate) fn not_refunded(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "a permit could not be refunded and stays counted");
 }
 
+pub(crate) fn not_given_back(policy: &str, error: &BackendError) {
+    debug!(target: TARGET, policy, %error, "units that were taken ahead could not be given back and stay counted");
+}
+
 pub(crate) fn lease_not_renewed(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "the lease of a concurrent call could not be renewed; it is tried again");
 }

@@ -74,11 +74,11 @@ impl Drop for Unpublished<'_> {
 impl Core {
     pub(in crate::limiter) fn publish_denied_soon(self: &Arc<Self>) {
         let (Some(denied), Some(_)) = (&self.denied_subjects, self.stack.store().denials()) else { return };
+        let Some(task) = denied.publication.begin() else { return };
         // A limiter that is drained publishes what was counted before.
         if self.runtimes.background.is_draining() {
             return;
         }
-        let Some(task) = denied.publication.begin() else { return };
         let (core, background) = (Arc::downgrade(self), Arc::clone(&self.runtimes.background));
         self.runtimes.spawn(TaskKind::Other, async move {
             background.pause(sleep(DELAY)).await;

@@ -13,6 +13,7 @@ use super::{PrefetchedStore, admitted};
 use crate::call::{Awaited, Call, CallOptions, LeaseName, OwnedCall, Scope};
 use crate::decision::{AdmittedAt, Recount, Report, RuleStatus};
 use crate::error::BackendError;
+use crate::observe::log;
 use crate::policy::Stored;
 use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
@@ -158,7 +159,9 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
         let home = Arc::clone(self.home);
         self.home.runtimes.spawn(TaskKind::Correction, async move {
             // If the refund gets lost, the call stays counted until it is out of its window.
-            let _ = home.below.recount(counted.as_call(), Recount::REFUND, &admitted).await;
+            if let Err(error) = home.below.recount(counted.as_call(), Recount::REFUND, &admitted).await {
+                log::not_given_back(counted.policy.name(), &error);
+            }
         });
     }
 

@@ -46,7 +46,7 @@ pub use self::limits::{
 };
 pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override};
-pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
+pub use self::rule::{CALLS, DUPLICATE_PER, RELEASED_LABEL, Rule};
 pub use self::suggestion::{
     EMPTY_KEY, NAME_WITH_BRACES, did_you_mean, meant, missing_argument, must_be_fraction, must_be_number, must_be_text,
     nearest, remedy, snake_case, synonym, unknown_argument,

@@ -16,6 +16,9 @@ pub const RELEASED_LABEL: &str = "prevent_duplicate";
 /// The window of `prevent_duplicate` without `per`: five seconds.
 pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
 
+/// The name of the unit that a rule counts unless it says another.
+pub const CALLS: &str = "calls";
+
 /// A limit on how much one subject may do.
 ///
 /// A constructor checks nothing: [`validate`](crate::validate()) checks all rules of a policy together.
@@ -72,6 +75,7 @@ pub struct Rule {
     count: u64,
     varies: bool,
     is_shadow: bool,
+    unit: Option<Cow<'static, str>>,
     name: Option<Cow<'static, str>>,
 }
 
@@ -156,7 +160,7 @@ impl Rule {
     }
 
     const fn limit(count: u64, algorithm: Algorithm) -> Self {
-        Self { role: Role::Limit, algorithm, count, varies: false, is_shadow: false, name: None }
+        Self { role: Role::Limit, algorithm, count, varies: false, is_shadow: false, unit: None, name: None }
     }
 
     /// Returns the rule with another count.
@@ -214,6 +218,30 @@ impl Rule {
     #[must_use]
     pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
         Self { name: Some(name.into()), ..self }
+    }
+
+    /// Returns the rule counting this unit, like `tokens` or `bytes`, in place of calls. `calls` names the unit of a rule
+    /// that says nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate_rules::Rule;
+    ///
+    /// let rule = Rule::sliding_window(20_000, Duration::from_secs(60)).counting("tokens");
+    /// assert_eq!(rule.unit(), Some("tokens"));
+    /// ```
+    #[must_use]
+    pub fn counting(self, unit: impl Into<Cow<'static, str>>) -> Self {
+        let unit = unit.into();
+        Self { unit: (unit != CALLS).then_some(unit), ..self }
+    }
+
+    /// Returns the unit that this rule counts; `None` if it counts calls by their cost.
+    #[must_use]
+    pub fn unit(&self) -> Option<&str> {
+        self.unit.as_deref()
     }
 
     /// Returns the rule in shadow: it is tried out beside the enforced rules. In a tally of its own, it counts the
@@ -354,7 +382,7 @@ impl Rule {
         }
     }
 
-    /// Returns whether both rules have the same role, algorithm and window. Counts, names, leases and the other
+    /// Returns whether both rules have the same role, unit, algorithm and window. Counts, names, leases and the other
     /// parameters of token buckets may differ.
     #[must_use]
     pub fn has_same_window(&self, other: &Self) -> bool {
@@ -363,6 +391,6 @@ impl Rule {
             (Algorithm::Concurrency { .. }, Algorithm::Concurrency { .. }) => true,
             (one, other) => one == other,
         };
-        self.role == other.role && same_window
+        self.role == other.role && self.unit == other.unit && same_window
     }
 }

@@ -10,6 +10,7 @@ use crate::algorithm::TokenBucket;
 use crate::cron::Schedule;
 use crate::rule::Rule;
 use crate::text::read_duration;
+use crate::unit::{CALLS, check_unit};
 
 /// The arguments of a rule in the attribute or in a file.
 pub trait ArgumentSource {
@@ -36,6 +37,7 @@ pub fn read_limit(source: &mut impl ArgumentSource) -> Rule {
         reset_after: source.text("reset_after", "reset_after = \"10s\""),
         cron: source.text("cron", "cron = \"0 0 6 * * *\""),
         tz: source.text("tz", "tz = \"Asia/Shanghai\""),
+        unit: source.text("unit", "unit = \"tokens\""),
     };
     arguments.read(source)
 }
@@ -50,6 +52,7 @@ struct RuleArguments {
     reset_after: Option<String>,
     cron: Option<String>,
     tz: Option<String>,
+    unit: Option<String>,
 }
 
 impl RuleArguments {
@@ -60,13 +63,18 @@ impl RuleArguments {
         if let Some(algorithm) = algorithm {
             self.check_fits(algorithm, source);
         }
-        match algorithm {
+        let rule = match algorithm {
             Some(AlgorithmName::FixedWindow) => Rule::fixed_window(0, per),
             Some(AlgorithmName::SlidingCounter) => Rule::sliding_counter(0, per),
             Some(AlgorithmName::TokenBucket) => Rule::from_bucket(0, bucket),
             Some(AlgorithmName::Cron) => self.schedule(source).unwrap_or(Rule::fixed_window(0, per)),
             Some(AlgorithmName::SlidingWindow) | None => Rule::sliding_window(0, per),
+        };
+        match self.unit.as_deref().map(check_unit) {
+            Some(Err(why)) => source.report("unit", why),
+            _ => return rule.counting(self.unit.clone().unwrap_or(CALLS.to_owned())),
         }
+        rule
     }
 
     fn algorithm(&self) -> Result<AlgorithmName, String> {
@@ -183,6 +191,9 @@ mod tests {
             assert_eq!(read(&[("per", "60s"), ("algorithm", algorithm)]), (rule, vec![]));
         }
         assert_eq!(read(&[("per", "60s")]), (Rule::sliding_window(0, MINUTE), vec![]));
+        let tokens = Rule::sliding_window(0, MINUTE).counting("tokens");
+        assert_eq!(read(&[("per", "60s"), ("unit", "tokens")]), (tokens, vec![]));
+        assert_eq!(read(&[("per", "60s"), ("unit", "calls")]), (Rule::sliding_window(0, MINUTE), vec![]));
         let bucket = [("algorithm", "token_bucket"), ("capacity", "9"), ("initial", "3"), ("reset_after", "1h")];
         assert_eq!(read(&[&bucket[..], &[("per", "60s")]].concat()), (Rule::from_bucket(0, meant), vec![]));
     }
@@ -190,6 +201,7 @@ mod tests {
     #[test]
     fn each_algorithm_is_read_from_the_arguments_that_stand_for_it() {
         for rule in Rule::of_each_algorithm().filter(|rule| rule.role() == Role::Limit) {
+            let rule = rule.counting("tokens");
             let form: &'static str = attribute_form(&rule).leak();
             let arguments = form.trim_start_matches("rule(").trim_end_matches(')').split(", ");
             let arguments: Vec<_> = arguments
@@ -205,6 +217,7 @@ mod tests {
         let all = [("per", "60"), ("capacity", "1"), ("initial", "1"), ("reset_after", ""), ("tz", "UTC")];
         assert_eq!(read(&all).1, ["per", "reset_after", "capacity", "initial", "reset_after", "tz"]);
         assert_eq!(read(&[("algorithm", "bucket")]).1, ["algorithm"]);
+        assert_eq!(read(&[("per", "60s"), ("unit", "burst")]).1, ["unit"]);
         assert_eq!(read(&[("algorithm", "fixed_window"), ("cron", "@daily")]).1, ["algorithm"]);
     }
 

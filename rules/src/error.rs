@@ -20,6 +20,8 @@ pub enum Field {
     ResetAfter,
     /// A rule's `lease`.
     Lease,
+    /// A rule's `unit`.
+    Unit,
     /// A rule's `name`.
     Name,
     /// The subject that a rule counts.
@@ -50,6 +52,7 @@ impl Field {
             Self::Initial => &["initial"],
             Self::ResetAfter => &["reset_after"],
             Self::Lease => &["lease"],
+            Self::Unit => &["unit"],
             Self::Name => &["name"],
             Self::Denials => &["denials"],
             Self::Within => &["within"],

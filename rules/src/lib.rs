@@ -25,6 +25,7 @@ mod rule;
 mod suggestion;
 mod template;
 mod text;
+mod unit;
 mod validate;
 mod words_for_clients;
 
@@ -42,11 +43,11 @@ pub use self::fixed_text::TemplateUse;
 pub use self::limits::{
     MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_DEADLINE, MAX_DENIALS, MAX_EXACT, MAX_LEASE, MAX_LOG_ENTRIES,
     MAX_NAME_BYTES, MAX_PER, MAX_PREFETCH, MAX_REFUND_DISTANCE, MAX_RULES, MAX_SLIDING_COUNT, MAX_STANDSTILL,
-    MIN_LEASE, MIN_PREFETCH, MIN_PREFETCH_COUNT,
+    MAX_UNIT_BYTES, MIN_LEASE, MIN_PREFETCH, MIN_PREFETCH_COUNT,
 };
 pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override};
-pub use self::rule::{CALLS, DUPLICATE_PER, RELEASED_LABEL, Rule};
+pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
 pub use self::suggestion::{
     EMPTY_KEY, NAME_WITH_BRACES, did_you_mean, meant, missing_argument, must_be_fraction, must_be_number, must_be_text,
     nearest, remedy, snake_case, synonym, unknown_argument,
@@ -56,6 +57,7 @@ pub use self::text::{
     ParseRuleError, argument_meant, attribute_form, duration_meant, format_rules, parse_rules, read_duration,
     rule_meant,
 };
+pub use self::unit::{CALLS, check_unit};
 pub use self::validate::{
     Costs, implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_prefetch,
     validate_warn_at,

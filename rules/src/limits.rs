@@ -8,6 +8,9 @@ pub const MAX_RULES: usize = 32;
 /// The longest name of a rule, in bytes: the name is part of response headers, logs and metrics.
 pub const MAX_NAME_BYTES: usize = 128;
 
+/// The longest name of a unit, in bytes: the name is part of metrics, response fields and keys.
+pub const MAX_UNIT_BYTES: usize = 32;
+
 /// The most denials that a ban may wait for: the time of each one is stored.
 pub const MAX_DENIALS: u64 = 1_000;
 

@@ -9,6 +9,7 @@ use crate::counted_subject::CountedSubject;
 use crate::error::{Field, RuleError};
 use crate::rule::Rule;
 use crate::suggestion::{nearest, remedy};
+use crate::unit::CALLS;
 use crate::validate::{BindingCheck, Checks, Costs, ZeroCounts};
 
 /// Identifies a rule of a policy.
@@ -23,9 +24,9 @@ pub enum RuleId {
 /// Rules that replace those of a policy on one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Replacement {
-    /// The rules replace all rules on the subject.
+    /// The rules replace all rules on the subject that count one of their units. Rules of other units stay.
     ///
-    /// The new rules take the places of the old ones, and any further ones follow at the end. A new rule stands for an
+    /// The new rules of a unit take the places of the old ones, and any further ones follow at the end. A new rule stands for an
     /// old rule on the subject with the [same window](Rule::has_same_window), if both are in shadow or neither is: it
     /// has the old rule's position, and its name unless it has its own.
     All(Vec<Rule>),
@@ -62,10 +63,10 @@ impl From<String> for RuleId {
     }
 }
 
-/// Finds every mistake in rules that override all rules on one subject. The mistakes are those of
+/// Finds every mistake in rules that override all rules of their units on one subject. The mistakes are those of
 /// [`validate`](crate::validate()), with two differences:
 ///
-/// * A count of 0 is allowed. While such a rule is in force, no call is admitted.
+/// * A count of 0 is allowed. While such a rule is in force, no call is admitted that costs any of its unit.
 /// * A count that [each call gives](Rule::varying) is a mistake.
 ///
 /// # Errors
@@ -143,6 +144,13 @@ impl Replacement {
         }
     }
 
+    /// Returns a unit of the new rules that none of a policy's rules counts, so that its calls have no cost in it.
+    #[must_use]
+    pub fn unknown_unit(&self, rules: &[EffectiveRule]) -> Option<&str> {
+        let Self::All(new) = self else { return None };
+        new.iter().filter_map(Rule::unit).find(|unit| rules.iter().all(|own| own.rule.unit() != Some(unit)))
+    }
+
     /// Checks the new rules beside those in force on the subjects of a policy. Single rules may be on any subject.
     ///
     /// The checks are those of [`validate_override`], except that another rule may be unable to bind beside a single
@@ -164,6 +172,9 @@ impl Replacement {
                 Err(vec![RuleError::new(Field::Rule, message)])
             }
             Self::All(new) => {
+                if let Some(unit) = self.unknown_unit(rules) {
+                    return Err(vec![unknown_unit(unit, rules)]);
+                }
                 let (rules, changed) = replace_all(rules, label, new);
                 check(&rules, &changed, OVERRIDE_OF_SUBJECT)
             }
@@ -172,6 +183,9 @@ impl Replacement {
                 new.iter().try_for_each(|(id, rule)| {
                     let place = rules.iter().position(|old| old.has_id(id));
                     let place = place.ok_or_else(|| vec![unknown_rule(id, &rules)])?;
+                    if let Some(mistake) = check_unit_kept(&rules[place].rule, rule) {
+                        return Err(vec![mistake.in_rule(place)]);
+                    }
                     rules[place].replace(rule);
                     check(&rules, &[place], OVERRIDDEN)
                 })
@@ -191,30 +205,41 @@ fn is_alike(old: &Rule, new: &Rule) -> bool {
     old.has_same_window(new) && old.is_shadow() == new.is_shadow()
 }
 
-/// Replaces all rules on a subject. Returns all rules, and the positions of the new ones among them.
+/// Replaces all rules of some units on a subject. Returns all rules, and the positions of the new ones among them.
 fn replace_all(rules: &[EffectiveRule], label: Option<&str>, new: &[Rule]) -> (Vec<EffectiveRule>, Vec<usize>) {
     let is_on_subject = |rule: &&EffectiveRule| rule.label.as_deref() == label;
-    let mut new = new.iter().map(|rule| {
+    let in_force = |rule: &Rule| {
         let old = rules.iter().filter(is_on_subject).find(|old| is_alike(&old.rule, rule));
         EffectiveRule {
             label: label.map(str::to_owned),
             rule: old.map_or_else(|| rule.clone(), |old| named_like(rule, &old.rule)),
             position: old.and_then(|old| old.position),
         }
-    });
+    };
+    let mut further: Vec<_> = new.iter().collect();
     let mut changed = Vec::new();
     let mut replaced = Vec::new();
     for old in rules {
-        if !is_on_subject(&old) {
+        let is_of_unit = |rule: &Rule| rule.unit() == old.rule.unit();
+        if !is_on_subject(&old) || !new.iter().any(is_of_unit) {
             replaced.push(old.clone());
-        } else if let Some(rule) = new.next() {
+        } else if let Some(next) = further.iter().position(|rule| is_of_unit(rule)) {
             changed.push(replaced.len());
-            replaced.push(rule);
+            replaced.push(in_force(further.remove(next)));
         }
     }
-    changed.extend(replaced.len()..replaced.len() + new.len());
-    replaced.extend(new);
+    changed.extend(replaced.len()..replaced.len() + further.len());
+    replaced.extend(further.into_iter().map(in_force));
     (replaced, changed)
+}
+
+/// Refuses a single rule that counts another unit than the old one: who forgets the unit would close the policy.
+fn check_unit_kept(old: &Rule, new: &Rule) -> Option<RuleError> {
+    let (old, counts) = (old.unit().unwrap_or(CALLS), new.unit().unwrap_or(CALLS));
+    (old != counts).then(|| {
+        let message = format!("the rule counts `{old}` and the new one `{counts}`; write `{old}` behind its count");
+        RuleError::new(Field::Unit, message)
+    })
 }
 
 /// Checks the changed rules among themselves, and then all rules.
@@ -266,6 +291,13 @@ fn unknown_rule(id: &RuleId, rules: &[EffectiveRule]) -> RuleError {
             RuleError::new(Field::Rule, message)
         }
     }
+}
+
+fn unknown_unit(unit: &str, rules: &[EffectiveRule]) -> RuleError {
+    let known: BTreeSet<_> = rules.iter().filter_map(|own| own.rule.unit()).chain([CALLS]).collect();
+    let known: Vec<_> = known.into_iter().collect();
+    let remedy = remedy(nearest(unit, known.iter().copied()), "its units are", &known);
+    RuleError::new(Field::Unit, format!("the policy counts no `{unit}`; {remedy}"))
 }
 
 fn unknown_subject(label: Option<&str>, rules: &[EffectiveRule]) -> RuleError {

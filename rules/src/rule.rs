@@ -8,6 +8,7 @@ use crate::algorithm::{Algorithm, Role, TokenBucket};
 #[cfg(feature = "cron")]
 use crate::cron::Schedule;
 use crate::limits::{MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_EXACT, MAX_SLIDING_COUNT};
+use crate::unit::CALLS;
 
 /// A second label of the main subject, for duplicates that `release_if` releases: with it, they have a tally of their
 /// own.
@@ -15,9 +16,6 @@ pub const RELEASED_LABEL: &str = "prevent_duplicate";
 
 /// The window of `prevent_duplicate` without `per`: five seconds.
 pub const DUPLICATE_PER: Duration = Duration::from_secs(5);
-
-/// The name of the unit that a rule counts unless it says another.
-pub const CALLS: &str = "calls";
 
 /// A limit on how much one subject may do.
 ///
@@ -41,12 +39,14 @@ pub const CALLS: &str = "calls";
 /// | `10 per @daily` | schedule: a macro needs no quotes; without a time zone it is `UTC` |
 /// | `10 concurrent lease 30s` | [concurrency](Self::concurrency) |
 /// | `prevent_duplicate per 5s` | [duplicate](Self::duplicate); without `per`, [5 seconds](DUPLICATE_PER) |
+/// | `20000 tokens per 60s`, `500 tokens per 1s burst 20000` | any rule but duplicates and concurrency, counting a [unit](Self::counting); `calls` is none |
 /// | `0 per 1h` | any rule with a count of 0 admits nothing |
 /// | `n per 1h` | any rule whose count is given by [each call](Self::varying) |
 /// | `100 per 1d as daily`, `100 per 1d as "each day"` | any rule with a [name](Self::named) |
 /// | `50 per 1d shadow` | any rule but concurrency in [shadow](Self::shadow) |
 ///
-/// * A count is a whole number of decimal digits.
+/// * A count is a whole number of decimal digits, with `_` between them where it helps to read: `20_000`.
+/// * A unit is a lower-case letter, followed by such letters, digits and `_`, and no other word of this form.
 /// * A duration is a whole number and one of `us`, `ms`, `s`, `m`, `h`, `d`, without a space between them.
 /// * Words are separated by white space and are in lower case. The words after the window may stand in any order.
 /// * A name needs quotes unless it consists of letters, digits, `_`, `-` and `.`. Quotes are `"` or `'`; within them,

@@ -119,7 +119,8 @@ struct CountText<'a>(&'a Rule);
 
 impl fmt::Display for CountText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_varying() { f.write_str("n") } else { write!(f, "{}", self.0.count()) }
+        if self.0.is_varying() { f.write_str("n") } else { write!(f, "{}", self.0.count()) }?;
+        self.0.unit().map_or(Ok(()), |unit| write!(f, " {unit}"))
     }
 }
 

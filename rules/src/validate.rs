@@ -30,6 +30,8 @@ use crate::rule::Rule;
 /// * A rule whose count [each call gives](Rule::varying) is compared with no other.
 /// * If calls may be [refunded or settled](Costs::Recounted), only a sliding window no shorter than the other one keeps
 ///   it from binding: a call that is settled beyond its cost counts as long as a window is, but only empties a bucket.
+/// * Rules of different units are compared with each other as little as those of different subjects, and those of one
+///   unit like rules of calls that may be settled.
 /// * Only in `UTC` are the ticks of a schedule known to be more than a second apart.
 ///
 /// # Errors

@@ -65,8 +65,10 @@ fn name(value: &str) -> Option<String> {
 /// reset of a bucket, with which clients should not plan.
 #[must_use]
 pub fn limit_in_words(rule: &Rule) -> String {
-    let count = if rule.is_varying() { "n".to_owned() } else { rule.count().to_string() };
-    let rate = |per| format!("`{count} per {}`", format_duration(per));
+    let number = |number: u64| if rule.unit().is_some() { with_commas(number) } else { number.to_string() };
+    let count = if rule.is_varying() { "n".to_owned() } else { number(rule.count()) };
+    let amount = rule.unit().map_or_else(|| count.clone(), |unit| format!("{count} {}", unit.replace('_', " ")));
+    let rate = |per| format!("`{amount} per {}`", format_duration(per));
     match rule.algorithm() {
         Algorithm::SlidingWindow { per } if rule.role() == Role::Duplicate => {
             format!("no duplicate within `{}`", format_duration(*per))
@@ -78,12 +80,27 @@ pub fn limit_in_words(rule: &Rule) -> String {
             format!("at most `{count}` concurrent {}", if count == "1" { "request" } else { "requests" })
         }
         Algorithm::TokenBucket(bucket) => match bucket.capacity() {
-            Some(capacity) => format!("at most {}, and up to `{capacity}` at once", rate(bucket.per())),
+            Some(capacity) => {
+                format!("at most {}, and up to `{}` at once", rate(bucket.per()), number(capacity))
+            }
             None => format!("at most {}, refilled evenly", rate(bucket.per())),
         },
         #[cfg(feature = "cron")]
-        Algorithm::Cron { schedule } => format!("at most `{count}` between two ticks of the schedule `{schedule}`"),
+        Algorithm::Cron { schedule } => format!("at most `{amount}` between two ticks of the schedule `{schedule}`"),
     }
+}
+
+/// Writes `20000` as `20,000`: amounts of tokens and bytes are long numbers.
+fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut written = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            written.push(',');
+        }
+        written.push(digit);
+    }
+    written
 }
 
 #[cfg(test)]
@@ -123,6 +140,11 @@ mod tests {
         for (rule, words) in [
             (Rule::sliding_window(5, minute), "at most `5 per 1m`"),
             (Rule::sliding_window(5, minute).varying(), "at most `n per 1m`"),
+            (Rule::sliding_window(20_000, minute).counting("tokens"), "at most `20,000 tokens per 1m`"),
+            (
+                Rule::fixed_window(999, minute).counting("output_tokens"),
+                "at most `999 output tokens per 1m`, in fixed windows",
+            ),
             (Rule::sliding_counter(5, minute), "at most about `5 per 1m`"),
             (Rule::fixed_window(5, minute), "at most `5 per 1m`, in fixed windows"),
             (Rule::from_bucket(5, bucket), "at most `5 per 1m`, refilled evenly"),

@@ -170,6 +170,58 @@ fn changes_are_applied_in_order_with_the_positions_of_the_policy() {
     );
 }
 
+/// Limits calls and tokens, as a gateway to a language model does.
+fn gateway() -> Vec<EffectiveRule> {
+    policy(&[
+        ("", "60 per 1m"),
+        ("", "20000 tokens per 1m as tokens"),
+        ("org", "100000 tokens per 1m"),
+        ("", "1000 per 1d"),
+    ])
+}
+
+#[test]
+fn rules_replace_those_of_their_units_alone() {
+    let applied = |rules| -> Vec<_> {
+        let (label, change) = subject(None, rules);
+        assert_eq!(change.check(&gateway(), label), Ok(()), "{rules}");
+        let effective = change.apply(&gateway(), label).unwrap();
+        effective.into_iter().map(|own| (own.rule.to_string(), own.position)).collect()
+    };
+    let org = ("100000 tokens per 1m", Some(2));
+    let tokens = ("20000 tokens per 1m as tokens", Some(1));
+    assert_eq!(
+        applied("50000 tokens per 1m, 9 tokens per 1s"),
+        shown([
+            ("60 per 1m", Some(0)),
+            ("50000 tokens per 1m as tokens", Some(1)),
+            org,
+            ("1000 per 1d", Some(3)),
+            ("9 tokens per 1s", None)
+        ])
+    );
+    assert_eq!(applied("5 per 1h"), shown([("5 per 1h", None), tokens, org]));
+    assert_eq!(
+        applied("0 calls per 1m, 0 tokens per 1m"),
+        shown([("0 per 1m", Some(0)), ("0 tokens per 1m as tokens", Some(1)), org])
+    );
+}
+
+#[test]
+fn a_unit_that_the_policy_has_not_is_a_mistake_that_names_its_units() {
+    let text = |(label, change): Change| change.check(&gateway(), label).unwrap_err().remove(0).to_string();
+    assert_eq!(text(subject(None, "5 tokns per 1m")), "the policy counts no `tokns`; did you mean `tokens`?");
+    assert_eq!(text(subject(None, "5 bytes per 1m")), "the policy counts no `bytes`; its units are `calls`, `tokens`");
+    let (label, calls_of_org) = subject(Some("org"), "5 per 1m");
+    assert_eq!(calls_of_org.check(&gateway(), label), Ok(()));
+    let kept = "the rule counts `tokens` and the new one `calls`; write `tokens` behind its count";
+    assert_eq!(text(one("tokens", "5 per 1m")), kept);
+    assert_eq!(
+        text(one(0, "5 tokens per 1m")),
+        "the rule counts `calls` and the new one `tokens`; write `calls` behind its count"
+    );
+}
+
 #[test]
 fn an_unknown_rule_is_a_mistake_with_a_suggestion() {
     let text = |change| errors(&[change]).remove(0).1;

@@ -110,6 +110,7 @@ pub fn attribute_form(rule: &Rule) -> String {
         }
         Algorithm::Concurrency { .. } => {}
     }
+    arguments.push(rule.unit().map(|unit| format!("unit = \"{unit}\"")));
     let arguments: Vec<_> = arguments.into_iter().flatten().collect();
     format!("rule({})", arguments.join(", "))
 }

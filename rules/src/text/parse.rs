@@ -8,7 +8,8 @@ use crate::cron::Schedule;
 use crate::rule::{DUPLICATE_PER, Rule};
 use crate::suggestion::{nearest, remedy};
 use crate::text::error::TextFault;
-use crate::text::scan::{Token, Words, is_bare, is_number};
+use crate::text::scan::{Token, Words, is_bare, is_number, without_underscores};
+use crate::unit::{CALLS, unit_fault};
 
 /// The words that may follow the window.
 pub(super) const OPTIONS: [&str; 6] = ["burst", "bucket", "initial", "reset_after", "shadow", "as"];
@@ -39,6 +40,7 @@ fn duplicate(words: &mut Words<'_>) -> Result<Rule, TextFault> {
         let what = format!("`prevent_duplicate` admits one call and not {count}");
         return Err(TextFault::new(what, format!("remove the `{count}`")));
     }
+    check_counts_calls(unit(words)?, "prevent_duplicate")?;
     let per = if words.take("per") { words.duration("per")? } else { DUPLICATE_PER };
     let options = Options::read(words)?;
     if let Some(word) = options.bucket_word() {
@@ -50,7 +52,9 @@ fn duplicate(words: &mut Words<'_>) -> Result<Rule, TextFault> {
 fn limit(words: &mut Words<'_>) -> Result<Rule, TextFault> {
     let about = words.take("about");
     let count = count(words)?;
+    let unit = unit(words)?;
     if words.take("concurrent") {
+        check_counts_calls(unit, "concurrent")?;
         return concurrency(count, about, words);
     }
     expect_per(words)?;
@@ -72,7 +76,25 @@ fn limit(words: &mut Words<'_>) -> Result<Rule, TextFault> {
         ParsedWindow::Per(per) if options.bucket_word().is_some() => Rule::from_bucket(0, options.bucket(per)?),
         ParsedWindow::Per(per) => Rule::sliding_window(0, per),
     };
-    Ok(options.apply(count.apply(rule)))
+    Ok(options.apply(count.apply(rule).counting(unit.unwrap_or(CALLS).to_owned())))
+}
+
+/// Reads the unit, which stands between the count and the window.
+fn unit<'a>(words: &mut Words<'a>) -> Result<Option<&'a str>, TextFault> {
+    let Some(unit) = words.take_before(&["per", "concurrent"]) else { return Ok(None) };
+    match unit_fault(unit) {
+        Some((fault, remedy)) => Err(TextFault::new(fault, remedy)),
+        None => Ok(Some(unit).filter(|&unit| unit != CALLS)),
+    }
+}
+
+fn check_counts_calls(unit: Option<&str>, kind: &str) -> Result<(), TextFault> {
+    match unit {
+        Some(unit) => {
+            Err(TextFault::new(format!("`{kind}` counts calls and not `{unit}`"), format!("remove `{unit}`")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn concurrency(count: ParsedCount, about: bool, words: &mut Words<'_>) -> Result<Rule, TextFault> {
@@ -110,7 +132,7 @@ fn count(words: &mut Words<'_>) -> Result<ParsedCount, TextFault> {
     match token.word() {
         Some("per") => Err(TextFault::new("the count is missing", remedy)),
         Some("n") => Ok(ParsedCount::Varying),
-        Some(text) if is_number(text) => text
+        Some(text) if is_number(text) => without_underscores(text)
             .parse()
             .map(ParsedCount::Fixed)
             .map_err(|_| TextFault::new(format!("the count `{text}` is too great"), "write a smaller one")),

@@ -1,11 +1,14 @@
 //! Suggests the rule that a mistaken text probably means.
 
+use std::mem::swap;
+
 use crate::duration::format_duration;
 use crate::rule::Rule;
 use crate::suggestion::{nearest, synonym};
 use crate::text::meant::read_words;
 use crate::text::parse::{OPTIONS, parse};
 use crate::text::scan::{Token, is_number, scan};
+use crate::unit::{OTHER_WORDS_FOR_CALLS, check_unit};
 
 /// The longest text, in bytes, that may be a rule with a slip.
 const LONGEST: usize = 500;
@@ -13,13 +16,6 @@ const LONGEST: usize = 500;
 /// Words that may be left out in front of the count.
 const BEFORE: [&str; 12] =
     ["at", "most", "max", "maximum", "up", "to", "allow", "limit", "only", "rate", "count", "rule"];
-
-/// Words that may be left out after the count.
-#[rustfmt::skip]
-const COUNTED: [&str; 21] = [
-    "x", "r", "request", "requests", "req", "reqs", "call", "calls", "time", "times", "hit", "hits", "token", "tokens",
-    "permit", "permits", "attempt", "attempts", "message", "messages", "op",
-];
 
 /// Words that mean `per`.
 const PER: [&str; 9] = ["per", "every", "each", "in", "a", "an", "within", "for", "/"];
@@ -30,19 +26,22 @@ const WINDOW: [&str; 6] = ["the", "any", "window", "windows", "of", "a"];
 /// Words of the text form that have other names elsewhere.
 const RENAMED: [&str; 9] = ["1", "2", "about", "prevent_duplicate", "fixed", "bucket", "burst", "reset_after", "as"];
 
-/// Words that mean a window of one unit.
-const RATES: [(&str, &str); 11] = [
-    ("rps", "1s"),
-    ("qps", "1s"),
-    ("rpm", "1m"),
-    ("rph", "1h"),
-    ("rpd", "1d"),
-    ("secondly", "1s"),
-    ("minutely", "1m"),
-    ("hourly", "1h"),
-    ("daily", "1d"),
-    ("weekly", "7d"),
-    ("monthly", "30d"),
+/// Words that mean a window, and those of language models, which name the unit, too.
+const RATES: [(&str, &str); 14] = [
+    ("rps", "per 1s"),
+    ("qps", "per 1s"),
+    ("rpm", "per 1m"),
+    ("rph", "per 1h"),
+    ("rpd", "per 1d"),
+    ("tps", "tokens per 1s"),
+    ("tpm", "tokens per 1m"),
+    ("tpd", "tokens per 1d"),
+    ("secondly", "per 1s"),
+    ("minutely", "per 1m"),
+    ("hourly", "per 1h"),
+    ("daily", "per 1d"),
+    ("weekly", "per 7d"),
+    ("monthly", "per 30d"),
 ];
 
 pub(super) fn repair(text: &str) -> Option<String> {
@@ -96,7 +95,7 @@ impl RepairDraft {
         for token in scan(text).ok()? {
             match token {
                 Token::Word(word, _) => match word.split_once('/') {
-                    Some((count, window)) if is_counted(count) => {
+                    Some((count, window)) if is_counted(count, &written) => {
                         written.extend([count, "per", window].map(str::to_owned));
                     }
                     _ => written.push(word),
@@ -125,16 +124,26 @@ impl RepairDraft {
             self.keep("about");
         }
         self.replace_synonym();
+        if let [unit, count, ..] = &mut *self.words
+            && is_unit(unit)
+            && read_count(unit).is_none()
+            && read_count(count).is_some()
+        {
+            swap(unit, count);
+        }
         if let Some(count) = self.words.first().and_then(|word| read_count(word)) {
             self.replace_first(1, count);
         }
-        self.skip(&COUNTED);
+        if !self.skip(&OTHER_WORDS_FOR_CALLS) && self.words.first().is_some_and(|word| is_unit(word)) {
+            let unit = self.words.first().cloned();
+            self.replace_first(1, unit.unwrap_or_default());
+        }
     }
 
     fn window(&mut self) -> Option<()> {
         if let Some((_, window)) = self.words.first().and_then(|word| RATES.iter().find(|(rate, _)| rate == word)) {
             self.skip_first(1);
-            self.repaired.extend(["per", *window].map(str::to_owned));
+            self.push(*window);
             return Some(());
         }
         let has_per = self.skip(&PER);
@@ -248,9 +257,21 @@ fn read_count(word: &str) -> Option<String> {
     is_number(digits).then(|| format!("{digits}{zeros}"))
 }
 
-/// Returns whether the word before a `/` may be a count or something counted: `10/m`, `10r/s`, `10 requests/min`.
-fn is_counted(word: &str) -> bool {
-    word.is_empty() || read_count(word).is_some() || COUNTED.contains(&&*word.to_lowercase())
+/// Returns whether the word before a `/` may be a count or something counted: `10/m`, `10r/s`, `10 tokens/min`. A time
+/// zone has a `/`, too.
+fn is_counted(word: &str, before: &[String]) -> bool {
+    let is_behind_count = || matches!(before, [.., count] if read_count(&count.to_lowercase()).is_some());
+    let is_first = || !before.iter().any(|word| PER.contains(&&*word.to_lowercase()));
+    word.is_empty() || read_count(word).is_some() || is_behind_count() && is_first()
+}
+
+/// Returns whether the word after a count may be its unit.
+fn is_unit(word: &str) -> bool {
+    let is_of_window = PER.contains(&word)
+        || WINDOW.contains(&word)
+        || RATES.iter().any(|(rate, _)| *rate == word)
+        || read_words(&[word.to_owned()]).is_some();
+    !is_of_window && check_unit(word).is_ok() && nearest(word, OPTIONS).is_none()
 }
 
 fn is_cron_field(word: &str) -> bool {

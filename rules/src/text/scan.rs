@@ -148,6 +148,13 @@ impl<'a> Words<'a> {
         found
     }
 
+    /// Reads the next word if one of these follows it, and it is none of them.
+    pub(super) fn take_before(&mut self, following: &[&str]) -> Option<&'a str> {
+        let [word, next, ..] = self.0 else { return None };
+        let word = word.word().filter(|word| !following.contains(word))?;
+        following.contains(&next.word()?).then(|| self.next()).map(|_| word)
+    }
+
     /// Reads the number of a parameter.
     pub(super) fn number(&mut self, parameter: &str) -> Result<u64, TextFault> {
         let remedy = || format!("write a whole number, like `{parameter} 100`");
@@ -156,7 +163,9 @@ impl<'a> Words<'a> {
         };
         let text = token.text();
         if token.word().is_some_and(is_number) {
-            text.parse().map_err(|_| TextFault::new(format!("the number `{text}` is too great"), "write a smaller one"))
+            without_underscores(text)
+                .parse()
+                .map_err(|_| TextFault::new(format!("the number `{text}` is too great"), "write a smaller one"))
         } else {
             Err(TextFault::new(format!("`{text}` after `{parameter}` is not a whole number"), remedy()))
         }
@@ -173,6 +182,11 @@ impl<'a> Words<'a> {
     }
 }
 
+/// Whether the text is a whole number, like `20000` or `20_000`.
 pub(super) fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+    text.split('_').all(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+pub(super) fn without_underscores(number: &str) -> String {
+    number.replace('_', "")
 }

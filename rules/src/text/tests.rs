@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::algorithm::{Role, TokenBucket};
 use crate::rule::DUPLICATE_PER;
+use crate::unit::check_unit;
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -36,6 +37,20 @@ fn each_algorithm_is_read_from_its_text() {
     for rule in Rule::of_each_algorithm() {
         assert_text(&rule.to_string(), &rule);
     }
+}
+
+#[test]
+fn each_algorithm_can_count_a_unit() {
+    for rule in Rule::of_each_algorithm().filter(|rule| rule.role() == Role::Limit) {
+        let rule = rule.counting("tokens");
+        let text = rule.to_string();
+        assert!(text.contains("5 tokens per "), "{text}");
+        assert_text(&text, &rule);
+    }
+    assert_text("n tokens per 1h", &Rule::sliding_window(0, HOUR).counting("tokens").varying());
+    let bucket = TokenBucket::new(SECOND).with_capacity(20_000);
+    assert_text("500 tokens per 1s burst 20000", &Rule::from_bucket(500, bucket).counting("tokens"));
+    assert_text("9 per 1h", &Rule::sliding_window(9, HOUR).counting("calls"));
 }
 
 #[test]
@@ -105,6 +120,10 @@ fn the_text_may_be_written_more_freely_than_it_is_shown() {
         ("5 per 1s as x initial 3 burst 100", Rule::from_bucket(5, bucket).named("x")),
         ("5 per 1s as 'x' bucket burst 100 initial 3", Rule::from_bucket(5, bucket).named("x")),
         ("prevent_duplicate", Rule::duplicate(DUPLICATE_PER)),
+        ("1_000 per 1h", Rule::sliding_window(1_000, HOUR)),
+        ("5 per 1s burst 1_00 initial 3 as x", Rule::from_bucket(5, bucket).named("x")),
+        ("9 calls per 1h", Rule::sliding_window(9, HOUR)),
+        ("9 calls concurrent lease 1h", Rule::concurrency(9, HOUR)),
         ("prevent_duplicate as x", Rule::duplicate(DUPLICATE_PER).named("x")),
     ];
     for (text, rule) in same {
@@ -176,7 +195,10 @@ fn rule() -> impl Strategy<Value = Rule> {
         bucket().prop_map(|bucket| Rule::from_bucket(0, bucket)),
         schedule(),
     ];
-    (algorithm, option::of(any::<u64>()), option::of(name())).prop_map(|(rule, count, name)| {
+    let unit = option::of("[a-z][a-z0-9_]{5,8}".prop_filter("a word of the text", |unit| check_unit(unit).is_ok()));
+    (algorithm, option::of(any::<u64>()), unit, option::of(name())).prop_map(|(rule, count, unit, name)| {
+        let unit = unit.filter(|_| rule.role() == Role::Limit);
+        let rule = unit.map_or(rule.clone(), |unit| rule.counting(unit));
         let greatest = if rule.role() == Role::Duplicate { 1 } else { u64::MAX };
         let rule = count.map_or(rule.clone().varying(), |count| rule.with_count(count.min(greatest)));
         match name {
@@ -190,6 +212,10 @@ fn rule() -> impl Strategy<Value = Rule> {
 fn word() -> impl Strategy<Value = String> {
     let words = [
         "100",
+        "20_000",
+        "tokens",
+        "calls",
+        "tokens/min",
         "n",
         "per",
         "1h",

@@ -16,8 +16,8 @@ use crate::validate::single_rule::check_duration;
 /// average. A shorter ban takes less than one call from the subject that it should keep out, and if the subject has
 /// used up the count at once, the rule denies its calls for longer than the ban: `10 per 1m` admits a call every 6
 /// seconds, so a ban must last at least 6 seconds. With several rules, on any subject, the shortest of these times
-/// counts, because it is not known which rule denies. Beside a rule without a known rate, with a schedule or with a
-/// count that [each call gives](Rule::varying), a ban may have any length.
+/// counts, because it is not known which rule denies. Beside a rule without a known rate, with a schedule, with a unit
+/// or with a count that [each call gives](Rule::varying), a ban may have any length.
 ///
 /// # Errors
 ///
@@ -58,8 +58,12 @@ fn check_long_enough<'a>(ban: &Ban, rules: impl IntoIterator<Item = &'a Rule>) -
     })
 }
 
-/// Returns the average time between two calls with a cost of 1, rounded down to a microsecond.
+/// Returns the average time between two calls with a cost of 1, rounded down to a microsecond. What a call costs in
+/// another unit is not known.
 fn time_per_call(rule: &Rule) -> Option<Duration> {
+    if rule.unit().is_some() {
+        return None;
+    }
     let us = rule.per()?.as_micros().checked_div(rule.count().into())?;
     Some(Duration::from_micros(u64::try_from(us).ok()?))
 }
@@ -132,6 +136,8 @@ mod tests {
         let short = lasting(Duration::from_millis(1));
         assert_eq!(fields(short, &[Rule::sliding_window(1, MINUTE), Rule::sliding_window(1, MINUTE).varying()]), []);
         assert_eq!(fields(short, &[]), []);
+        let tokens = Rule::sliding_window(1, MINUTE).counting("tokens");
+        assert_eq!(fields(short, &[Rule::sliding_window(1, MINUTE), tokens]), []);
         #[cfg(feature = "cron")]
         {
             let daily = Rule::cron(1, crate::cron::Schedule::parse("@daily", "UTC").unwrap());

@@ -11,7 +11,7 @@ use crate::duration::format_duration;
 use crate::error::{Field, RuleError};
 use crate::rule::Rule;
 
-/// The known costs of the calls that a policy decides.
+/// The known costs, in calls, of the calls that a policy decides.
 ///
 /// Costs decide which rules can bind: beside `prevent_duplicate per 5s`, at most 12 calls fit into 60 seconds, but they
 /// weigh more if calls may cost more than 1.
@@ -24,6 +24,14 @@ pub enum Costs {
     /// Each call may have another cost, and may be refunded or settled later, as in a check by hand. Then a rule may
     /// count more than it admits, and count it longer than another rule.
     Recounted,
+}
+
+impl Costs {
+    /// Returns the costs in a unit, where these are the costs in calls. Most units are settled, so nothing is known of
+    /// their costs.
+    fn in_unit(self, unit: Option<&str>) -> Self {
+        if unit.is_some() { Self::Recounted } else { self }
+    }
 }
 
 /// The most that a rule admits.
@@ -184,6 +192,7 @@ pub(super) struct RuleInPolicy<'a> {
 
 /// Checks that a rule may deny a call that all others admit. Rules in shadow deny nothing, and each is tried out alone.
 pub(super) fn check_can_bind(placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>], costs: Costs) -> Option<RuleError> {
+    let costs = costs.in_unit(placed.rule.unit());
     let is_to_blame = |stricter: &&RuleInPolicy<'_>| {
         // If two rules admit the same calls, the later one is the mistake.
         let is_twin = stricter.position > placed.position
@@ -235,6 +244,7 @@ fn states_longer_window(sliding: &Rule, rule: &Rule) -> bool {
 pub(super) fn implies(stricter: &Rule, rule: &Rule, costs: Costs) -> bool {
     let is_known = !stricter.is_varying() && !rule.is_varying();
     is_known
+        && stricter.unit() == rule.unit()
         && match (stricter.role(), rule.role(), costs) {
             (Role::Concurrency, Role::Concurrency, _) => {
                 // A lease that is not renewed ends in both rules at one time, or earlier in `rule`.

@@ -7,7 +7,7 @@ use crate::limits::{MAX_NAME_BYTES, MAX_RULES};
 use crate::rule::Rule;
 use crate::template::is_blank;
 use crate::validate::binding::{Costs, RuleInPolicy, check_can_bind};
-use crate::validate::single_rule::{check_single, check_times};
+use crate::validate::single_rule::{check_single, check_uncounted};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checks {
@@ -58,7 +58,7 @@ impl Checks {
     fn check_single(self, rule: &Rule) -> Vec<RuleError> {
         let is_closed = rule.count() == 0 && !rule.is_varying();
         match self.zero_counts {
-            ZeroCounts::Allowed if is_closed => check_times(rule).collect(),
+            ZeroCounts::Allowed if is_closed => check_uncounted(rule).collect(),
             _ => check_single(rule).collect(),
         }
     }
@@ -101,7 +101,7 @@ pub(super) fn check_name<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a 
     Some(RuleError::new(Field::Name, message))
 }
 
-/// Checks that no earlier rule of the subject counts the same window by the same algorithm.
+/// Checks that no earlier rule of the subject counts the same unit and window by the same algorithm.
 pub(super) fn check_window<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<RuleError> {
     earlier.any(|other| other.has_same_window(rule)).then(|| {
         let window = match rule.per() {
@@ -109,6 +109,7 @@ pub(super) fn check_window<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'
             None if rule.lease().is_some() => "the concurrent calls of one subject".to_owned(),
             None => "the windows of the same schedule".to_owned(),
         };
-        RuleError::new(Field::Per, format!("two rules count {window}; keep the stricter one"))
+        let of_unit = rule.unit().map(|unit| format!(" of `{unit}`")).unwrap_or_default();
+        RuleError::new(Field::Per, format!("two rules count {window}{of_unit}; keep the stricter one"))
     })
 }

@@ -10,10 +10,10 @@ use crate::limits::{MAX_PREFETCH, MIN_PREFETCH, MIN_PREFETCH_COUNT};
 use crate::rule::Rule;
 use crate::validate::deciding;
 
-/// Finds every reason why calls of these rules cannot be taken ahead for that time. `cost` is the cost of each call, or
-/// 1 if it is not known.
+/// Finds every reason why calls of these rules cannot be taken ahead for that time. `cost` is the cost of each call in
+/// calls, or 1 if it is not known. The cost in another unit is not known.
 ///
-/// It is enough if the calls of one subject can be taken ahead.
+/// It is enough if one unit of one subject can be taken ahead.
 ///
 /// # Errors
 ///
@@ -25,13 +25,14 @@ pub fn validate_prefetch(
 ) -> Result<(), Vec<RuleError>> {
     // Rules in shadow always ask about each call, so they need no check.
     let rules = deciding(rules.iter().collect(), |(_, rule)| rule);
-    let asked_at_once = |subject| {
-        let own = rules.iter().filter(move |(of, _)| of == subject);
-        own.filter_map(|(_, rule)| check_role(rule).or_else(|| check_count(rule)))
+    let asked_at_once = |rule: &Rule| check_role(rule).or_else(|| check_count(rule));
+    let is_taken = |(subject, counting): &&(CountedSubject<'_>, Rule)| {
+        let mut own = rules.iter().filter(|(of, rule)| of == subject && rule.unit() == counting.unit());
+        own.all(|(_, rule)| asked_at_once(rule).is_none())
     };
-    let is_one_taken = rules.iter().any(|(subject, _)| asked_at_once(subject).next().is_none());
+    let is_one_taken = rules.iter().any(is_taken);
     let in_rules = rules.iter().filter_map(|(_, rule)| {
-        let reason = check_role(rule).or_else(|| check_count(rule)).filter(|_| !is_one_taken);
+        let reason = asked_at_once(rule).filter(|_| !is_one_taken);
         reason.or_else(|| check_per(ahead, rule)).or_else(|| check_bucket(ahead, rule, cost))
     });
     let mistakes = check_range(ahead).into_iter().chain(in_rules);
@@ -82,6 +83,7 @@ fn check_count(rule: &Rule) -> Option<String> {
 
 fn check_bucket(ahead: Duration, rule: &Rule, cost: u64) -> Option<String> {
     rule.bucket()?;
+    let cost = if rule.unit().is_some() { 1 } else { cost.max(1) };
     if rule.is_varying() {
         return Some(
             "`prefetch` needs to know the `count` of a token bucket; write it as a number, use another algorithm, or remove \
@@ -90,7 +92,7 @@ fn check_bucket(ahead: Duration, rule: &Rule, cost: u64) -> Option<String> {
         );
     }
     let left = rule.ahead(ahead).and_then(|ahead| ahead.capacity()).unwrap_or_default();
-    (left < cost.max(1)).then(|| {
+    (left < cost).then(|| {
         let ahead = format_duration(ahead);
         format!(
             "`prefetch` of {ahead} leaves {left} of the tokens of `{rule:#}`, which is less than a call takes; raise its \
@@ -184,6 +186,9 @@ mod tests {
         let mut rules = others.to_vec();
         rules.push(tenant);
         assert!(validate_prefetch(AHEAD, &rules, 1).is_ok());
+        // A unit of a subject is taken ahead by itself.
+        let tokens = of(Some("ip"), Rule::sliding_window(1_000, SECOND).counting("tokens"));
+        assert!(validate_prefetch(AHEAD, &[&others[..], &[tokens]].concat(), 1).is_ok());
         rules.push(of(Some("ip"), Rule::sliding_window(5, SECOND / 2)));
         let errors = validate_prefetch(AHEAD, &rules, 1).unwrap_err();
         assert!(errors.len() == 1 && errors[0].to_string().contains("too long for `5 per 500ms`"), "{errors:?}");

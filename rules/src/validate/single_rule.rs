@@ -7,13 +7,14 @@ use crate::duration::format_duration;
 use crate::error::{Field, RuleError};
 use crate::limits::{MAX_CONCURRENCY, MAX_LEASE, MAX_PER, MIN_LEASE};
 use crate::rule::Rule;
+use crate::unit::unit_fault;
 
 pub(super) fn check_single(rule: &Rule) -> impl Iterator<Item = RuleError> {
     let bucket = rule
         .bucket()
         .into_iter()
         .flat_map(|bucket| [check_capacity(bucket, rule), check_initial(bucket, rule), check_rate(bucket, rule)]);
-    check_count(rule).into_iter().chain(bucket.flatten()).chain(check_times(rule))
+    check_count(rule).into_iter().chain(bucket.flatten()).chain(check_uncounted(rule))
 }
 
 fn check_count(rule: &Rule) -> Option<RuleError> {
@@ -31,6 +32,10 @@ fn check_count(rule: &Rule) -> Option<RuleError> {
         return Some(RuleError::new(Field::Count, message));
     }
     let reason = match rule.algorithm() {
+        Algorithm::SlidingWindow { .. } if rule.unit().is_some() => {
+            "as a log stores sums of costs in 32 bits; count a larger unit, like kilobytes in place of bytes, or use the \
+             algorithm `fixed_window`"
+        }
         Algorithm::SlidingWindow { .. } => {
             "as a log stores sums of costs in 32 bits; use the algorithm `fixed_window` for more"
         }
@@ -46,10 +51,24 @@ fn check_count(rule: &Rule) -> Option<RuleError> {
         .then(|| RuleError::new(Field::Count, format!("`count` of this algorithm is at most {greatest}, {reason}")))
 }
 
-/// Finds the mistakes in the times of a rule.
-pub(super) fn check_times(rule: &Rule) -> impl Iterator<Item = RuleError> {
+/// Finds the mistakes in what a rule says beside its count: its unit and its times.
+pub(super) fn check_uncounted(rule: &Rule) -> impl Iterator<Item = RuleError> {
     let reset_after = rule.bucket().and_then(|bucket| check_reset_after(bucket, rule));
-    check_shadow(rule).into_iter().chain(check_per(rule)).chain(reset_after).chain(rule.lease().and_then(check_lease))
+    let lease = rule.lease().and_then(check_lease);
+    [check_shadow(rule), check_unit(rule), check_per(rule), reset_after, lease].into_iter().flatten()
+}
+
+fn check_unit(rule: &Rule) -> Option<RuleError> {
+    let kind = match rule.role() {
+        Role::Limit => {
+            let (fault, remedy) = unit_fault(rule.unit()?)?;
+            return Some(RuleError::new(Field::Unit, format!("{fault}; {remedy}")));
+        }
+        Role::Duplicate => "prevent_duplicate",
+        Role::Concurrency => "concurrency",
+    };
+    let unit = rule.unit()?;
+    Some(RuleError::new(Field::Unit, format!("`{kind}` counts calls and not `{unit}`; remove the unit")))
 }
 
 /// Refuses concurrency in shadow: a lease that is only tried out would have to be held like any other.

@@ -167,6 +167,53 @@ fn a_varying_count_is_not_compared() {
 }
 
 #[test]
+fn only_rules_of_one_unit_are_compared() {
+    let of = |unit: &'static str, count, secs| sliding(count, secs).counting(unit);
+    let minutes = [sliding(10, 60), of("tokens", 10, 60), of("bytes", 10, 60), of("bytes", 20, 120)];
+    assert_eq!(validate(&minutes), Ok(()));
+    assert_eq!((0..4).find_map(|index| implied_by(&minutes, index)), Some(2));
+    assert_eq!(validate(&[sliding(10, 120), of("tokens", 20, 60)]), Ok(()));
+    let found = errors(&[sliding(10, 60), of("tokens", 10, 60), of("tokens", 20, 60), of("tokens", 10, 120)]);
+    let text = "two rules count the same window of 1m of `tokens`; keep the stricter one";
+    assert_eq!(found[1], (Some(2), Field::Per, text.to_owned()));
+    let text = "this rule can never bind: `10 tokens per 2m` admits at most 10 per 1m; remove it, or raise the other's `count`";
+    assert_eq!((found.len(), &found[0]), (2, &(Some(1), Field::Rule, text.to_owned())));
+    // Calls are all known to cost 1, but no unit is.
+    let beside_duplicates = [Rule::duplicate(DUPLICATE_PER), of("tokens", 20, 60)];
+    assert_eq!(super::validate(&beside_duplicates, Costs::Always(1)), Ok(()));
+}
+
+#[test]
+fn a_unit_has_a_name_and_stands_on_a_rule_that_weighs_calls() {
+    let minute = Duration::from_secs(60);
+    for (rule, text) in [
+        (sliding(1, 60).counting("Tokens"), "`Tokens` is not the name of a unit; did you mean `tokens`?"),
+        (
+            Rule::duplicate(minute).counting("tokens"),
+            "`prevent_duplicate` counts calls and not `tokens`; remove the unit",
+        ),
+        (
+            Rule::concurrency(1, minute).counting("tokens"),
+            "`concurrency` counts calls and not `tokens`; remove the unit",
+        ),
+    ] {
+        assert_eq!(errors(std::slice::from_ref(&rule)), [(Some(0), Field::Unit, text.to_owned())]);
+    }
+}
+
+#[test]
+fn an_allowance_of_many_bytes_is_refused_with_two_remedies() {
+    let day = Duration::from_secs(86_400);
+    let bytes = Rule::sliding_window(10_000_000_000, day).counting("bytes");
+    let found = errors(std::slice::from_ref(&bytes));
+    let text = "`count` of this algorithm is at most 2147483648, as a log stores sums of costs in 32 bits; count a larger \
+                unit, like kilobytes in place of bytes, or use the algorithm `fixed_window`";
+    assert_eq!(found, [(Some(0), Field::Count, text.to_owned())]);
+    assert_eq!(validate(&[Rule::sliding_window(10_000_000, day).counting("kilobytes")]), Ok(()));
+    assert_eq!(validate(&[Rule::fixed_window(10_000_000_000, day).counting("bytes")]), Ok(()));
+}
+
+#[test]
 fn every_count_up_to_the_greatest_of_a_bucket_is_sound() {
     for bucket in [bucket(60), bucket(86_400), bucket(1).with_capacity(100)] {
         let rule = Rule::from_bucket(1, bucket);

@@ -41,7 +41,15 @@ fn usual_slips_get_a_suggestion() {
         ("100x per 1h", "100 per 1h"),
         ("once per 5s", "1 per 5s"),
         ("1,000 per 1h", "1000 per 1h"),
-        ("1_000 per 1h", "1000 per 1h"),
+        ("20k tokens/min", "20000 tokens per 1m"),
+        ("tokens 500 per 1s", "500 tokens per 1s"),
+        ("20_000 Tokens / minute", "20000 tokens per 1m"),
+        ("20000 tpm", "20000 tokens per 1m"),
+        ("at most 1,000,000 bytes per day", "1000000 bytes per 1d"),
+        ("500 tokens per second burst 20k", "500 tokens per 1s burst 20000"),
+        ("500 tokens/s brst 9", "500 tokens per 1s burst 9"),
+        ("100 requests per 1h", "100 per 1h"),
+        ("100 calls an hour", "100 per 1h"),
         ("10k per 1h", "10000 per 1h"),
         ("100 rps", "100 per 1s"),
         ("100 daily", "100 per 1d"),
@@ -106,6 +114,22 @@ fn the_error_gives_the_remedy_where_the_meaning_is_unknown() {
         "100 per fixed",
         "the duration after `per` is missing; write a whole number and a unit, like `per 1h`",
     );
+}
+
+#[test]
+fn the_error_of_a_mistaken_unit_gives_the_remedy() {
+    let fault = "`requests` means calls, which a rule counts without a unit";
+    assert_error("100 requests per 1h", &format!("{fault}; did you mean `100 per 1h`?"));
+    assert_error("9 Tokens per 1h", "`Tokens` is not the name of a unit; did you mean `9 tokens per 1h`?");
+    assert_error("9 input-tokens per 1h", "`input-tokens` is not the name of a unit; did you mean `input_tokens`?");
+    let grammar = "is a word of the text of rules, and not the name of a unit; write another, like `tokens`";
+    assert_error("9 lease per 1h", &format!("`lease` {grammar}"));
+    assert_error("9 tokens concurrent lease 30s", "`concurrent` counts calls and not `tokens`; remove `tokens`");
+    assert_error(
+        "prevent_duplicate 1 tokens per 5s",
+        "`prevent_duplicate` counts calls and not `tokens`; remove `tokens`",
+    );
+    assert_error("9 tokens", "after the count, `tokens` stands in place of `per`; write a window, like `100 per 1h`");
 }
 
 #[test]

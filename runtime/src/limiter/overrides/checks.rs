@@ -138,12 +138,12 @@ fn check_subject(rules: &[EffectiveRule], target: &OverrideTarget, id: &RuleId) 
     }
 }
 
-/// Whether the policy has the replaced rules, on the subject of the override.
+/// Whether the policy has the replaced rules, on the subject of the override, and the units of the new ones.
 fn has_all(rules: &[EffectiveRule], target: &OverrideTarget, new: &Replacement) -> bool {
     let has = |id: &RuleId| rules.iter().any(|rule| rule.has_id(id) && target.includes(rule.label.as_deref()));
     match new {
         // A subject that only a ban counts has no rules.
-        Replacement::All(_) => rules.iter().any(|rule| rule.label == target.label),
+        Replacement::All(_) => rules.iter().any(|rule| rule.label == target.label) && new.unknown_unit(rules).is_none(),
         Replacement::Single(single) => single.iter().all(|(id, _)| has(id)),
     }
 }

@@ -91,6 +91,7 @@ for _ = 1, 2 * #ARGV do
         local room, remaining, reset, reset_charged = 0, 0, 0, 0
         if kind == '${SLIDING_WINDOW}' or kind == '${DUPLICATE}' then
           --- @include parts/window.lua
+          if late then room = 0 end
         else
           --- @include parts/cell.lua
           if kind == '${FIXED_WINDOW}' then
@@ -104,6 +105,10 @@ for _ = 1, 2 * #ARGV do
           else
             return redis.error_reply('TALLYGATE there is no algorithm ' .. kind)
           end
+          if late then
+            room = 0
+            amount = math.max(math.min(amount, kind == '${SLIDING_COUNTER}' and ${COUNTER_COUNT} or 2 ^ 53 - 1), 0)
+          end
           next_cells[#next_cells + 1] = room <= 0 and struct.pack('>${CELL}', stamp, amount, before) or ''
         end
         --- @include parts/weigh.lua
@@ -113,7 +118,7 @@ for _ = 1, 2 * #ARGV do
       if next_cells then head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1) end
       if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
       if charges then
-        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total }
+        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, cost }
       end
     end
   end
@@ -124,7 +129,7 @@ for _ = 1, 2 * #ARGV do
     -- All rules were asked. A call of a banned subject waits for the end of the ban and for the rules, whichever takes
     -- longer. If a rule lapses before the wait ends, the call never fits. This is unknown for a part until the other
     -- parts are decided, and for a wait that is only an upper bound.
-    if banned > 0 then
+    if banned > 0 and not late then
       code = ${BANNED}
       wait = math.max(wait, banned)
     end

@@ -1,8 +1,8 @@
 --[[ Refund or settle one admitted call: in every rule in which the call still counts, replace its cost by what it used.
 
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
-  ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted, and the cost
-           that it has from now on: 0 for a refund
+  ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted, and for each
+           subject the cost that the call has from now on, or one for all: 0 for a refund
   Returns  packed integers, signed: the server's time, and the number of tallies that it has changed, or
            ${ASK_AGAIN} if the ticks are not around now: ask again with other ticks
   TTL      as it was; renewed where a token bucket was charged more
@@ -18,12 +18,9 @@ local unpack = struct.unpack
 
 local request = ARGV[2]
 local admitted = ARGV[3] + 0
-local used = ARGV[4] + 0
 -- If the clock has gone back by little, it stands still.
 if admitted > now and admitted <= now + ${STANDSTILL} then now = admitted end
 --- @include parts/request.lua
--- The weight that is given back. It is negative if more was used.
-local given_back = cost - used
 local writes, tallies = {}, 0
 local fault
 
@@ -31,6 +28,9 @@ for subject = 1, subjects do
   local name = KEYS[subject]
   local largest, reach, most, ttl
   --- @include parts/subject.lua
+  local used = (ARGV[3 + subject] or ARGV[4]) + 0
+  -- The weight that is given back. It is negative if more was used.
+  local given_back = cost - used
   local bytes = call('STRLEN', name)
   local entries = (bytes - head_bytes) / ${ENTRY_BYTES}
   -- A value that is no tally has nothing to give back.

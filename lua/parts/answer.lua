@@ -16,7 +16,7 @@ if part then answer = answer .. struct.pack('>${SIGNED}', lapse == never and ${N
 if report and not fault then
   for i = 1, rule do
     local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
-    if code == ${ADMITTED} and charging then
+    if code == ${ADMITTED} and charging and weight > 0 then
       remaining = remaining - weight
       reset = reset_charged
     end

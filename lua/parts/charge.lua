@@ -1,6 +1,6 @@
 -- Charges the call to every subject.
 -- Reads: call, unpack, now, subjects, cost, charges, leases, front, budget
--- Sets: name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, front, budget
+-- Sets: cost, name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, front, budget
 for subject = 1, subjects do
   local lease = leases and leases[subject]
   if lease then
@@ -17,15 +17,17 @@ for subject = 1, subjects do
     -- Keeps the leases as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls need
     -- not renew it.
     if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
-  else
+  elseif lease == nil then
     if charges then
       local charge = charges[subject]
       name, head, largest, reach, most, ttl = charge[1], charge[2], charge[3], charge[4], charge[5], charge[6]
       tail, entries, last, weighed = charge[7], charge[8], charge[9], charge[10]
-      surplus, total, front = charge[11], charge[12], nil
+      surplus, total, front, cost = charge[11], charge[12], nil, charge[13]
     end
     local head_bytes = #head
-    if largest == 0 then
+    if cost == 0 then
+      -- The call has used nothing of this unit.
+    elseif largest == 0 then
       call('SET', name, head, 'PX', ttl)
     else
       -- A call costs more than every window counts only if all windows count calls: then one unit is enough.

@@ -1,8 +1,8 @@
 -- A concurrency limit. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
--- weighs 1, whatever its cost. The wait lasts until enough leases have ended. It is only a bound: a call may end
+-- weighs 1, whatever its cost; a call that costs nothing takes no lease. The wait lasts until enough leases have ended. It is only a bound: a call may end
 -- earlier, or renew its lease. A lease that ends later than any new one was taken before the clock was set back, and
 -- does not count.
--- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, report, leases, charges
+-- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, cost, report, leases, charges
 -- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
 local count, span, id
 kind, count, span, id, at = unpack('>c1${INTEGER}${INTEGER}c${LEASE_NAME_BYTES}', request, at)
@@ -25,5 +25,5 @@ if report then
   reset_charged = span
 end
 leases = leases or {}
-leases[subject] = { name, id, now + span, ttl, held }
+leases[subject] = cost > 0 and { name, id, now + span, ttl, held }
 if charges then charges[subject] = {} end

@@ -14,5 +14,5 @@ if room > 0 then
 end
 if report then
   local counts_calls = kind == '${DUPLICATE}' or kind == '${CONCURRENCY}'
-  reports[rule + 1] = { counts_calls and 1 or cost, remaining, reset, reset_charged }
+  reports[rule + 1] = { counts_calls and math.min(cost, 1) or cost, remaining, reset, reset_charged }
 end

@@ -42,6 +42,12 @@ pub const DENIAL: u8 = 8;
 /// Asks not to count a denial towards a ban, because the call may be decided again.
 pub const PROVISIONAL: u8 = 16;
 
+/// Each subject has a cost of its own.
+pub const UNITS: u8 = 32;
+
+/// Charges the call even beyond the limits.
+pub const LATE: u8 = 64;
+
 /// How many integers answer one request: the server's time in microseconds since 1970, a code, and the wait in
 /// microseconds.
 pub const REPLY_FIELDS: usize = 3;

@@ -21,6 +21,9 @@ pub(crate) struct Call<'a> {
     /// One subject for each rule group of the policy, in their order. A part of a call has only the subject of its
     /// group.
     pub(crate) subjects: &'a [SubjectKey],
+    /// What the call costs on each subject, if the policy has units; empty otherwise. `None` stands for its cost in
+    /// calls.
+    pub(crate) costs: &'a [Option<u64>],
     pub(crate) options: CallOptions,
     pub(crate) scope: Scope,
     pub(crate) awaited: Option<&'a Awaited>,
@@ -40,6 +43,7 @@ pub(crate) struct Awaited {
 pub(crate) struct OwnedCall {
     pub(crate) policy: Policy,
     pub(crate) subjects: SubjectKeys,
+    costs: Box<[Option<u64>]>,
     pub(crate) options: CallOptions,
     scope: Scope,
     awaited: Option<Awaited>,
@@ -51,6 +55,13 @@ pub(crate) struct PlainCall<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) subject: &'a SubjectKey,
     pub(crate) cost: u64,
+}
+
+impl<'a> PlainCall<'a> {
+    /// Returns the call without its subject, as another policy decides it.
+    pub(crate) fn by(self, policy: &'a Policy) -> Call<'a> {
+        Call::new(policy, &[], CallOptions { cost: self.cost, ..CallOptions::PLAIN })
+    }
 }
 
 /// How much of a call is decided.
@@ -69,7 +80,28 @@ pub(crate) enum Scope {
 impl<'a> Call<'a> {
     #[inline]
     pub(crate) fn new(policy: &'a Policy, subjects: &'a [SubjectKey], options: CallOptions) -> Self {
-        Self { policy, subjects, options, scope: Scope::Call, awaited: None }
+        Self { policy, subjects, costs: &[], options, scope: Scope::Call, awaited: None }
+    }
+
+    /// Returns the call with its costs in the units of the policy.
+    pub(crate) fn with_costs(self, costs: &'a [Option<u64>]) -> Self {
+        match costs {
+            // On one subject, the call has one cost.
+            [cost] => Self { options: CallOptions { cost: cost.unwrap_or(self.options.cost), ..self.options }, ..self },
+            costs => Self { costs, ..self },
+        }
+    }
+
+    /// What the call costs in the unit of the group of the subject with this index.
+    #[inline]
+    pub(crate) fn cost_at(self, index: usize) -> u64 {
+        self.costs.get(index).copied().flatten().unwrap_or(self.options.cost)
+    }
+
+    /// Whether the call counts anywhere if it is admitted.
+    #[inline]
+    pub(crate) fn counts(self) -> bool {
+        self.options.cost > 0 || self.costs.iter().any(|cost| cost.is_some_and(|cost| cost > 0))
     }
 
     /// Returns the part of the call that takes leases; `None` if it takes none. No caller awaits the return of leases.
@@ -77,19 +109,35 @@ impl<'a> Call<'a> {
         let first = self.policy.counting_groups();
         let subjects = self.subjects.get(first..).filter(|subjects| !subjects.is_empty())?;
         let takes = self.options.lease.is_some() && !self.options.peek && self.options.cost > 0;
-        takes.then_some(Self { subjects, scope: Scope::Part(first), awaited: None, ..self })
+        takes.then_some(Self { subjects, costs: &[], scope: Scope::Part(first), awaited: None, ..self })
     }
 
     /// Returns the part of a whole call that stays counted after its end: all but the leases.
     pub(crate) fn counted(self) -> Self {
         let subjects = self.subjects.get(..self.policy.counting_groups()).unwrap_or(self.subjects);
-        Self::new(self.policy, subjects, CallOptions { cost: self.options.cost, ..CallOptions::PLAIN })
+        let costs = self.costs.get(..subjects.len()).unwrap_or(self.costs);
+        let options = CallOptions { cost: self.options.cost, ..CallOptions::PLAIN };
+        Self::new(self.policy, subjects, options).with_costs(costs)
     }
 
     /// Returns the part of the call on one of its subjects.
     pub(crate) fn part(self, index: usize) -> Self {
         let subjects = self.subjects.get(index..=index).unwrap_or_default();
-        Self { subjects, scope: Scope::Part(self.first_group() + index), ..self }
+        let options = CallOptions { cost: self.cost_at(index), ..self.options };
+        Self { subjects, costs: &[], options, scope: Scope::Part(self.first_group() + index), ..self }
+    }
+
+    /// Returns the part of the call from one of its subjects to another.
+    pub(crate) fn parts_between(self, first: usize, last: usize) -> Self {
+        if first == last {
+            return self.part(first);
+        }
+        if first == 0 && last + 1 == self.subjects.len() {
+            return self;
+        }
+        let subjects = self.subjects.get(first..=last).unwrap_or_default();
+        let costs = self.costs.get(first..=last).unwrap_or_default();
+        Self { subjects, costs, scope: Scope::Part(self.first_group() + first), ..self }
     }
 
     /// The tallies that decide the call, in the order of the policy's groups.
@@ -114,7 +162,7 @@ impl<'a> Call<'a> {
     /// Returns the call that counts a denial of the main subject.
     pub(crate) fn as_denial(self) -> Option<Self> {
         let options = CallOptions { report: false, ..self.options };
-        Some(Self { subjects: self.subjects.get(..1)?, scope: Scope::Denial, options, ..self })
+        Some(Self { subjects: self.subjects.get(..1)?, costs: &[], scope: Scope::Denial, options, ..self })
     }
 
     /// Returns the leases of all subjects, to give them back.
@@ -171,13 +219,14 @@ impl<'a> Call<'a> {
 
 impl OwnedCall {
     pub(crate) fn new(call: Call<'_>) -> Self {
-        let Call { policy, subjects, options, scope, awaited } = call;
-        Self { policy: policy.clone(), subjects: subjects.into(), options, scope, awaited: awaited.cloned() }
+        let Call { policy, subjects, costs, options, scope, awaited } = call;
+        let awaited = awaited.cloned();
+        Self { policy: policy.clone(), subjects: subjects.into(), costs: costs.into(), options, scope, awaited }
     }
 
     pub(crate) fn as_call(&self) -> Call<'_> {
-        let Self { policy, subjects, options, scope, awaited } = self;
-        Call { policy, subjects, options: *options, scope: *scope, awaited: awaited.as_ref() }
+        let Self { policy, subjects, costs, options, scope, awaited } = self;
+        Call { policy, subjects, costs, options: *options, scope: *scope, awaited: awaited.as_ref() }
     }
 }
 
@@ -237,6 +286,8 @@ pub(crate) struct CallOptions {
     pub(crate) peek: bool,
     /// A denial does not count towards a ban, because the call may be decided again.
     pub(crate) provisional: bool,
+    /// Charges the call even beyond the limits, because it has been made.
+    pub(crate) late: bool,
     /// Issues a permit that can be refunded.
     pub(crate) refundable: bool,
     /// Waits for admission.
@@ -262,6 +313,7 @@ impl CallOptions {
         report_is_optional: false,
         peek: false,
         provisional: false,
+        late: false,
         refundable: false,
         wait: None,
         shadow: false,

@@ -14,11 +14,11 @@ mod variants;
 use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU64;
-use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
+use std::{iter, ptr};
 
-use tallygate_rules::{Ban, OnOutage, Rule};
+use tallygate_rules::{Ban, CALLS, OnOutage, Rule};
 
 pub use self::builder::PolicyBuilder;
 pub(crate) use self::description::Description;
@@ -31,6 +31,7 @@ pub(crate) use self::shared::{NO_REGISTRY, Registration};
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
+use crate::error::BackendError;
 use crate::micros;
 use crate::observe::{Observed, PolicyMetrics};
 
@@ -147,6 +148,30 @@ impl Policy {
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.inner.rules
+    }
+
+    /// Returns the units that the rules count beside calls, in the order of the rules.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule};
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let policy = Policy::builder("chat")
+    ///     .rule(Rule::sliding_window(60, minute))
+    ///     .rule(Rule::sliding_window(20_000, minute).counting("tokens"))
+    ///     .build()?;
+    /// assert!(policy.units().eq(["tokens"]));
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn units(&self) -> impl Iterator<Item = &str> {
+        let units = || self.rules().iter().filter_map(Rule::unit);
+        units()
+            .enumerate()
+            .filter(move |(at, unit)| units().take(*at).all(|other| other != *unit))
+            .map(|(_, unit)| unit)
     }
 
     /// Returns the ban of subjects that are denied too often, if there is one.
@@ -271,6 +296,34 @@ impl Policy {
     pub(crate) fn has_leases(&self) -> bool {
         // The groups of concurrency limits come last.
         self.groups().last().is_some_and(|group| group.lease_us.is_some())
+    }
+
+    /// Whether a rule counts another unit than calls.
+    #[inline]
+    pub(crate) fn has_units(&self) -> bool {
+        self.groups().first().is_some_and(|group| group.slot_segment.is_some())
+    }
+
+    /// Returns the unit of this name as the groups have it; `None` for calls.
+    ///
+    /// # Errors
+    ///
+    /// No rule counts that unit.
+    pub(crate) fn unit(&self, name: &str) -> Result<Option<Arc<str>>, BackendError> {
+        if name == CALLS {
+            return Ok(None);
+        }
+        let trials = self.trials().iter().flat_map(|trial| trial.policy.groups());
+        let units = self.groups().iter().chain(trials).filter_map(|group| group.unit.as_ref());
+        let unit = { units }.find(|unit| &***unit == name).cloned();
+        unit.map(Some).ok_or_else(|| self.unknown_unit(name))
+    }
+
+    #[cold]
+    fn unknown_unit(&self, unit: &str) -> BackendError {
+        let known: Vec<_> = iter::once(CALLS).chain(self.units()).map(|unit| format!("`{unit}`")).collect();
+        let (policy, known) = (self.name(), known.join(" and "));
+        BackendError::misuse(format!("no rule of policy `{policy}` counts the unit `{unit}`; its rules count {known}"))
     }
 
     /// Returns the number of groups without a concurrency limit. They come first.

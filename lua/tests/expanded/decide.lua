@@ -63,17 +63,20 @@ for _ = 1, 2 * #ARGV do
   --   subjects  the number of its subjects (1 byte)
   --   asked     what is asked (1 byte), a sum: 1 to report on every rule, 2 to charge nothing, 4 for a
   --             part of a call, whose wait is combined with those of the others, 8 to charge nothing and to count a
-  --             denial towards a ban, because another part is denied, 16 not to count a denial
-  --   cost      the weight of the call
+  --             denial towards a ban, because another part is denied, 16 not to count a denial, 32 where each
+  --             subject has a cost of its own, 64 to charge the call even beyond the limits
+  --   cost      the weight of the call; where each subject has one, the greatest
   -- Reads: unpack, request
-  -- Sets: subjects, asked, cost, at, report, peek, part, denial, provisional, charging
+  -- Sets: subjects, asked, cost, at, report, peek, part, denial, provisional, charging, units, late
   local subjects, asked, cost, at = unpack('>BBI7', request)
   local report = asked % 2 >= 1
   local peek = asked % 4 >= 2
   local part = asked % 8 >= 4
   local denial = asked % 16 >= 8
-  local provisional = asked >= 16
+  local provisional = asked % 32 >= 16
   local charging = not peek and not denial and cost > 0
+  local units = asked >= 32 and asked % 64 >= 32
+  local late = asked >= 64
   local begun = now
 
   -- The decision so far.
@@ -106,8 +109,9 @@ for _ = 1, 2 * #ARGV do
     --                     a zero byte)
     --   ttl               the milliseconds that the tally is to live (text, ended by a zero byte)
     --   within, duration  only where denials lead to a ban: the time within which they do, and how long the ban lasts
-    -- Reads: unpack, request, at
-    -- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, at, cell_bytes, head_bytes
+    --   cost              only where each subject has one: the weight of the call in the unit of the subject's rules
+    -- Reads: unpack, request, at, units
+    -- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, cost, at, cell_bytes, head_bytes
     local rules, cells, denials, want, from, within, duration
     rules, cells, denials, largest, reach, most, want, from, ttl, at = unpack('>BI2I2I4I7I4I2ss', request, at)
     local cell_bytes = cells * 21
@@ -116,15 +120,16 @@ for _ = 1, 2 * #ARGV do
       within, duration, at = unpack('>I7I7', request, at)
       head_bytes = cell_bytes + 21 + denials * 7
     end
+    if units then cost, at = unpack('>I7', request, at) end
     if rules == 1 and string.sub(request, at, at) == 'l' then
       local kind
       local room, remaining, reset, reset_charged = 0, 0, 0, 0
       -- parts/leases.lua
       -- A concurrency limit. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
-      -- weighs 1, whatever its cost. The wait lasts until enough leases have ended. It is only a bound: a call may end
+      -- weighs 1, whatever its cost; a call that costs nothing takes no lease. The wait lasts until enough leases have ended. It is only a bound: a call may end
       -- earlier, or renew its lease. A lease that ends later than any new one was taken before the clock was set back, and
       -- does not count.
-      -- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, report, leases, charges
+      -- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, cost, report, leases, charges
       -- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
       local count, span, id
       kind, count, span, id, at = unpack('>c1I7I7c16', request, at)
@@ -147,7 +152,7 @@ for _ = 1, 2 * #ARGV do
         reset_charged = span
       end
       leases = leases or {}
-      leases[subject] = { name, id, now + span, ttl, held }
+      leases[subject] = cost > 0 and { name, id, now + span, ttl, held }
       if charges then charges[subject] = {} end
       -- parts/weigh.lua
       -- Adds a rule to the decision. The call waits for the rule with the longest wait. The code is this rule, or the first
@@ -166,7 +171,7 @@ for _ = 1, 2 * #ARGV do
       end
       if report then
         local counts_calls = kind == 'd' or kind == 'l'
-        reports[rule + 1] = { counts_calls and 1 or cost, remaining, reset, reset_charged }
+        reports[rule + 1] = { counts_calls and math.min(cost, 1) or cost, remaining, reset, reset_charged }
       end
       rule = rule + 1
     else
@@ -569,6 +574,7 @@ for _ = 1, 2 * #ARGV do
             reset = weight > 0 and last + span - now or 0
             reset_charged = span
           end
+          if late then room = 0 end
         else
           -- parts/cell.lua
           -- Reads the cell of a rule that is no sliding window, and moves `cell` to the next. A cell is three integers:
@@ -715,6 +721,10 @@ for _ = 1, 2 * #ARGV do
           else
             return redis.error_reply('TALLYGATE there is no algorithm ' .. kind)
           end
+          if late then
+            room = 0
+            amount = math.max(math.min(amount, kind == 'c' and 67108864 or 2 ^ 53 - 1), 0)
+          end
           next_cells[#next_cells + 1] = room <= 0 and struct.pack('>I7I7I7', stamp, amount, before) or ''
         end
         -- parts/weigh.lua
@@ -734,7 +744,7 @@ for _ = 1, 2 * #ARGV do
         end
         if report then
           local counts_calls = kind == 'd' or kind == 'l'
-          reports[rule + 1] = { counts_calls and 1 or cost, remaining, reset, reset_charged }
+          reports[rule + 1] = { counts_calls and math.min(cost, 1) or cost, remaining, reset, reset_charged }
         end
         rule = rule + 1
       end
@@ -742,7 +752,7 @@ for _ = 1, 2 * #ARGV do
       if next_cells then head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1) end
       if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
       if charges then
-        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total }
+        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, cost }
       end
     end
   end
@@ -753,7 +763,7 @@ for _ = 1, 2 * #ARGV do
     -- All rules were asked. A call of a banned subject waits for the end of the ban and for the rules, whichever takes
     -- longer. If a rule lapses before the wait ends, the call never fits. This is unknown for a part until the other
     -- parts are decided, and for a wait that is only an upper bound.
-    if banned > 0 then
+    if banned > 0 and not late then
       code = -4
       wait = math.max(wait, banned)
     end
@@ -767,7 +777,7 @@ for _ = 1, 2 * #ARGV do
       -- parts/charge.lua
       -- Charges the call to every subject.
       -- Reads: call, unpack, now, subjects, cost, charges, leases, front, budget
-      -- Sets: name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, front, budget
+      -- Sets: cost, name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, front, budget
       for subject = 1, subjects do
         local lease = leases and leases[subject]
         if lease then
@@ -784,15 +794,17 @@ for _ = 1, 2 * #ARGV do
           -- Keeps the leases as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls need
           -- not renew it.
           if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
-        else
+        elseif lease == nil then
           if charges then
             local charge = charges[subject]
             name, head, largest, reach, most, ttl = charge[1], charge[2], charge[3], charge[4], charge[5], charge[6]
             tail, entries, last, weighed = charge[7], charge[8], charge[9], charge[10]
-            surplus, total, front = charge[11], charge[12], nil
+            surplus, total, front, cost = charge[11], charge[12], nil, charge[13]
           end
           local head_bytes = #head
-          if largest == 0 then
+          if cost == 0 then
+            -- The call has used nothing of this unit.
+          elseif largest == 0 then
             call('SET', name, head, 'PX', ttl)
           else
             -- A call costs more than every window counts only if all windows count calls: then one unit is enough.
@@ -1100,7 +1112,7 @@ for _ = 1, 2 * #ARGV do
     if report and not fault then
       for i = 1, rule do
         local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
-        if code == -1 and charging then
+        if code == -1 and charging and weight > 0 then
           remaining = remaining - weight
           reset = reset_charged
         end

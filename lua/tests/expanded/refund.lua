@@ -1,8 +1,8 @@
 --[[ Refund or settle one admitted call: in every rule in which the call still counts, replace its cost by what it used.
 
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
-  ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted, and the cost
-           that it has from now on: 0 for a refund
+  ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted, and for each
+           subject the cost that the call has from now on, or one for all: 0 for a refund
   Returns  packed integers, signed: the server's time, and the number of tallies that it has changed, or
            -2 if the ticks are not around now: ask again with other ticks
   TTL      as it was; renewed where a token bucket was charged more
@@ -29,7 +29,6 @@ local now = clock[1] * 1000000 + clock[2]
 
 local request = ARGV[2]
 local admitted = ARGV[3] + 0
-local used = ARGV[4] + 0
 -- If the clock has gone back by little, it stands still.
 if admitted > now and admitted <= now + 128000 then now = admitted end
 -- parts/request.lua
@@ -37,19 +36,20 @@ if admitted > now and admitted <= now + 128000 then now = admitted end
 --   subjects  the number of its subjects (1 byte)
 --   asked     what is asked (1 byte), a sum: 1 to report on every rule, 2 to charge nothing, 4 for a
 --             part of a call, whose wait is combined with those of the others, 8 to charge nothing and to count a
---             denial towards a ban, because another part is denied, 16 not to count a denial
---   cost      the weight of the call
+--             denial towards a ban, because another part is denied, 16 not to count a denial, 32 where each
+--             subject has a cost of its own, 64 to charge the call even beyond the limits
+--   cost      the weight of the call; where each subject has one, the greatest
 -- Reads: unpack, request
--- Sets: subjects, asked, cost, at, report, peek, part, denial, provisional, charging
+-- Sets: subjects, asked, cost, at, report, peek, part, denial, provisional, charging, units, late
 local subjects, asked, cost, at = unpack('>BBI7', request)
 local report = asked % 2 >= 1
 local peek = asked % 4 >= 2
 local part = asked % 8 >= 4
 local denial = asked % 16 >= 8
-local provisional = asked >= 16
+local provisional = asked % 32 >= 16
 local charging = not peek and not denial and cost > 0
--- The weight that is given back. It is negative if more was used.
-local given_back = cost - used
+local units = asked >= 32 and asked % 64 >= 32
+local late = asked >= 64
 local writes, tallies = {}, 0
 local fault
 
@@ -67,8 +67,9 @@ for subject = 1, subjects do
   --                     a zero byte)
   --   ttl               the milliseconds that the tally is to live (text, ended by a zero byte)
   --   within, duration  only where denials lead to a ban: the time within which they do, and how long the ban lasts
-  -- Reads: unpack, request, at
-  -- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, at, cell_bytes, head_bytes
+  --   cost              only where each subject has one: the weight of the call in the unit of the subject's rules
+  -- Reads: unpack, request, at, units
+  -- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, cost, at, cell_bytes, head_bytes
   local rules, cells, denials, want, from, within, duration
   rules, cells, denials, largest, reach, most, want, from, ttl, at = unpack('>BI2I2I4I7I4I2ss', request, at)
   local cell_bytes = cells * 21
@@ -77,6 +78,10 @@ for subject = 1, subjects do
     within, duration, at = unpack('>I7I7', request, at)
     head_bytes = cell_bytes + 21 + denials * 7
   end
+  if units then cost, at = unpack('>I7', request, at) end
+  local used = (ARGV[3 + subject] or ARGV[4]) + 0
+  -- The weight that is given back. It is negative if more was used.
+  local given_back = cost - used
   local bytes = call('STRLEN', name)
   local entries = (bytes - head_bytes) / 11
   -- A value that is no tally has nothing to give back.

@@ -41,6 +41,8 @@ pub(super) struct CallSettings<'a> {
     /// The other subjects with their labels.
     others: Vec<(&'static str, Subject)>,
     options: CallOptions,
+    /// What the call costs in units.
+    costs: Vec<(&'static str, u64)>,
 }
 
 /// Returns the limiter that the user named.
@@ -107,6 +109,14 @@ impl<'a> LimitedCall<'a> {
         self.cost([cost.max(1)])
     }
 
+    /// Sets the cost in a unit.
+    ///
+    /// The cost is the element of an array, because the compiler then underlines it alone when its type is wrong.
+    pub fn cost_of(&mut self, unit: &'static str, [cost]: [u64; 1]) -> &mut Self {
+        self.settings().costs.push((unit, cost));
+        self
+    }
+
     /// Lets the call wait for at most this time.
     #[inline]
     pub fn wait(&mut self, limit: Duration) -> &mut Self {
@@ -163,7 +173,12 @@ impl<'a> LimitedCall<'a> {
 
     #[inline]
     fn settings(&mut self) -> &mut CallSettings<'a> {
-        self.settings.get_or_insert(CallSettings { limiter: None, others: Vec::new(), options: CallOptions::PLAIN })
+        self.settings.get_or_insert(CallSettings {
+            limiter: None,
+            others: Vec::new(),
+            options: CallOptions::PLAIN,
+            costs: Vec::new(),
+        })
     }
 }
 
@@ -206,12 +221,12 @@ impl CallSettings<'_> {
     fn check<'c>(&'c self, policy: &'c Policy, subject: &'c Subject) -> Check<'c> {
         let mut check = Check::new(self.limiter(), policy, subject, self.options);
         self.others.iter().for_each(|(label, subject)| check.insert_subject(label, subject));
-        check
+        self.costs.iter().fold(check, |check, (unit, cost)| check.cost_of(unit, *cost))
     }
 
     fn to_owned(&self) -> CallSettings<'static> {
         let limiter = self.limiter.as_deref().cloned().map(Cow::Owned);
-        CallSettings { limiter, others: self.others.clone(), options: self.options }
+        CallSettings { limiter, others: self.others.clone(), options: self.options, costs: self.costs.clone() }
     }
 }
 

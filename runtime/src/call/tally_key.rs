@@ -1,5 +1,8 @@
-//! The identity of a tally within one limiter, and its key `{prefix}:{policy}{layout}:{subject}`, of at most
-//! [`KEY_BYTES`].
+//! The identity of a tally within one limiter, and its key, of at most [`KEY_BYTES`].
+//!
+//! The key is `<prefix>:<policy><layout>:<subject>`. In a policy with units, all tallies of a subject are in one slot of
+//! a cluster: the tally of calls has that key, and those of units and leases have it as a hash tag, in the place of the
+//! subject. A subject with a hash tag of its own has its slot by that.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -14,8 +17,11 @@ use crate::system::RandomState;
 /// The most bytes of a limiter's prefix.
 pub(crate) const PREFIX_BYTES: usize = 25;
 
-/// The most bytes of a key, its two colons included.
-const KEY_BYTES: usize = PREFIX_BYTES + 1 + NAME_BYTES + LABEL_BYTES + LAYOUT_BYTES + 1 + SUBJECT_BYTES;
+/// The most bytes of what stands before a subject in a key, its two colons included.
+const HEAD_BYTES: usize = PREFIX_BYTES + 1 + NAME_BYTES + LABEL_BYTES + LAYOUT_BYTES + 1;
+
+/// The most bytes of a key: that of a unit has the head twice, and two braces.
+const KEY_BYTES: usize = 2 * HEAD_BYTES + 2 + SUBJECT_BYTES;
 
 /// The identity of a tally: the rule group that it is kept for, and the subject that is counted.
 ///
@@ -42,7 +48,13 @@ impl TallyId<'_> {
     }
 
     pub(crate) fn key(&self, prefix: &str) -> TallyKey {
-        TallyKey::new(prefix, &self.group.segment, self.subject)
+        let RuleGroup { segment, slot_segment, .. } = self.group;
+        match slot_segment {
+            Some(slot) if slot != segment && !has_hash_tag(self.subject) => {
+                TallyKey::join([prefix, ":", segment, ":{", prefix, ":", slot, ":", self.subject, "}"])
+            }
+            _ => TallyKey::new(prefix, segment, self.subject),
+        }
     }
 }
 
@@ -52,9 +64,14 @@ pub(crate) struct TallyKey(ArrayString<KEY_BYTES>);
 impl TallyKey {
     /// Joins a limiter's prefix, the segment of a [rule group](crate::policy::RuleGroup) and a subject.
     pub(crate) fn new(prefix: &str, segment: &str, subject: &SubjectKey) -> Self {
+        Self::join([prefix, ":", segment, ":", subject])
+    }
+
+    #[inline]
+    fn join<const N: usize>(parts: [&str; N]) -> Self {
         let mut key = ArrayString::new();
         // Each part has a bounded share of the key, so all of them fit.
-        for part in [prefix, ":", segment, ":", subject] {
+        for part in parts {
             key.push_str(part);
         }
         Self(key)
@@ -73,6 +90,13 @@ impl TallyKey {
 
 // Leaves out the values, which may be personal.
 opaque_debug!(TallyKey);
+
+/// Whether the braces of a subject choose the slot of its key, as the specification of Redis Cluster says: there is text
+/// between the first opening brace and the first closing one behind it.
+fn has_hash_tag(subject: &str) -> bool {
+    let tag = subject.split_once('{').and_then(|(_, behind)| behind.split_once('}'));
+    tag.is_some_and(|(tag, _)| !tag.is_empty())
+}
 
 #[cfg(test)]
 mod tests {
@@ -96,6 +120,6 @@ mod tests {
         let prefix = "p".repeat(PREFIX_BYTES);
         let policy = format!("{}=01234567/01234567", &*escape_name(&"::".repeat(500)));
         let key = TallyKey::new(&prefix, &policy, &Subject::of("é".repeat(10_000)).key());
-        assert_eq!((key.as_str().len(), KEY_BYTES), (200, 200));
+        assert_eq!(key.as_str().len(), 200);
     }
 }

@@ -161,7 +161,7 @@ pub(crate) fn decided(policy: &Policy, decision: &Decision) {
     tell(|listener| listener.decided(policy, decision));
 }
 
-pub(crate) fn recounted(charge: &Charge, recount: Recount) {
+pub(crate) fn recounted(charge: &Charge, recount: &Recount) {
     tell(|listener| listener.recounted(charge, recount));
 }
 

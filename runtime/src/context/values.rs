@@ -46,7 +46,7 @@ pub(crate) trait Listener: Any + Send + Sync {
     fn decided(&self, policy: &Policy, decision: &Decision);
 
     /// An admitted call was refunded or settled, which changed its count.
-    fn recounted(&self, charge: &Charge, recount: Recount);
+    fn recounted(&self, charge: &Charge, recount: &Recount);
 }
 
 #[derive(Clone)]

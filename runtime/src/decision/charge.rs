@@ -7,9 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::decided_by::DecidedBy;
+use crate::algorithm::CostChange;
 use crate::call::{Call, OwnedCall};
 use crate::error::BackendError;
-use crate::policy::Policy;
+use crate::policy::RuleGroup;
 use crate::subject::SubjectKey;
 use crate::system::Handle;
 use crate::system::home::Runtimes;
@@ -36,10 +37,16 @@ impl Charge {
         self.call.as_call().counted()
     }
 
-    /// Returns the subject that the rule at `position` counts; `None` if it is not of this `part` of the call.
-    pub(crate) fn subject_of(&self, position: usize, part: Option<usize>) -> Option<&SubjectKey> {
-        let group = self.call.policy.group_of(position)?;
-        self.call.subjects.get(group).filter(|_| part.is_none_or(|part| part == group))
+    /// Returns the subject that the rule at `position` counts.
+    pub(crate) fn subject_of(&self, position: usize) -> Option<&SubjectKey> {
+        self.call.subjects.get(self.call.policy.group_of(position)?)
+    }
+
+    /// Returns how the recount changes what the rule at `position` has counted; `None` if it does not.
+    #[cfg(feature = "web")]
+    pub(crate) fn change_of(&self, position: usize, recount: &Recount) -> Option<CostChange> {
+        let index = self.call.policy.group_of(position)?;
+        recount.change_of(self.call.as_call(), index)
     }
 }
 
@@ -68,7 +75,7 @@ pub(crate) type Recounting<'a> = Pin<Box<dyn Future<Output = Result<bool, Backen
 
 /// Recounts charges. It is all that a permit knows of the limiter that issued it.
 pub(crate) trait Recounter: Send + Sync {
-    fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Recounting<'a>;
+    fn recount<'a>(&'a self, charge: &'a Charge, recount: &'a Recount) -> Recounting<'a>;
 
     /// Recounts for callers that cannot await.
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError>;
@@ -99,16 +106,16 @@ impl RecountTicket {
     }
 
     pub(crate) async fn recount(mut self, recount: Recount) -> Result<bool, BackendError> {
-        let trials = self.take_trials(recount);
-        let recounted = self.recount_own(recount).await;
-        for (trial, recount) in trials {
+        let trials = self.take_trials(&recount);
+        let recounted = self.recount_own(&recount).await;
+        for trial in trials {
             // A rule in shadow changes no answer.
-            let _ = trial.recount_own(recount).await;
+            let _ = trial.recount_own(&recount).await;
         }
         recounted
     }
 
-    async fn recount_own(&self, recount: Recount) -> Result<bool, BackendError> {
+    async fn recount_own(&self, recount: &Recount) -> Result<bool, BackendError> {
         match &self.recounter {
             Some(recounter) => recounter.recount(&self.charge, recount).await,
             None => Ok(false),
@@ -116,10 +123,10 @@ impl RecountTicket {
     }
 
     pub(crate) fn blocking_recount(mut self, recount: Recount) -> Result<bool, BackendError> {
-        let trials = self.take_trials(recount);
-        let recounted = self.blocking_recount_own(recount);
-        for (trial, recount) in trials {
-            let _ = trial.blocking_recount_own(recount);
+        let trials = self.take_trials(&recount);
+        let recounted = self.blocking_recount_own(recount.clone());
+        for trial in trials {
+            let _ = trial.blocking_recount_own(recount.clone());
         }
         recounted
     }
@@ -136,12 +143,10 @@ impl RecountTicket {
     }
 
     /// Takes the tickets of the rules in shadow on the subjects that are recounted.
-    fn take_trials(&mut self, recount: Recount) -> Vec<(Self, Recount)> {
-        let label = |policy: &Policy, group: usize| policy.groups().get(group).and_then(|group| group.label.clone());
-        let recounted = recount.part.map(|part| label(&self.charge.call.policy, part));
-        let is_meant = |trial: &Self| recounted.as_ref().is_none_or(|own| *own == label(&trial.charge.call.policy, 0));
-        let meant = mem::take(&mut self.trials).into_iter().filter(is_meant);
-        meant.map(|trial| (trial, Recount { part: None, ..recount })).collect()
+    fn take_trials(&mut self, recount: &Recount) -> Vec<Self> {
+        let is_meant =
+            |trial: &Self| trial.charge.call.policy.groups().iter().any(|group| recount.used_of(group).is_some());
+        mem::take(&mut self.trials).into_iter().filter(is_meant).collect()
     }
 
     /// Recounts where the caller cannot await: in a task, if there is a runtime.
@@ -160,21 +165,51 @@ impl RecountTicket {
     }
 }
 
-/// How much of a charge is recounted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Recount {
-    /// The index of the only group to recount; `None` for all groups.
-    pub(crate) part: Option<usize>,
-    /// The cost of the call from now on.
-    pub(crate) used: u64,
+/// What a charge is changed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Recount {
+    /// The call is removed from the counts of one subject; `None` for those of all.
+    Refund(Option<SubjectLabel>),
+    /// The call has used this much of some units.
+    Settle(Used),
+}
+
+/// The label of a subject; `None` for the main one.
+pub(crate) type SubjectLabel = Option<Arc<str>>;
+
+/// What a call has used. Of units that are not named, it has used what it has cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) calls: Option<u64>,
+    pub(crate) units: Box<[(Arc<str>, u64)]>,
 }
 
 impl Recount {
     /// Removes the call from all counts.
-    pub(crate) const REFUND: Self = Self { part: None, used: 0 };
+    pub(crate) const REFUND: Self = Self::Refund(None);
 
-    /// Returns the part of the counted call that is recounted.
-    pub(crate) fn of(self, counted: Call<'_>) -> Call<'_> {
-        self.part.map_or(counted, |index| counted.part(index))
+    /// Returns what the call costs in this group from now on; `None` if that does not change.
+    pub(crate) fn used_of(&self, group: &RuleGroup) -> Option<u64> {
+        match self {
+            Self::Refund(label) => label.as_ref().is_none_or(|label| *label == group.label).then_some(0),
+            Self::Settle(used) => match &group.unit {
+                None => used.calls,
+                Some(unit) => used.units.iter().find(|(named, _)| named == unit).map(|(_, used)| *used),
+            },
+        }
+    }
+
+    /// Returns how the cost changes on the subject with this index; `None` if it does not.
+    pub(crate) fn change_of(&self, counted: Call<'_>, index: usize) -> Option<CostChange> {
+        let used = self.used_of(counted.groups().get(index)?)?;
+        Some(CostChange { charged: counted.cost_at(index), used })
+    }
+
+    /// Returns the smallest part of the counted call that has all changes; `None` if nothing changes.
+    pub(crate) fn of<'a>(&self, counted: Call<'a>) -> Option<Call<'a>> {
+        let changes = |group: &RuleGroup| self.used_of(group).is_some();
+        let first = counted.groups().iter().position(changes)?;
+        let last = counted.groups().iter().rposition(changes)?;
+        Some(counted.parts_between(first, last))
     }
 }

@@ -7,9 +7,15 @@ use tallygate_rules::{Role, Rule, format_duration};
 
 use super::decided_by::DecidedBy;
 use super::report::{Report, RuleStatus};
+use crate::call::Call;
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::wait::{RoundedUp, Wait};
+
+/// What a call costs in the unit of the rule at this position.
+fn cost_for(call: Call<'_>, position: usize) -> u64 {
+    call.policy.group_of(position).map_or(call.options.cost, |group| call.cost_at(group))
+}
 
 /// Why a call was not admitted: the rule that denies it, and how long until it would be admitted.
 ///
@@ -27,14 +33,14 @@ pub struct Denial {
 }
 
 impl Denial {
-    pub(crate) fn new(policy: &Policy, rule: Option<u32>, retry_after: Wait, cost: u64, decided_by: DecidedBy) -> Self {
+    pub(crate) fn new(call: Call<'_>, rule: Option<u32>, retry_after: Wait, decided_by: DecidedBy) -> Self {
         // A policy has far fewer rules than `u16::MAX`.
         let rule = rule.map(|rule| u16::try_from(rule).unwrap_or(u16::MAX));
-        let (policy, report) = (policy.clone(), Report::default());
+        let (policy, report) = (call.policy.clone(), Report::default());
         let mut denial = Self { policy, rule, decided_by, is_too_costly: false, retry_after, report };
         // A call that costs too much can never be admitted, so its wait is endless.
-        denial.is_too_costly =
-            retry_after == Wait::NEVER && denial.rule().is_some_and(|limiting| cost > limiting.rule.greatest_cost());
+        denial.is_too_costly = retry_after == Wait::NEVER
+            && denial.rule().is_some_and(|limiting| cost_for(call, limiting.position) > limiting.rule.greatest_cost());
         denial
     }
 

@@ -1,5 +1,6 @@
 //! A permit that counts what its call uses, and is settled for that when it is dropped.
 
+use super::charge::Used;
 use super::permit::Permit;
 use super::settlement::report_settlement;
 use crate::error::BackendError;
@@ -84,7 +85,8 @@ impl Metered {
 
 impl Drop for Metered {
     fn drop(&mut self) {
-        let settlement = self.permit.take().map(|permit| permit.into_settlement(self.used));
+        let settlement =
+            self.permit.take().map(|permit| permit.into_settlement(Used { calls: Some(self.used), ..Used::default() }));
         // `metered` has checked that the permit can be settled.
         let Some(Ok(Some((ticket, recount)))) = settlement else { return };
         let policy = ticket.charge.call.policy.clone();

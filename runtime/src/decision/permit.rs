@@ -199,9 +199,10 @@ impl Permit {
         let ticket = self.into_ticket()?;
         let policy = &ticket.charge.call.policy;
         let counting = policy.groups().iter().take(policy.counting_groups());
-        let group = { counting }.position(|group| group.label.as_deref() == label);
-        if group.is_some() {
-            return Ok((*ticket, Recount { part: group, ..Recount::REFUND }));
+        let group = { counting }.find(|group| group.label.as_deref() == label);
+        if let Some(group) = group {
+            let label = group.label.clone();
+            return Ok((*ticket, Recount::Refund(Some(label))));
         }
         if policy.has_trial_of(label) {
             return Ok((ticket.of_trials(label), Recount::REFUND));

@@ -209,6 +209,7 @@ impl std::error::Error for Rejection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::{Call, CallOptions};
     use crate::decision::{DecidedBy, Wait};
     use crate::micros;
     use crate::policy::Policy;
@@ -218,7 +219,7 @@ mod tests {
         let count = rule.count();
         let policy = Policy::builder("sms").rule(rule.with_count(1)).build().unwrap().with_counts([count]);
         let retry_after = retry_after.map_or(Wait::NEVER, |wait| Wait::us(micros::from_duration(wait)));
-        Denial::new(&policy, Some(0), retry_after, 1, DecidedBy::Backend).into()
+        Denial::new(Call::new(&policy, &[], CallOptions::PLAIN), Some(0), retry_after, DecidedBy::Backend).into()
     }
 
     #[test]

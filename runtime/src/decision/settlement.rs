@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tallygate_rules::MAX_EXACT;
 
-use super::charge::{Recount, RecountTicket};
+use super::charge::{Recount, RecountTicket, Used};
 use super::decided_by::DecidedBy;
 use super::permit::{Permit, not_refundable};
 use crate::error::BackendError;
@@ -57,7 +57,7 @@ impl Permit {
     /// # }
     /// ```
     pub async fn settle(self, used: u64) -> Result<bool, BackendError> {
-        match self.into_settlement(used)? {
+        match self.into_settlement(Used { calls: Some(used), ..Used::default() })? {
             Some((ticket, recount)) => ticket.recount(recount).await,
             None => Ok(false),
         }
@@ -69,7 +69,72 @@ impl Permit {
     ///
     /// Fails as [`settle`](Self::settle) does.
     pub fn blocking_settle(self, used: u64) -> Result<bool, BackendError> {
+        self.into_settlement(Used { calls: Some(used), ..Used::default() })?
+            .map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(recount))
+    }
+
+    /// Settles the permit by unit: from now on, the call counts as what it has really used of the units that are named,
+    /// instead of what they have cost. It costs what it did in the other units. `"calls"` names the cost of the call
+    /// itself, as [`settle`](Self::settle) does.
+    ///
+    /// A unit in which the call has cost nothing is charged now, even beyond the limit: then the next calls of the subject
+    /// wait until there is room again. Apart from that, it works like [`settle`](Self::settle).
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`settle`](Self::settle) does, or because the policy has no such unit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let policy = Policy::builder("chat")
+    ///     .rule(Rule::sliding_window(60, minute))
+    ///     .rule(Rule::sliding_window(20_000, minute).counting("tokens"))
+    ///     .build()?;
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    ///
+    /// let permit = limiter.check(&policy, &alice).cost_of("tokens", 4_000).refundable().await?.into_result()?;
+    /// permit.settle_units(&[("tokens", 1_200)]).await?;
+    /// let report = limiter.peek(&policy, &alice).await?;
+    /// assert_eq!([report.report()[0].used(), report.report()[1].used()], [1, 1_200]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn settle_units(self, used: &[(&str, u64)]) -> Result<bool, BackendError> {
+        let used = self.used_units(used)?;
+        match self.into_settlement(used)? {
+            Some((ticket, recount)) => ticket.recount(recount).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Settles as [`settle_units`](Self::settle_units) does, and blocks the calling thread meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`settle_units`](Self::settle_units) does.
+    pub fn blocking_settle_units(self, used: &[(&str, u64)]) -> Result<bool, BackendError> {
+        let used = self.used_units(used)?;
         self.into_settlement(used)?.map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(recount))
+    }
+
+    fn used_units(&self, used: &[(&str, u64)]) -> Result<Used, BackendError> {
+        let policy = &self.charge().ok_or_else(not_refundable)?.call.policy;
+        let mut all = Used::default();
+        let mut units = Vec::with_capacity(used.len());
+        for &(unit, used) in used {
+            match policy.unit(unit)? {
+                None => all.calls = Some(used),
+                Some(unit) => units.push((unit, used)),
+            }
+        }
+        Ok(Used { units: units.into(), ..all })
     }
 
     /// Fails if the permit cannot be settled.
@@ -84,12 +149,16 @@ impl Permit {
     }
 
     /// Returns `None` for a call that nobody has counted.
-    pub(super) fn into_settlement(self, used: u64) -> Result<Option<(RecountTicket, Recount)>, BackendError> {
-        self.check_can_be_settled()?;
+    pub(super) fn into_settlement(self, used: Used) -> Result<Option<(RecountTicket, Recount)>, BackendError> {
+        if used.calls.is_some() {
+            self.check_can_be_settled()?;
+        }
         if self.decided_by() == DecidedBy::Nobody {
             return Ok(None);
         }
-        Ok(Some((*self.into_ticket()?, Recount { part: None, used: used.min(MAX_EXACT) })))
+        let calls = used.calls.map(|used| used.min(MAX_EXACT));
+        let units = used.units.into_iter().map(|(unit, used)| (unit, used.min(MAX_EXACT))).collect();
+        Ok(Some((*self.into_ticket()?, Recount::Settle(Used { calls, units }))))
     }
 }
 

@@ -87,7 +87,7 @@ impl<S: Decider> Decider for CachedDenials<S> {
         self.below.forget(call);
     }
 
-    async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
+    async fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         let recounted = self.below.recount(counted, recount, admitted).await;
         // Only denials of whole calls are cached.
         self.invalidate(counted);
@@ -145,7 +145,7 @@ mod tests {
         assert!(!is_cached(SECOND, plain, async |denials, call| denials.forget(call)).await);
         assert!(!is_cached(SECOND, plain, async |denials, call| denials.reset(call).await.unwrap()).await);
         let recount = async |denials: &CachedDenials<_>, call: Call<'_>| {
-            assert!(denials.recount(call, Recount::REFUND, &AdmittedAt::Once(0)).await.unwrap());
+            assert!(denials.recount(call, &Recount::REFUND, &AdmittedAt::Once(0)).await.unwrap());
         };
         assert!(!is_cached(SECOND, plain, recount).await);
     }

@@ -13,6 +13,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tallygate_rules::CALLS;
+
 pub use self::deciding::Deciding;
 #[cfg(feature = "simulation")]
 pub(crate) use self::inputs::CallSubjects;
@@ -134,6 +136,7 @@ impl<'a> Check<'a> {
             && policy.name() == others.name()
             && policy.rules() == others.rules()
             && self.options.cost == other.options.cost
+            && self.inputs.costs() == other.inputs.costs()
             && matches!(subjects, (Ok(own), Ok(others)) if own == others)
     }
 
@@ -156,6 +159,39 @@ impl<'a> Check<'a> {
     #[inline]
     pub fn cost(mut self, cost: u64) -> Self {
         self.options.cost = cost;
+        self
+    }
+
+    /// Sets what the call costs in a unit: 0 by default. `"calls"` names the [`cost`](Self::cost) of the call itself.
+    ///
+    /// A call is admitted if all rules of all units admit it. A call that names a unit that no rule of its policy counts
+    /// is not decided: awaiting it is an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let policy = Policy::builder("chat")
+    ///     .rule(Rule::sliding_window(60, minute))
+    ///     .rule(Rule::sliding_window(20_000, minute).counting("tokens"))
+    ///     .build()?;
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// assert!(limiter.check(&policy, &alice).cost_of("tokens", 15_000).await?.is_allowed());
+    /// let denial = limiter.check(&policy, &alice).cost_of("tokens", 15_000).await?.into_result().unwrap_err();
+    /// assert_eq!(denial.rule().unwrap().rule().unit(), Some("tokens"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cost_of(mut self, unit: &str, cost: u64) -> Self {
+        if unit == CALLS {
+            return self.cost(cost);
+        }
+        self.inputs.insert_cost(unit, cost);
         self
     }
 

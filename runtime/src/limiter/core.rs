@@ -71,9 +71,11 @@ impl Core {
 
     /// Wakes the callers for which a recount may have made room, and tells the listeners of the context what has
     /// changed.
-    fn finish_recount(&self, charge: &Charge, recount: Recount, has_changed: bool) {
-        if recount.used < charge.call.options.cost {
-            self.sleepers.wake(recount.of(charge.counted()));
+    fn finish_recount(&self, charge: &Charge, recount: &Recount, has_changed: bool) {
+        let counted = charge.counted();
+        let makes_room = |index: usize| recount.change_of(counted, index).is_some_and(|change| change.given_back() > 0);
+        if let Some(part) = recount.of(counted).filter(|_| (0..counted.subjects.len()).any(makes_room)) {
+            self.sleepers.wake(part);
         }
         if has_changed {
             context::recounted(charge, recount);
@@ -87,7 +89,8 @@ impl Core {
         if let Some(share) = call.policy.warn_at()
             && !call.options.peek
         {
-            let near = report.rules().iter().filter(|status| status.has_come_near(share, call.options.cost));
+            let cost = |status: &RuleStatus| call.policy.group_of(status.position()).map_or(0, |at| call.cost_at(at));
+            let near = report.rules().iter().filter(|status| status.has_come_near(share, cost(status)));
             near.for_each(|status| self.warn_of(call, status));
         }
     }
@@ -134,7 +137,7 @@ impl LeaseHolder for Core {
 }
 
 impl Recounter for Core {
-    fn recount<'a>(&'a self, charge: &'a Charge, recount: Recount) -> Recounting<'a> {
+    fn recount<'a>(&'a self, charge: &'a Charge, recount: &'a Recount) -> Recounting<'a> {
         if let Some(has_changed) = self.stack.recount_here(charge, recount) {
             self.finish_recount(charge, recount, has_changed);
             return Box::pin(ready(Ok(has_changed)));
@@ -147,12 +150,12 @@ impl Recounter for Core {
     }
 
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
-        if let Some(has_changed) = self.stack.recount_here(&charge, recount) {
-            self.finish_recount(&charge, recount, has_changed);
+        if let Some(has_changed) = self.stack.recount_here(&charge, &recount) {
+            self.finish_recount(&charge, &recount, has_changed);
             return Ok(has_changed);
         }
         let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));
-        let recounted = async move { core.recount(&charge, recount).await };
+        let recounted = async move { core.recount(&charge, &recount).await };
         self.run_on_thread(TaskKind::Correction, recounted, patience).unwrap_or_else(Err)
     }
 

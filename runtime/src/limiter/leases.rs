@@ -100,7 +100,7 @@ impl<S: RemoteStore> Decider for RemoteLeases<S> {
     fn recount(
         &self,
         counted: Call<'_>,
-        recount: Recount,
+        recount: &Recount,
         admitted: &AdmittedAt,
     ) -> impl Future<Output = Result<bool, BackendError>> + Send {
         self.0.store.recount(counted, recount, admitted)

@@ -119,7 +119,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
     }
 
     /// Recounts a call that was admitted in place of the store. Returns whether that has changed anything.
-    pub(super) fn recount_here(&self, charge: &Charge, recount: Recount) -> bool {
+    pub(super) fn recount_here(&self, charge: &Charge, recount: &Recount) -> bool {
         self.standby.recount(charge, recount)
     }
 
@@ -163,7 +163,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
     pub(super) fn recount(
         &self,
         counted: Call<'_>,
-        recount: Recount,
+        recount: &Recount,
         admitted: &AdmittedAt,
     ) -> impl Future<Output = Result<bool, BackendError>> + Send {
         self.below.recount(counted, recount, admitted)

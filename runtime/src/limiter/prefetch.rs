@@ -116,7 +116,7 @@ impl<S: Decider> Decider for Prefetch<S> {
     }
 
     /// `counted` already has the stored policy, by which the store below has counted the call.
-    async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
+    async fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         self.0.below.recount(counted, recount, admitted).await
     }
 
@@ -262,7 +262,7 @@ impl<S: Decider> PrefetchedStore<S> {
             return;
         }
         let options = CallOptions { cost: left, ..CallOptions::PLAIN };
-        match self.below.recount(Call { options, ..call }, Recount::REFUND, at).await {
+        match self.below.recount(Call { options, ..call }, &Recount::REFUND, at).await {
             Ok(_) => call.policy.observed().prefetched(PrefetchUse::GivenBack, left),
             Err(error) => log::not_given_back(call.policy.name(), &error),
         }

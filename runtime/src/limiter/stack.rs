@@ -70,9 +70,9 @@ impl Stack {
     }
 
     /// Recounts what was counted in this process; `None` if it was counted in Redis.
-    pub(super) fn recount_here(&self, charge: &Charge, recount: Recount) -> Option<bool> {
+    pub(super) fn recount_here(&self, charge: &Charge, recount: &Recount) -> Option<bool> {
         match self {
-            Self::Here(memory) => Some(memory.recount(recount.of(charge.counted()), recount.used, &charge.admitted)),
+            Self::Here(memory) => Some(memory.recount(charge.counted(), recount, &charge.admitted)),
             Self::Remote(layers) if charge.counted_by == DecidedBy::Standby => {
                 Some(layers.recount_here(charge, recount))
             }
@@ -98,7 +98,7 @@ impl Stack {
     }
 
     /// Changes the cost of an admitted call to what it has used. Returns whether that has changed anything.
-    pub(super) async fn recount(&self, charge: &Charge, recount: Recount) -> Result<bool, BackendError> {
+    pub(super) async fn recount(&self, charge: &Charge, recount: &Recount) -> Result<bool, BackendError> {
         let (counted, admitted) = (charge.counted(), &charge.admitted);
         match (self.recount_here(charge, recount), self) {
             (None, Self::Remote(layers)) => layers.recount(counted, recount, admitted).await,

@@ -1,11 +1,11 @@
-//! The rules of a policy on one subject, with the numbers that a store needs.
+//! The rules of a policy that count one unit on one subject, with the numbers that a store needs.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::quality::FixedState;
-use tallygate_rules::{Ban, Rule};
+use tallygate_rules::{Ban, RELEASED_LABEL, Rule};
 
 use super::layout::{layout, layout_ahead, layout_of_trial, reach_us, windows};
 #[cfg(feature = "cron")]
@@ -14,14 +14,21 @@ use crate::algorithm::{self, Kept, Window};
 use crate::micros;
 use crate::subject::{digest32, escape_name};
 
-/// The most bytes of an equals sign and a digest of the label. The main subject has no label.
+/// The most bytes of an equals sign and a digest of the label and the unit. Calls of the main subject have neither.
 pub(crate) const LABEL_BYTES: usize = 9;
 
-/// The rules that count one subject, in one tally.
+/// The rules that count one unit on one subject, in one tally.
 #[derive(Clone, Debug)]
 pub(crate) struct RuleGroup {
     /// The label of the subject; `None` for the main one, which every call has.
     pub(crate) label: Option<Arc<str>>,
+    /// The unit that the rules count; `None` for calls.
+    pub(crate) unit: Option<Arc<str>>,
+    /// In a policy with units, the segment of the tally of calls whose key chooses the slot of a cluster: a subject then
+    /// has all its tallies in one slot.
+    pub(crate) slot_segment: Option<Arc<str>>,
+    /// Whether the group counts calls of the main subject, in a policy without units.
+    pub(crate) is_plain: bool,
     pub(crate) rules: Vec<Rule>,
     /// The sliding windows as numbers, so that no decision converts them.
     pub(crate) windows: Vec<Window>,
@@ -53,15 +60,25 @@ pub(crate) struct RuleGroup {
 /// The position of a rule in its policy, the label of the subject that it counts, and the rule.
 type Placed<'a> = (usize, &'a (Option<String>, Rule));
 
+/// What a group counts: the label of a subject, and a unit.
+type Counted<'a> = (Option<&'a String>, Option<&'a str>);
+
 impl RuleGroup {
-    /// Groups the enforced rules by the labels of their subjects, the main subject first. Concurrency limits have
-    /// tallies of their own, and come last.
+    /// Groups the enforced rules by the labels of their subjects and by their units: the main subject first, and of each
+    /// subject calls first. Concurrency limits have tallies of their own, and come last.
     pub(crate) fn gather(name: &str, rules: &[(Option<String>, Rule)], ban: Option<Ban>) -> Vec<Self> {
         let is_all_shadow = are_all_shadow(rules);
         let enforced = rules.iter().enumerate().filter(|(_, (_, rule))| is_all_shadow || !rule.is_shadow());
         let (leases, counted): (Vec<_>, Vec<_>) = enforced.partition(|(_, (_, rule))| rule.lease().is_some());
         let mut groups = Self::gather_by_label(name, &counted, ban);
         groups.extend(Self::gather_by_label(name, &leases, None));
+        if rules.iter().any(|(_, rule)| rule.unit().is_some()) {
+            let segments: Vec<_> = groups.iter().map(|group| group.calls_segment(name, &groups)).collect();
+            for (group, segment) in groups.iter_mut().zip(segments) {
+                group.slot_segment = Some(segment);
+                group.is_plain = false;
+            }
+        }
         groups
     }
 
@@ -71,7 +88,7 @@ impl RuleGroup {
         let trials = rules.iter().enumerate().filter(|(_, (_, rule))| !is_all_shadow && rule.is_shadow());
         let group = |placed: Placed<'_>| {
             let (_, (label, rule)) = placed;
-            let group = Self::new(name, label.as_ref(), &[placed], None);
+            let group = Self::new(name, (label.as_ref(), rule.unit()), &[placed], None);
             let layout = layout_of_trial(std::slice::from_ref(rule));
             let segment: Arc<str> = format!("{}{layout}", names(&group.segment)).into();
             Self { segment_hash: FixedState::default().hash_one(&*segment), segment, ..group }
@@ -80,24 +97,33 @@ impl RuleGroup {
     }
 
     fn gather_by_label(name: &str, rules: &[Placed<'_>], ban: Option<Ban>) -> Vec<Self> {
-        let main = (ban.is_some() || rules.iter().any(|(_, (label, _))| label.is_none())).then_some(None);
-        let mut labels: Vec<Option<&String>> = main.into_iter().collect();
-        for (_, (label, _)) in rules {
-            if !labels.contains(&label.as_ref()) {
-                labels.push(label.as_ref());
+        // A ban counts the denials of all units, in the tally of calls.
+        let calls = ban.is_some() || rules.iter().any(|(_, (label, rule))| label.is_none() && rule.unit().is_none());
+        let mut counted: Vec<Counted<'_>> = calls.then_some((None, None)).into_iter().collect();
+        for (_, (label, rule)) in rules {
+            let own = (label.as_ref(), rule.unit());
+            if !counted.contains(&own) {
+                counted.push(own);
             }
         }
-        labels.into_iter().map(|label| Self::new(name, label, rules, ban.filter(|_| label.is_none()))).collect()
+        let labels: Vec<_> = counted.iter().map(|(label, _)| *label).collect();
+        let first = |label: Option<&String>| labels.iter().position(|other| *other == label);
+        counted.sort_by_key(|&(label, unit)| (label.is_some(), first(label), unit.is_some()));
+        let of_calls = |of: Counted<'_>| ban.filter(|_| of == (None, None));
+        counted.into_iter().map(|counted| Self::new(name, counted, rules, of_calls(counted))).collect()
     }
 
-    fn new(name: &str, label: Option<&String>, all: &[Placed<'_>], ban: Option<Ban>) -> Self {
-        let mine = all.iter().filter(|(_, (of, _))| of.as_ref() == label);
+    fn new(name: &str, counted: Counted<'_>, all: &[Placed<'_>], ban: Option<Ban>) -> Self {
+        let mine = all.iter().filter(|(_, (label, rule))| (label.as_ref(), rule.unit()) == counted);
         let (positions, rules): (Vec<_>, Vec<_>) = mine.map(|(at, (_, rule))| (*at, rule.clone())).unzip();
+        let (label, unit) = (counted.0.map(String::as_str), counted.1);
         let segment: Arc<str> =
-            format!("{}{}{}", &*escape_name(name), subject_segment(label.map(String::as_str)), layout(&rules, ban))
-                .into();
+            format!("{}{}{}", &*escape_name(name), counted_segment(label, unit), layout(&rules, ban)).into();
         let group = Self {
-            label: label.map(|label| label.as_str().into()),
+            label: label.map(Into::into),
+            unit: unit.map(Into::into),
+            slot_segment: None,
+            is_plain: label.is_none() && unit.is_none(),
             segment_hash: FixedState::default().hash_one(&*segment),
             segment,
             #[cfg(feature = "cron")]
@@ -114,6 +140,26 @@ impl RuleGroup {
             longest_us: 0,
         };
         group.with_rules(rules)
+    }
+
+    /// Returns the segment of the tally that counts calls of the group's subject, whether or not there is one.
+    fn calls_segment(&self, name: &str, all: &[Self]) -> Arc<str> {
+        let label = self.label.as_deref().filter(|label| *label != RELEASED_LABEL);
+        let is_of_calls =
+            |group: &&Self| group.label.as_deref() == label && group.unit.is_none() && group.lease_us.is_none();
+        let calls = all.iter().find(is_of_calls).map(|group| Arc::clone(&group.segment));
+        calls.unwrap_or_else(|| format!("{}{}", &*escape_name(name), counted_segment(label, None)).into())
+    }
+
+    /// Keeps the tallies of each subject in the slot in which `origin`, the policy that an override has changed, has
+    /// them: the units that the override does not name keep their counts.
+    pub(super) fn keep_slots(groups: &mut [Self], origin: &[Self]) {
+        for group in groups {
+            let same = origin.iter().find(|other| other.label == group.label && other.slot_segment.is_some());
+            if let Some(same) = same {
+                group.slot_segment.clone_from(&same.slot_segment);
+            }
+        }
     }
 
     /// Returns the rules with cells and their places, in their order.
@@ -139,7 +185,8 @@ impl RuleGroup {
             { self.rules.iter() }.map(|rule| rule.ahead(ahead).unwrap_or_else(|| rule.clone())).collect();
         let layout = layout_ahead(&rules, self.ban, ahead);
         let segment: Arc<str> =
-            format!("{}{}{layout}", &*escape_name(name), subject_segment(self.label.as_deref())).into();
+            format!("{}{}{layout}", &*escape_name(name), counted_segment(self.label.as_deref(), self.unit.as_deref()))
+                .into();
         Self { segment_hash: FixedState::default().hash_one(&*segment), segment, ..self.with_rules(rules) }
     }
 
@@ -183,9 +230,14 @@ pub(crate) fn names(segment: &str) -> &str {
     segment.split_once('/').map_or(segment, |(names, _layout)| names)
 }
 
-/// Separates the subjects of one policy, whatever their values.
-fn subject_segment(label: Option<&str>) -> String {
-    label.map_or_else(String::new, |label| format!("={:08x}", digest32(label)))
+/// Separates the subjects and the units of one policy, whatever the values of the subjects.
+fn counted_segment(label: Option<&str>, unit: Option<&str>) -> String {
+    match (label, unit) {
+        (None, None) => String::new(),
+        (Some(label), None) => format!("={:08x}", digest32(label)),
+        // No label contains the separator in this place: labels are names of people.
+        (label, Some(unit)) => format!("={:08x}", digest32(&format!("{}\0{unit}", label.unwrap_or_default()))),
+    }
 }
 
 #[cfg(test)]

@@ -107,7 +107,8 @@ impl Policy {
         let (rules, replaced): (Vec<_>, Vec<_>) =
             rules.into_iter().map(|EffectiveRule { label, rule, position }| ((label, rule), position)).unzip();
         let PolicyInner { name, ban, settings, .. } = &*self.inner;
-        let inner = PolicyInner::new(name.clone(), rules, *ban, *settings, replaced.into());
+        let mut inner = PolicyInner::new(name.clone(), rules, *ban, *settings, replaced.into());
+        RuleGroup::keep_slots(&mut inner.groups, self.groups());
         Some(self.variant(inner))
     }
 

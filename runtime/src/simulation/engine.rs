@@ -68,7 +68,7 @@ impl Engine {
     pub(super) fn decide(&self, ready: &Ready) -> Result<Decision, TraceError> {
         self.clock.set_us(ready.us);
         let outcome = self.outcome(ready).map_err(|mistake| undecided(ready.place, mistake))?;
-        Ok(outcome.decision(&self.policy, ready.cost, DecidedBy::Backend))
+        Ok(outcome.decision(Call::new(&self.policy, &[], ready.options()), DecidedBy::Backend))
     }
 
     /// Tries an admitted call by each of the rules in shadow, and returns the denials.
@@ -79,7 +79,7 @@ impl Engine {
         for (Trial { policy, .. }, subject) in trials {
             let call = Call::new(policy, slice::from_ref(subject), ready.options());
             let answer = self.memory.decide(call).map_err(|mistake| undecided(ready.place, mistake))?;
-            denials.extend(answer.outcome.decision(policy, ready.cost, DecidedBy::Backend).into_result().err());
+            denials.extend(answer.outcome.decision(call, DecidedBy::Backend).into_result().err());
         }
         Ok(denials)
     }

@@ -115,9 +115,9 @@ impl Outcome {
         }
     }
 
-    /// Returns the decision on a call of this cost that asked only for the outcome.
-    pub(crate) fn decision(self, policy: &Policy, cost: u64, decided_by: DecidedBy) -> Decision {
-        let denied = |rule, wait| Decision::Denied(Denial::new(policy, rule, wait, cost, decided_by));
+    /// Returns the decision on a call that asked only for the outcome.
+    pub(crate) fn decision(self, call: Call<'_>, decided_by: DecidedBy) -> Decision {
+        let denied = |rule, wait| Decision::Denied(Denial::new(call, rule, wait, decided_by));
         match self {
             Self::Admitted => Decision::Allowed(Permit::plain(decided_by)),
             Self::Denied { rule, retry_after } => denied(Some(rule), retry_after),

@@ -31,7 +31,7 @@ pub(crate) trait Decider: Send + Sync + 'static {
     fn recount(
         &self,
         counted: Call<'_>,
-        recount: Recount,
+        recount: &Recount,
         admitted: &AdmittedAt,
     ) -> impl Future<Output = Result<bool, BackendError>> + Send;
 

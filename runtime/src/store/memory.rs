@@ -20,10 +20,9 @@ use self::outcome_builder::OutcomeBuilder;
 pub(crate) use self::scan::ShardScan;
 use self::shard::Shard;
 use self::tally::Tally;
-use crate::algorithm::CostChange;
 use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
-use crate::decision::{AdmittedAt, Report};
+use crate::decision::{AdmittedAt, Recount, Report};
 use crate::error::BackendError;
 use crate::observe::{GaugeChange, opaque_debug};
 use crate::policy::{Policy, RuleGroup};
@@ -127,17 +126,17 @@ impl Memory {
         }
         let outcome = loop {
             let begun_us = now_us;
-            let outcome = locked.ask(&ids, options.cost, &mut now_us);
+            let outcome = locked.ask(&ids, call, &mut now_us);
             // If a tally has moved the time forward, all subjects are decided as of the later time.
             if now_us == begun_us {
                 break outcome;
             }
         };
         let mut quotas = Vec::new();
-        for &(id, hash) in &ids {
+        for (index, &(id, hash)) in ids.iter().enumerate() {
             let mut empty = None;
             let tally = locked.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
-            charge(tally, id.group, outcome, call, now_us);
+            charge(tally, id.group, outcome, call, call.cost_at(index), now_us);
             if options.report {
                 tally.report(id.group, now_us, &mut quotas);
             }
@@ -149,15 +148,19 @@ impl Memory {
 
     /// Replaces the cost of an admitted call by what it has used, in every rule in which the call still counts; returns
     /// whether anything has changed.
-    pub(crate) fn recount(&self, call: Call<'_>, used: u64, admitted: &AdmittedAt) -> bool {
-        let costs = CostChange { charged: call.options.cost, used };
+    pub(crate) fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> bool {
         let mut has_changed = false;
-        for (index, id) in call.tally_ids().enumerate() {
+        for (index, id) in counted.tally_ids().enumerate() {
+            let Some(costs) = recount.change_of(counted, index) else { continue };
             let hash = id.hash(&self.seed);
             let mut shard = self.lock(self.shard_of(hash));
-            let (admitted_us, now_us) = (admitted.us(call.first_group() + index), self.clock.now_us());
+            let (admitted_us, now_us) = (admitted.us(index), self.clock.now_us());
             let now_us = if is_set_back(admitted_us, now_us) { now_us } else { now_us.max(admitted_us) };
-            if let Some(tally) = shard.find(hash, id) {
+            if costs.charged == 0 && costs.used > 0 {
+                // Without room for a new subject, nothing counts it, as if it were evicted at once.
+                let tally = shard.place(hash, id).tally(now_us).ok();
+                has_changed |= tally.is_some_and(|tally| tally.charge_late(id.group, costs, now_us));
+            } else if let Some(tally) = shard.find(hash, id) {
                 has_changed |= tally.refund(id.group, costs, admitted_us, now_us);
             }
         }
@@ -301,15 +304,15 @@ impl LockedShards<'_> {
     }
 
     /// Asks all rules of all subjects. A tally may move the time forward.
-    fn ask(&mut self, ids: &[(TallyId<'_>, u64)], cost: u64, now_us: &mut u64) -> Outcome {
+    fn ask(&mut self, ids: &[(TallyId<'_>, u64)], call: Call<'_>, now_us: &mut u64) -> Outcome {
         let mut builder = OutcomeBuilder::new();
         let mut first = 0;
-        for &(id, hash) in ids {
+        for (index, &(id, hash)) in ids.iter().enumerate() {
             // Only a peek meets a subject without a tally, and does not insert one.
             let mut empty = None;
             let tally = self.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
             *now_us = tally.settle_time(id.group, *now_us);
-            tally.ask(id.group, first, cost, *now_us, &mut builder);
+            tally.ask(id.group, first, call.cost_at(index), *now_us, &mut builder);
             first += id.group.rules.len();
         }
         builder.build()
@@ -322,7 +325,7 @@ impl LockedShards<'_> {
 }
 
 /// Counts an admitted call, or a denial towards a ban. A call of a banned subject is not counted.
-fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, call: Call<'_>, now_us: u64) {
+fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, call: Call<'_>, cost: u64, now_us: u64) {
     let options = call.options;
     match outcome {
         _ if options.peek => {}
@@ -332,7 +335,7 @@ fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, call: Call<'_>
             }
         }
         Outcome::Denied { .. } if group.lease_us.is_some() => {}
-        Outcome::Admitted if options.cost > 0 => tally.charge(group, options.cost, now_us),
+        Outcome::Admitted if cost > 0 => tally.charge(group, cost, now_us),
         Outcome::Denied { .. } if !options.provisional => tally.deny(group, None, now_us),
         _ => {}
     }

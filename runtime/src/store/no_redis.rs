@@ -66,7 +66,7 @@ impl Decider for NoRedis {
 
     fn forget(&self, _: Call<'_>) {}
 
-    async fn recount(&self, _: Call<'_>, _: Recount, _: &AdmittedAt) -> Result<bool, BackendError> {
+    async fn recount(&self, _: Call<'_>, _: &Recount, _: &AdmittedAt) -> Result<bool, BackendError> {
         match *self {}
     }
 

@@ -36,7 +36,7 @@ pub(crate) use self::rehearsal::{CONCURRENT_CALLS, RehearsedStep, SEVERAL_KEYS};
 use self::script::work::refund_parts;
 pub(crate) use self::stored::lists::{StoredDenials, StoredPolicies};
 use self::stored::overrides_key;
-use crate::call::{Call, ReturnedLeases};
+use crate::call::{Call, CallOptions, ReturnedLeases};
 use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
@@ -234,6 +234,24 @@ impl Redis {
         join_all(request.parts().map(ask_one)).await.into_iter().collect()
     }
 
+    /// Charges what a call has used of units in which it has cost nothing. Returns whether there are any.
+    async fn charge_late(&self, counted: Call<'_>, recount: &Recount) -> Result<bool, BackendError> {
+        let late = (0..counted.subjects.len()).map(|index| {
+            let change = recount.change_of(counted, index);
+            Some(change.filter(|change| change.charged == 0).map_or(0, |change| change.used))
+        });
+        let late: Vec<_> = late.collect();
+        let options = CallOptions { cost: 0, late: true, ..CallOptions::PLAIN };
+        let request = Call { options, ..counted }.with_costs(&late);
+        if !request.counts() {
+            return Ok(false);
+        }
+        let charged = self.ask_parts(request, true, |step, part| async move {
+            if part.counts() { step.decide(part).await.map(drop) } else { Ok(()) }
+        });
+        charged.await.map(|_| true)
+    }
+
     /// Returns the deadline of an answer that is asked for now.
     ///
     /// # Errors
@@ -282,14 +300,21 @@ impl Decider for Redis {
 
     fn forget(&self, _: Call<'_>) {}
 
-    async fn recount(&self, counted: Call<'_>, recount: Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
-        let request = recount.of(counted);
+    async fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
+        let Some(request) = recount.of(counted) else { return Ok(false) };
+        let is_late = self.charge_late(request, recount).await?;
+        if !request.counts() {
+            return Ok(is_late);
+        }
         // A refund that takes several calls of the script is never repeated as a whole.
         let at_once = matches!(admitted, AdmittedAt::Once(_)) && refund_parts(request).nth(1).is_none();
         let refunded = self
-            .ask_parts(request, at_once, |step, part| step.refund(part, recount.used, admitted.us(part.first_group())))
+            .ask_parts(request, at_once, |step, part| async move {
+                let changes = part.counts() && recount.of(part).is_some();
+                if changes { step.refund(part, recount, admitted.us(part.first_group())).await } else { Ok(false) }
+            })
             .await?;
-        Ok(refunded.contains(&true))
+        Ok(is_late || refunded.contains(&true))
     }
 
     async fn reset(&self, request: Call<'_>) -> Result<(), BackendError> {

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use tallygate_rules::Rule;
+
 use super::answer::{LayeredAnswer, LeaseHolder, Outcome};
 use super::decider::tally_to_ban;
 use super::memory::Memory;
@@ -48,7 +50,7 @@ impl Standby {
         let call_of_part = Call { policy: &part, ..call };
         let answer = self.memory().decide(call_of_part)?;
         self.note_us(answer.at.us(0));
-        self.check_part(call.policy, &part, call.options.cost, answer.outcome)?;
+        self.check_part(call.policy, &part, |group| call.cost_at(group), answer.outcome)?;
         let verdict = LayeredAnswer::with_lease_here(answer, call_of_part, || Arc::clone(self) as _);
         let part = if let Cow::Owned(part) = part { Some(part) } else { None };
         Ok(LayeredAnswer { decided_by: DecidedBy::Standby, part, ..verdict })
@@ -60,20 +62,30 @@ impl Standby {
         let PlainCall { policy, subject, cost } = call;
         let part = policy.part_of(self.processes);
         let outcome = self.memory().outcome_at(&part, subject, cost, |now_us| self.note_us(now_us))?;
-        let checked = self.check_part(policy, &part, cost, outcome);
-        Some(checked.map(|()| outcome.decision(&part, cost, DecidedBy::Standby)))
+        let checked = self.check_part(policy, &part, |_| cost, outcome);
+        Some(checked.map(|()| outcome.decision(call.by(&part), DecidedBy::Standby)))
     }
 
     /// Returns an error for a call that the part never admits, although the whole policy may.
     #[inline]
-    fn check_part(&self, policy: &Policy, part: &Policy, cost: u64, outcome: Outcome) -> Result<(), BackendError> {
-        if outcome.wait() == Wait::NEVER && fits(policy, cost) && !fits(part, cost) {
-            return Err(BackendError::away(format!(
-                "redis is away, and a call of cost {cost} is more than one of {} processes may admit meanwhile",
-                self.processes
-            )));
+    fn check_part(
+        &self,
+        policy: &Policy,
+        part: &Policy,
+        cost: impl Fn(usize) -> u64 + Copy,
+        outcome: Outcome,
+    ) -> Result<(), BackendError> {
+        if outcome.wait() != Wait::NEVER || too_costly(policy, cost).is_some() {
+            return Ok(());
         }
-        Ok(())
+        let Some(index) = too_costly(part, cost) else { return Ok(()) };
+        let unit = policy.groups().get(index).and_then(|group| group.unit.as_deref());
+        let of_unit = unit.map_or_else(String::new, |unit| format!(" in {unit}"));
+        Err(BackendError::away(format!(
+            "redis is away, and a call of cost {}{of_unit} is more than one of {} processes may admit meanwhile",
+            cost(index),
+            self.processes
+        )))
     }
 
     /// The time of the last decision, to the millisecond.
@@ -106,9 +118,9 @@ impl Standby {
     }
 
     /// Replaces the cost of a call that the standby admitted by what it has used; returns whether anything has changed.
-    pub(crate) fn recount(&self, charge: &Charge, recount: Recount) -> bool {
+    pub(crate) fn recount(&self, charge: &Charge, recount: &Recount) -> bool {
         let memory = self.memory.get();
-        memory.is_some_and(|memory| memory.recount(recount.of(charge.counted()), recount.used, &charge.admitted))
+        memory.is_some_and(|memory| memory.recount(charge.counted(), recount, &charge.admitted))
     }
 
     fn memory(&self) -> &Memory {
@@ -125,8 +137,9 @@ impl LeaseHolder for Standby {
     }
 }
 
-/// Whether each rule can ever admit a call of this cost.
-fn fits(policy: &Policy, cost: u64) -> bool {
-    let rules = policy.groups().iter().flat_map(|group| &group.rules);
-    { rules }.all(|rule| rule.count() > 0 && cost <= rule.greatest_cost())
+/// The index of the first group with a rule that never admits a call of these costs.
+fn too_costly(policy: &Policy, cost: impl Fn(usize) -> u64) -> Option<usize> {
+    let fits = |rule: &Rule, cost: u64| rule.count() > 0 && cost <= rule.greatest_cost();
+    let mut groups = policy.groups().iter().enumerate();
+    groups.find(|(index, group)| !group.rules.iter().all(|rule| fits(rule, cost(*index)))).map(|(index, _)| index)
 }

@@ -66,8 +66,9 @@ impl Decider for StubStore {
         self.note_asked(format!("forget {}", call.options.cost));
     }
 
-    async fn recount(&self, counted: Call<'_>, recount: Recount, _: &AdmittedAt) -> Result<bool, BackendError> {
-        self.note_asked(format!("recount {} as {}", counted.options.cost, recount.used));
+    async fn recount(&self, counted: Call<'_>, recount: &Recount, _: &AdmittedAt) -> Result<bool, BackendError> {
+        let used = counted.groups().first().and_then(|group| recount.used_of(group)).unwrap_or(counted.options.cost);
+        self.note_asked(format!("recount {} as {used}", counted.options.cost));
         Ok(true)
     }
 

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use tallygate_rules::Role;
 
-use crate::algorithm::CostChange;
 use crate::context::{self, Context, Listener};
 use crate::decision::{Charge, Decision, Denial, Recount, Rejection, RuleStatus, Wait};
 use crate::lock::lock;
@@ -176,8 +175,7 @@ impl Listener for Standings {
         match decision {
             Decision::Allowed(permit) => {
                 for status in permit.report() {
-                    let refundable =
-                        permit.charge().and_then(|charge| charge.subject_of(status.position(), None).copied());
+                    let refundable = permit.charge().and_then(|charge| charge.subject_of(status.position()).copied());
                     let rule = Some(status.clone());
                     self.insert(LimitStatus { policy: policy.clone(), refundable, rule, denied: None });
                 }
@@ -187,14 +185,14 @@ impl Listener for Standings {
     }
 
     /// Corrects what remains by the cost that a call has used. Denials do not change.
-    fn recounted(&self, charge: &Charge, recount: Recount) {
-        let costs = CostChange { charged: charge.call.options.cost, used: recount.used };
+    fn recounted(&self, charge: &Charge, recount: &Recount) {
         let of_policy = |standing: &&mut LimitStatus| standing.policy.name() == charge.call.policy.name();
         for standing in lock(&self.0).iter_mut().filter(|_| !charge.call.options.shadow).filter(of_policy) {
             if let (Some(status), Some(subject)) = (&mut standing.rule, &standing.refundable)
-                && charge.subject_of(status.position(), recount.part) == Some(subject)
+                && charge.subject_of(status.position()) == Some(subject)
+                && let Some(change) = charge.change_of(status.position(), recount)
             {
-                *status = status.recounted(costs);
+                *status = status.recounted(change);
             }
         }
     }

@@ -53,6 +53,7 @@ struct CachedDenial {
     /// A hash of the other subjects.
     others_hash: u64,
     cost: u64,
+    costs: Box<[Option<u64>]>,
     rule: u32,
     /// Counted from `answered_us`.
     retry_after: Wait,
@@ -113,6 +114,7 @@ impl DenialCache {
                     subject: (**id.subject).into(),
                     others_hash: self.others_hash(call),
                     cost: call.options.cost,
+                    costs: call.costs.into(),
                     rule,
                     retry_after,
                     answered_us: now_us,
@@ -174,8 +176,15 @@ impl CachedDenial {
             && self.policy.groups().first().is_some_and(|group| id.has_segment(&group.segment))
     }
 
+    /// Whether the denied call cost no more in any unit.
+    fn is_cheaper_than(&self, call: Call<'_>) -> bool {
+        let costs = self.costs.iter().enumerate();
+        call.options.cost >= self.cost && { costs }
+            .all(|(index, cost)| cost.is_none_or(|cost| call.cost_at(index) >= cost))
+    }
+
     fn answers(&self, call: Call<'_>, others_hash: u64) -> bool {
-        call.options.cost >= self.cost && others_hash == self.others_hash && call.policy.has_rules_of(&self.policy)
+        self.is_cheaper_than(call) && others_hash == self.others_hash && call.policy.has_rules_of(&self.policy)
     }
 }
 

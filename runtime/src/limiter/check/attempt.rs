@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::{iter, slice};
 
-use super::inputs::Inputs;
+use super::inputs::{Inputs, UnitCost};
 use super::{Check, CheckSubjects};
 use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall};
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Permit, RecountTicket};
@@ -13,7 +13,7 @@ use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
 use crate::limiter::overrides::RulesInForce;
 use crate::limiter::stack::Stack;
-use crate::policy::{Policy, Trial};
+use crate::policy::{Policy, RuleGroup, Trial};
 use crate::store::{Answer, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
 
@@ -23,6 +23,8 @@ pub(super) struct Attempt<'a> {
     pub(super) core: &'a Arc<Core>,
     pub(super) policy: Cow<'a, Policy>,
     subjects: Cow<'a, [SubjectKey]>,
+    /// What the call costs on each of the subjects, if the policy has units.
+    costs: Vec<Option<u64>>,
     pub(super) options: CallOptions,
     /// The outcome of every call, if an override closes the limit by a count of 0.
     pub(super) closed: Option<Outcome>,
@@ -42,7 +44,7 @@ impl Check<'_> {
         let layers = match &core.stack {
             Stack::Here(memory) => {
                 if let Some(outcome) = self.plain().and_then(|call| self.outcome_of(call)) {
-                    return Some(Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend)));
+                    return Some(Ok(self.plain_decision(outcome)));
                 }
                 let decide =
                     |call: Call<'_>| Some(memory.decide(call).map(|answer| core.with_lease_here(call, answer)));
@@ -84,6 +86,12 @@ impl Check<'_> {
         // Passed one by one, so that they go in registers.
         let PlainCall { policy, subject, cost } = call;
         memory.outcome(policy, subject, cost)
+    }
+
+    /// Returns the decision on a plain call.
+    #[inline]
+    pub(super) fn plain_decision(&self, outcome: Outcome) -> Decision {
+        outcome.decision(Call::new(self.policy(), &[], self.options), DecidedBy::Backend)
     }
 
     /// Returns the short form of the call, which most calls have: the policy's own rules decide it, on one subject, and
@@ -218,18 +226,27 @@ impl<'a> Attempt<'a> {
         if policy.warn_at().is_some() && closed.is_none() && !options.report {
             (options.report, options.report_is_optional) = (true, true);
         }
-        Self { core: &check.limiter().core, policy, subjects, options, closed }
+        let costs = if policy.has_units() { costs(&policy, check.inputs.costs()) } else { Vec::new() };
+        Self { core: &check.limiter().core, policy, subjects, costs, options, closed }
     }
 
     /// Returns the call that a store decides.
     pub(super) fn call(&self) -> Call<'_> {
-        let enforced = self.subjects.get(..self.policy.groups().len()).unwrap_or(&self.subjects);
-        Call::new(&self.policy, enforced, self.options)
+        let groups = self.policy.groups().len();
+        let enforced = self.subjects.get(..groups).unwrap_or(&self.subjects);
+        let costs = self.costs.get(..groups).unwrap_or(&self.costs);
+        Call::new(&self.policy, enforced, self.options).with_costs(costs)
     }
 
     /// The rules in shadow, each with its subject.
     pub(super) fn trials(&self) -> impl Iterator<Item = (&Trial, &SubjectKey)> {
         self.policy.trials().iter().zip(self.subjects.iter().skip(self.policy.groups().len()))
+    }
+
+    /// What the call costs for each rule in shadow.
+    pub(super) fn trial_costs(&self) -> impl Iterator<Item = u64> {
+        let costs = self.costs.iter().skip(self.policy.groups().len()).copied().chain(iter::repeat(None));
+        costs.map(|cost| cost.unwrap_or(self.options.cost))
     }
 
     /// Returns the calls by the rules in shadow, for some of the subjects.
@@ -255,7 +272,7 @@ impl<'a> Attempt<'a> {
     /// The decision without a store, if an override closes the limit. A report always needs the store.
     fn closed_decision(&self) -> Option<Decision> {
         let closed = self.closed.filter(|_| !self.options.report)?;
-        Some(closed.decision(&self.policy, self.options.cost, DecidedBy::Backend))
+        Some(closed.decision(self.call(), DecidedBy::Backend))
     }
 
     fn decision(&self, verdict: LayeredAnswer) -> Decision {
@@ -263,10 +280,10 @@ impl<'a> Attempt<'a> {
         // For a closed limit, the store was only asked for a report.
         let outcome = self.closed.unwrap_or(outcome);
         let policy = part.as_ref().unwrap_or(&self.policy);
-        match outcome.decision(policy, self.options.cost, decided_by) {
+        let call = Call { policy, ..self.call() };
+        match outcome.decision(call, decided_by) {
             Decision::Denied(denial) => Decision::Denied(denial.with_report(report)),
             Decision::Allowed(_) => {
-                let call = Call { policy, ..self.call() };
                 // If this panics in the application, the lease is given back.
                 self.core.warn(call, &report);
                 let refund = self.options.refundable.then(|| Box::new(self.ticket(call, at, decided_by)));
@@ -284,4 +301,14 @@ impl<'a> Attempt<'a> {
         };
         RecountTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
     }
+}
+
+/// What a call costs in each group and each trial of a policy with units; `None` where calls are counted.
+fn costs(policy: &Policy, given: &[UnitCost]) -> Vec<Option<u64>> {
+    let trials = policy.trials().iter().flat_map(|trial| trial.policy.groups());
+    let cost = |group: &RuleGroup| {
+        let unit = group.unit.as_ref()?;
+        Some(given.iter().find(|(named, _)| named == unit).map_or(0, |(_, cost)| *cost))
+    };
+    policy.groups().iter().chain(trials).map(cost).collect()
 }

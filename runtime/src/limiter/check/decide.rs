@@ -19,9 +19,7 @@ impl Check<'_> {
     #[inline]
     pub(crate) fn decide_at_once(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
         match self.outcome_at_once() {
-            Some(outcome) => {
-                ControlFlow::Break(Ok(outcome.decision(self.policy(), self.options.cost, DecidedBy::Backend)))
-            }
+            Some(outcome) => ControlFlow::Break(Ok(self.plain_decision(outcome))),
             None => self.decide_observed(),
         }
     }

@@ -55,7 +55,7 @@ impl Future for Deciding<'_> {
         {
             let ready = match outcome {
                 Outcome::Admitted => ADMITTED,
-                denied => Poll::Ready(Ok(denied.decision(check.policy(), check.options.cost, DecidedBy::Backend))),
+                denied => Poll::Ready(Ok(check.plain_decision(denied))),
             };
             self.is_done = true;
             return ready;

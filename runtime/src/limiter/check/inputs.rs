@@ -29,7 +29,12 @@ pub(super) struct OwnedInputs<'a> {
     limiter: Cow<'a, Limiter>,
     policy: Cow<'a, Policy>,
     subjects: CallSubjects,
+    /// What the call costs in the units that it names.
+    costs: Vec<UnitCost>,
 }
+
+/// The cost of a call in a unit of its policy.
+pub(super) type UnitCost = (Arc<str>, u64);
 
 /// The subjects that the caller gave, or why nothing can be counted.
 #[derive(Clone, Debug)]
@@ -48,7 +53,7 @@ impl<'a> Inputs<'a> {
     #[inline]
     pub(super) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject) -> Self {
         match (policy.groups(), subject.whole()) {
-            ([group], Some(subject)) if group.label.is_none() && policy.trials().is_empty() => {
+            ([group], Some(subject)) if group.is_plain && policy.trials().is_empty() => {
                 Self::Borrowed { limiter, policy, subject }
             }
             _ => Self::owned(Cow::Borrowed(limiter), Cow::Borrowed(policy), CallSubjects::new(policy, subject)),
@@ -62,31 +67,60 @@ impl<'a> Inputs<'a> {
 
     #[cold]
     fn owned(limiter: Cow<'a, Limiter>, policy: Cow<'a, Policy>, subjects: CallSubjects) -> Self {
-        Self::Owned(Arc::new(OwnedInputs { limiter, policy, subjects }))
+        Self::Owned(Arc::new(OwnedInputs { limiter, policy, subjects, costs: Vec::new() }))
     }
 
     /// Returns inputs that own their data.
     pub(super) fn into_owned(self) -> Inputs<'static> {
-        let (limiter, policy, subjects) = match self {
+        match self {
             Self::Borrowed { limiter, policy, subject } => {
-                (limiter.clone(), policy.clone(), CallSubjects::one(*subject))
+                let (limiter, policy) = (Cow::Owned(limiter.clone()), Cow::Owned(policy.clone()));
+                Inputs::owned(limiter, policy, CallSubjects::one(*subject))
             }
             Self::Owned(inputs) => {
-                let OwnedInputs { limiter, policy, subjects } = Arc::unwrap_or_clone(inputs);
-                (limiter.into_owned(), policy.into_owned(), subjects)
+                let OwnedInputs { limiter, policy, subjects, costs } = Arc::unwrap_or_clone(inputs);
+                let (limiter, policy) = (Cow::Owned(limiter.into_owned()), Cow::Owned(policy.into_owned()));
+                Inputs::Owned(Arc::new(OwnedInputs { limiter, policy, subjects, costs }))
             }
-        };
-        Inputs::owned(Cow::Owned(limiter), Cow::Owned(policy), subjects)
+        }
+    }
+
+    /// Sets what the call costs in a unit of the policy.
+    pub(super) fn insert_cost(&mut self, unit: &str, cost: u64) {
+        let inputs = self.make_owned();
+        match inputs.policy.unit(unit) {
+            Ok(Some(unit)) => {
+                inputs.costs.retain(|(known, _)| *known != unit);
+                inputs.costs.push((unit, cost));
+            }
+            // The cost in calls is an option of the call.
+            Ok(None) => {}
+            Err(mistake) => inputs.subjects = CallSubjects(Err(mistake)),
+        }
+    }
+
+    /// What the call costs in the units that it names.
+    #[inline]
+    pub(super) fn costs(&self) -> &[UnitCost] {
+        match self {
+            Self::Borrowed { .. } => &[],
+            Self::Owned(inputs) => &inputs.costs,
+        }
     }
 
     /// Adds the subject with this label in the policy.
     pub(super) fn insert_subject(&mut self, label: &str, subject: &Subject) {
+        let OwnedInputs { policy, subjects, .. } = self.make_owned();
+        subjects.insert(policy, label, subject);
+    }
+
+    fn make_owned(&mut self) -> &mut OwnedInputs<'a> {
         if let Self::Borrowed { limiter, policy, subject } = *self {
             *self = Self::owned(Cow::Borrowed(limiter), Cow::Borrowed(policy), CallSubjects::one(*subject));
         }
-        if let Self::Owned(inputs) = self {
-            let OwnedInputs { policy, subjects, .. } = Arc::make_mut(inputs);
-            subjects.insert(policy, label, subject);
+        match self {
+            Self::Owned(inputs) => Arc::make_mut(inputs),
+            Self::Borrowed { .. } => unreachable!("they were just made owned"),
         }
     }
 

@@ -53,7 +53,9 @@ impl<S: Decider> PrefetchedStore<S> {
             return self.ask_whole(call).await;
         }
         let policy = stored.rest(&ahead.asked());
-        let verdict = self.below.decide(Call { policy: &policy, subjects: &rest, scope: Scope::Rest, ..call }).await?;
+        let costs = ahead.costs_of_rest();
+        let call_of_rest = Call { policy: &policy, subjects: &rest, costs: &[], scope: Scope::Rest, ..call };
+        let verdict = self.below.decide(call_of_rest.with_costs(&costs)).await?;
         match verdict.answer.outcome {
             Outcome::Admitted if !ahead.has_ended() => {
                 Ok(LayeredAnswer { answer: ahead.completed_by(&verdict.answer), ..verdict })
@@ -102,15 +104,15 @@ impl OwnParts {
             let group = call.policy.group_of(status.position());
             group.and_then(|group| own.get(group)).copied().unwrap_or_default()
         };
-        let CallOptions { peek, cost, .. } = call.options;
+        let cost = |status: &RuleStatus| call.policy.group_of(status.position()).map_or(0, |group| call.cost_at(group));
         let is_admitted = |status: &RuleStatus| {
-            let weight = if status.rule().role() == Role::Duplicate { 1 } else { cost };
+            let weight = if status.rule().role() == Role::Duplicate { 1 } else { cost(status) };
             status.remaining().max(own(status)) >= weight
         };
         let is_own = matches!(answer.outcome, Outcome::Denied { .. })
             && !answer.report.is_empty()
             && answer.report.rules().iter().all(is_admitted);
-        let outcome = if peek && is_own { Outcome::Admitted } else { answer.outcome };
+        let outcome = if call.options.peek && is_own { Outcome::Admitted } else { answer.outcome };
         Answer { outcome, report: answer.report.with_more(own), ..answer }
     }
 }
@@ -130,6 +132,12 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
     fn rest(&self) -> Vec<SubjectKey> {
         let rest = self.call.subjects.iter().zip(&self.taken).filter(|(_, taken)| taken.is_none());
         rest.map(|(subject, _)| *subject).collect()
+    }
+
+    /// Returns what the call costs on these subjects, if the policy has units.
+    fn costs_of_rest(&self) -> Vec<Option<u64>> {
+        let costs = self.call.costs.iter().zip(&self.taken).filter(|(_, taken)| taken.is_none());
+        costs.map(|(cost, _)| *cost).collect()
     }
 
     /// Whether units of the main subject were taken.
@@ -159,7 +167,7 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
         let home = Arc::clone(self.home);
         self.home.runtimes.spawn(TaskKind::Correction, async move {
             // If the refund gets lost, the call stays counted until it is out of its window.
-            if let Err(error) = home.below.recount(counted.as_call(), Recount::REFUND, &admitted).await {
+            if let Err(error) = home.below.recount(counted.as_call(), &Recount::REFUND, &admitted).await {
                 log::not_given_back(counted.policy.name(), &error);
             }
         });

@@ -195,6 +195,24 @@ impl Tally {
         changed
     }
 
+    /// Charges what an admitted call has used of a unit in which it cost nothing, even beyond the limits; returns whether
+    /// anything has changed.
+    pub(super) fn charge_late(&mut self, group: &RuleGroup, costs: CostChange, now_us: u64) -> bool {
+        let now_us = self.settle_time(group, now_us);
+        if group.largest > 0 {
+            self.log.charge(group, costs.used, now_us);
+            self.expires_us = now_us + group.reach_us;
+        }
+        if let Some(counters) = &mut self.counters {
+            // A call of cost 0 opens the windows; what it has used is added like use beyond a cost.
+            counters.charge(group, 0, now_us);
+            counters.refund(group, costs, now_us, now_us);
+            self.expires_us = self.expires_us.max(counters.expires_us(group));
+        }
+        self.log.set_denied_until(self.plain_wait(group, now_us), None, now_us);
+        true
+    }
+
     #[inline]
     pub(super) fn report(&self, group: &RuleGroup, now_us: u64, quotas: &mut Vec<Quota>) {
         if let (Some((rule, lease_us)), Some(counters)) = (group.concurrency(), &self.counters) {

@@ -13,7 +13,7 @@ use tallygate_rules::Role;
 use tokio::sync::oneshot;
 
 use crate::call::{Call, CallOptions, OwnedCall};
-use crate::decision::{AdmittedAt, Wait};
+use crate::decision::{AdmittedAt, Recount, Wait};
 use crate::error::BackendError;
 use crate::observe::report;
 use crate::policy::Policy;
@@ -68,7 +68,7 @@ impl Deployment {
         let peeked: Vec<_> = peeked.into_iter().collect::<Result<_, _>>().map_err(BackendError::into_refusal)?;
         let peek = combine(request.policy, &peeked);
         let is_counted = match peek.outcome {
-            Outcome::Admitted => request.options.cost > 0,
+            Outcome::Admitted => request.counts(),
             Outcome::Denied { .. } => request.policy.ban().is_some() && !request.options.provisional,
             Outcome::Banned { .. } => false,
         };
@@ -146,7 +146,7 @@ impl CountedCall {
         if let Some(lease_us) = part.groups().iter().find_map(|group| group.lease_us) {
             return self.give_back(part, Duration::from_micros(lease_us)).await;
         }
-        self.deployment.ask_part(part, until, |step| step.refund(part, 0, charged_us)).await.map(drop)
+        self.deployment.ask_part(part, until, |step| step.refund(part, &Recount::REFUND, charged_us)).await.map(drop)
     }
 
     /// Gives a lease back, and repeats that after failures until the lease ends by itself.

@@ -8,6 +8,7 @@ use ::redis::{Cmd, FromRedisValue};
 use tallygate_lua as lua;
 
 use crate::call::{Call, ReturnedLeases, TallyId};
+use crate::decision::Recount;
 use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::store::answer::Answer;
@@ -107,20 +108,25 @@ impl Step {
 
     /// Replaces the cost of an admitted call by what it has used, in every rule in which the call still counts; returns
     /// whether anything has changed.
-    pub(super) async fn refund(self, request: Call<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
+    pub(super) async fn refund(
+        self,
+        request: Call<'_>,
+        recount: &Recount,
+        admitted_us: u64,
+    ) -> Result<bool, BackendError> {
         let mut is_refunded = false;
         // Sent one after the other, so that the server serves others in between.
         for part in refund_parts(request) {
-            is_refunded |= self.refund_part(part, used, admitted_us).await?;
+            is_refunded |= self.refund_part(part, recount, admitted_us).await?;
         }
         Ok(is_refunded)
     }
 
-    async fn refund_part(&self, part: Call<'_>, used: u64, admitted_us: u64) -> Result<bool, BackendError> {
+    async fn refund_part(&self, part: Call<'_>, recount: &Recount, admitted_us: u64) -> Result<bool, BackendError> {
         let server = self.node.server();
         // The first answer brings the server's time, so the second request has the right ticks.
         for _ in 0..2 {
-            let arguments = pack::refund(part, server.now_us(), admitted_us, used);
+            let arguments = pack::refund(part, server.now_us(), admitted_us, recount);
             let reply =
                 server.run(&server.scripts.refund, server.keys(part), &arguments, self.until, self.role()).await?;
             let values = wire::integers(&reply).ok_or_else(unknown_shape)?;

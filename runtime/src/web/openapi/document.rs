@@ -11,6 +11,7 @@ use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{ContentBuilder, OpenApi, RefOr, Response};
 
 use super::Responses;
+use crate::call::{Call, CallOptions};
 use crate::decision::{DecidedBy, Denial, Rejection, Wait};
 use crate::error::BackendError;
 use crate::policy::{Policy, PolicySettings};
@@ -73,7 +74,7 @@ fn rejection_with(status: &str) -> Option<Rejection> {
         _ => return None,
     };
     let policy = Policy::of_checked(String::new(), vec![(None, rule)], PolicySettings::default());
-    Some(Denial::new(&policy, Some(0), Wait::of(MINUTE), 1, DecidedBy::Backend).into())
+    Some(Denial::new(Call::new(&policy, &[], CallOptions::PLAIN), Some(0), Wait::of(MINUTE), DecidedBy::Backend).into())
 }
 
 fn answered(mut response: Response, answer: &Answer<String>) -> Response {

@@ -9,7 +9,7 @@ use tallygate_rules::{Ban, Rule};
 
 use super::{COUNT, policy};
 use crate::call::{Call, CallOptions, LeaseName, TallyKey};
-use crate::decision::{AdmittedAt, RuleStatus};
+use crate::decision::{AdmittedAt, Recount, RuleStatus};
 use crate::micros;
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
@@ -241,7 +241,8 @@ impl Player<'_> {
     }
 
     async fn refund(&self, admitted: &AdmittedAt) -> Played<bool> {
-        let arguments = pack::refund(self.call(CallOptions::PLAIN), self.server.now_us(), admitted.us(0), 0);
+        let arguments =
+            pack::refund(self.call(CallOptions::PLAIN), self.server.now_us(), admitted.us(0), &Recount::REFUND);
         let reply = self.run(&self.server.scripts.refund, &arguments).await?;
         match wire::integers(&reply).as_deref() {
             Some([_, changed]) => Ok(*changed > 0),

@@ -10,6 +10,7 @@ use tallygate_rules::MAX_EXACT;
 
 use crate::algorithm::{self, pack_integer};
 use crate::call::{Call, LeaseName, Scope};
+use crate::decision::Recount;
 use crate::micros;
 use crate::policy::RuleGroup;
 use crate::system::{StdRandomState, per_process};
@@ -32,18 +33,42 @@ pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
     let groups = request.groups();
     let mut packed = Vec::with_capacity(64 + 32 * request.rules());
     packed.extend([byte(groups.len()), asked(request)]);
-    // A cost above `MAX_EXACT` never fits, because no rule counts that far. It is sent as the least such cost, which has
-    // room in the field.
-    pack_integer(&mut packed, request.options.cost.min(MAX_EXACT + 1));
-    for group in groups {
-        subject(&mut packed, group, request.options.lease, now_us);
+    let has_costs = !request.costs.is_empty();
+    let greatest = (0..request.costs.len()).map(|index| request.cost_at(index)).max();
+    cost(&mut packed, greatest.unwrap_or(request.options.cost));
+    for (index, group) in groups.iter().enumerate() {
+        let ticks = ticks(group, now_us);
+        subject(&mut packed, group, &ticks);
+        if has_costs {
+            cost(&mut packed, request.cost_at(index));
+        }
+        rules(&mut packed, group, &ticks, request.options.lease);
     }
     packed
 }
 
-/// Packs the arguments that refund or settle a call.
-pub(crate) fn refund(part: Call<'_>, now_us: u64, admitted_us: u64, used: u64) -> [Vec<u8>; 3] {
-    [request(&part, now_us), number(admitted_us), number(used)]
+/// Adds a cost. One above `MAX_EXACT` never fits, because no rule counts that far. It is sent as the least such cost,
+/// which has room in the field.
+fn cost(packed: &mut Vec<u8>, cost: u64) {
+    pack_integer(packed, cost.min(MAX_EXACT + 1));
+}
+
+/// Packs the arguments that refund or settle a call. In place of the use of each subject, one stands for all that have
+/// used the same.
+pub(crate) fn refund(part: Call<'_>, now_us: u64, admitted_us: u64, recount: &Recount) -> Vec<Vec<u8>> {
+    let used = part.groups().iter().enumerate().map(|(index, group)| {
+        let charged = part.cost_at(index);
+        // What was not charged is charged late, not settled.
+        if charged == 0 { 0 } else { recount.used_of(group).unwrap_or(charged) }
+    });
+    let mut used: Vec<_> = used.collect();
+    if let [first, others @ ..] = &*used
+        && others.iter().all(|other| other == first)
+    {
+        used.truncate(1);
+    }
+    let head = [request(&part, now_us), number(admitted_us)];
+    head.into_iter().chain(used.into_iter().map(number)).collect()
 }
 
 /// Packs the arguments that renew the leases of a call: their name, and the length and the TTL of each.
@@ -81,7 +106,9 @@ fn asked(request: &Call<'_>) -> u8 {
         Scope::Part(_) => lua::PART,
         Scope::Denial => lua::PART | lua::DENIAL,
     };
-    report | peek | provisional | scope
+    let units = if request.costs.is_empty() { 0 } else { lua::UNITS };
+    let late = if request.options.late { lua::LATE } else { 0 };
+    report | peek | provisional | scope | units | late
 }
 
 /// The ticks of each cron rule, in the order of the rules.
@@ -97,8 +124,8 @@ fn ticks(_group: &RuleGroup, _now_us: u64) -> Ticks {
     Vec::new()
 }
 
-fn subject(packed: &mut Vec<u8>, group: &RuleGroup, lease: Option<LeaseName>, now_us: u64) {
-    let ticks = ticks(group, now_us);
+/// Adds the fields of a subject that stand before its rules.
+fn subject(packed: &mut Vec<u8>, group: &RuleGroup, ticks: &Ticks) {
     let gaps = ticks.iter().flat_map(|ticks| ticks.windows(2)).map(|pair| pair[1] - pair[0]);
     let longest_us = gaps.fold(group.longest_us, u64::max);
     let denials = denials(group);
@@ -117,6 +144,9 @@ fn subject(packed: &mut Vec<u8>, group: &RuleGroup, lease: Option<LeaseName>, no
         pack_integer(packed, micros::from_duration(ban.within()));
         pack_integer(packed, micros::from_duration(ban.duration()));
     }
+}
+
+fn rules(packed: &mut Vec<u8>, group: &RuleGroup, ticks: &Ticks, lease: Option<LeaseName>) {
     let mut ticks = ticks.iter();
     for rule in &group.rules {
         algorithm::with(rule, |counting| counting.pack(packed, &mut ticks));

@@ -26,9 +26,9 @@ struct Run<'r> {
 /// Returns whether the script for windows decides this request. Several such requests can share a call, whatever their
 /// policies and costs are. In a call with other requests, the general script decides it.
 pub(crate) fn is_plain(request: Call<'_>) -> bool {
-    let CallOptions { cost, report, peek, .. } = request.options;
+    let CallOptions { cost, report, peek, late, .. } = request.options;
     let [group] = request.policy.groups() else { return false };
-    !report && !peek && cost > 0 && fits_windows(group, cost)
+    !report && !peek && !late && cost > 0 && fits_windows(group, cost)
 }
 
 /// Whether all rules are sliding windows, each large enough for the cost.

@@ -9,7 +9,7 @@ use std::iter;
 use tallygate_rules::Rule;
 
 use crate::algorithm::{self, search_ns};
-use crate::call::{Call, CallOptions, Scope};
+use crate::call::{Call, CallOptions};
 use crate::policy::RuleGroup;
 
 /// Work of the server, in nanoseconds of an ordinary machine.
@@ -63,18 +63,17 @@ impl Work {
 /// Splits a refund into parts, each with as many subjects as one call of the script has time for. Most often there is
 /// one part.
 pub(crate) fn refund_parts(request: Call<'_>) -> impl Iterator<Item = Call<'_>> {
-    let mut first = request.first_group();
-    let (mut groups, mut subjects) = (request.groups(), request.subjects);
+    let mut first = 0;
     iter::from_fn(move || {
+        let groups = request.groups().get(first..).filter(|groups| !groups.is_empty())?;
         let mut room = Some(Work::MOST);
         let fitting = groups.iter().take_while(|group| {
             room = room.and_then(|room| room.checked_sub(Work::of_refund(group)));
             room.is_some()
         });
         let fitting = fitting.count().max(1);
-        let (own, others) = subjects.split_at_checked(fitting)?;
-        let part = Call { subjects: own, scope: Scope::Part(first), ..request };
-        (first, subjects, groups) = (first + fitting, others, groups.get(fitting..).unwrap_or_default());
+        let part = request.parts_between(first, first + fitting - 1);
+        first += fitting;
         Some(part)
     })
 }

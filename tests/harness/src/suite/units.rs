@@ -1,0 +1,162 @@
+//! Units: several amounts in one decision.
+
+use tallygate::{Limiter, Permit, Policy, RejectionKind, Rule, Subject, TokenBucket};
+
+use super::secs;
+use crate::stage::Stage;
+
+/// Calls and tokens of one subject, by a rule of every algorithm for the tokens.
+fn chats() -> Vec<Policy> {
+    let tokens = [
+        Rule::sliding_window(100, secs(60)),
+        Rule::sliding_counter(100, secs(60)),
+        Rule::fixed_window(100, secs(60)),
+        Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(100)),
+    ];
+    let chat = |(number, tokens): (usize, Rule)| {
+        let policy = Policy::builder(format!("chat{number}")).rule(Rule::sliding_window(3, secs(60)));
+        policy.rule(tokens.counting("tokens")).build().expect("the rules are sound")
+    };
+    tokens.into_iter().enumerate().map(chat).collect()
+}
+
+async fn permit(limiter: &Limiter, policy: &Policy, subject: &Subject, tokens: u64) -> Permit {
+    let decision = limiter.check(policy, subject).cost_of("tokens", tokens).refundable().await;
+    decision.expect("the backend answers").into_result().expect("there is room")
+}
+
+async fn used(limiter: &Limiter, policy: &Policy, subject: &Subject) -> Vec<u64> {
+    let decision = limiter.peek(policy, subject).await.expect("the backend answers");
+    decision.report().iter().map(tallygate::RuleStatus::used).collect()
+}
+
+/// Each unit is charged by its own cost, or none is charged: the rule that denies is named with its unit.
+pub async fn all_units_of_a_call_are_charged_or_none(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    for policy in chats() {
+        let check = |tokens| limiter.check(&policy, &alice).cost_of("tokens", tokens);
+        assert!(check(70).await.unwrap().is_allowed(), "{policy:?}");
+        assert_eq!(used(limiter, &policy, &alice).await, [1, 70], "{policy:?}");
+        let denial = check(31).await.unwrap().into_result().unwrap_err();
+        assert_eq!(denial.rule().and_then(|denying| denying.rule().unit()), Some("tokens"), "{policy:?}");
+        assert_eq!(denial.kind(), RejectionKind::Limited);
+        assert_eq!(used(limiter, &policy, &alice).await, [1, 70], "{policy:?}");
+        assert!(check(10).await.unwrap().is_allowed() && check(10).await.unwrap().is_allowed(), "{policy:?}");
+        let denial = check(1).await.unwrap().into_result().unwrap_err();
+        assert_eq!(denial.rule().map(|denying| denying.rule().unit()), Some(None), "{policy:?}");
+        assert_eq!(used(limiter, &policy, &alice).await, [3, 90], "{policy:?}");
+    }
+}
+
+/// A call that costs nothing in a unit leaves it alone; one that costs more than its limit never fits.
+pub async fn a_cost_of_nothing_or_beyond_the_limit_of_a_unit_is_decided_by_that_unit(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    for policy in chats() {
+        assert!(limiter.check(&policy, &alice).await.unwrap().is_allowed());
+        assert_eq!(used(limiter, &policy, &alice).await, [1, 0], "{policy:?}");
+        let denial = limiter.check(&policy, &alice).cost_of("tokens", 101).await.unwrap().into_result().unwrap_err();
+        assert_eq!(denial.retry_after(), None, "{policy:?}");
+        let free = limiter.check(&policy, &alice).cost(0).cost_of("tokens", 40).await.unwrap();
+        assert!(free.is_allowed());
+        assert_eq!(used(limiter, &policy, &alice).await, [1, 40], "{policy:?}");
+    }
+}
+
+/// A settlement changes the units that it names; a refund removes the call from all of them.
+pub async fn a_settlement_of_a_unit_leaves_the_others(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    for policy in chats() {
+        let one = permit(limiter, &policy, &alice, 60).await;
+        assert!(one.settle_units(&[("tokens", 25)]).await.unwrap(), "{policy:?}");
+        assert_eq!(used(limiter, &policy, &alice).await, [1, 25], "{policy:?}");
+        let two = permit(limiter, &policy, &alice, 5).await;
+        assert!(two.settle_units(&[("tokens", 45), ("calls", 2)]).await.unwrap(), "{policy:?}");
+        assert_eq!(used(limiter, &policy, &alice).await, [3, 70], "{policy:?}");
+        let mistake = limiter.check(&policy, &Subject::of("bob")).refundable().await.unwrap().into_result().unwrap();
+        let error = mistake.settle_units(&[("token", 1)]).await.unwrap_err();
+        assert!(error.to_string().contains("no rule of policy"), "{error}");
+
+        let carol = Subject::of("carol");
+        let refunded = permit(limiter, &policy, &carol, 60).await;
+        assert!(refunded.refund().await.unwrap());
+        assert_eq!(used(limiter, &policy, &carol).await, [0, 0], "{policy:?}");
+    }
+}
+
+/// What a call has used of a unit in which it cost nothing counts from the settlement on, even beyond the limit.
+pub async fn what_is_paid_afterwards_counts_even_beyond_the_limit(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    for policy in chats() {
+        let permit = limiter.check(&policy, &alice).refundable().await.unwrap().into_result().unwrap();
+        stage.pass(secs(1)).await;
+        assert!(permit.settle_units(&[("tokens", 30)]).await.unwrap(), "{policy:?}");
+        assert_eq!(used(limiter, &policy, &alice).await, [1, 30], "{policy:?}");
+        let permit = limiter.check(&policy, &alice).refundable().await.unwrap().into_result().unwrap();
+        assert!(permit.settle_units(&[("tokens", 500)]).await.unwrap(), "{policy:?}");
+        assert_eq!(used(limiter, &policy, &alice).await[1], 100, "{policy:?}");
+        let denial = limiter.check(&policy, &alice).cost_of("tokens", 1).await.unwrap().into_result().unwrap_err();
+        assert_eq!(denial.rule().and_then(|denying| denying.rule().unit()), Some("tokens"), "{policy:?}");
+    }
+}
+
+/// A unit may count another subject, beside a concurrency limit. A call that costs nothing in calls takes no lease.
+pub async fn units_of_several_subjects_and_running_calls_are_decided_together(stage: &Stage) {
+    let (limiter, alice, org) = (stage.limiter(), Subject::of("alice"), Subject::of("acme"));
+    let policy = Policy::builder("chat")
+        .rule(Rule::sliding_window(60, secs(60)))
+        .rule(Rule::sliding_window(100, secs(60)).counting("tokens"))
+        .rule_on("org", Rule::sliding_window(150, secs(60)).counting("tokens"))
+        .rule(Rule::concurrency(1, secs(30)))
+        .build()
+        .unwrap();
+    let check = |user: &Subject, tokens| {
+        limiter.check(&policy, user).subject("org", &org).cost_of("tokens", tokens).refundable()
+    };
+    let running = check(&alice, 80).await.unwrap().into_result().unwrap();
+    let second = check(&alice, 10).await.unwrap().into_result().unwrap_err();
+    assert_eq!(second.kind(), RejectionKind::Concurrency);
+    let bob = Subject::of("bob");
+    let denial = check(&bob, 71).await.unwrap().into_result().unwrap_err();
+    assert_eq!(denial.rule().map(|denying| denying.position()), Some(2));
+    let others = check(&bob, 70).await.unwrap().into_result().unwrap();
+    others.refund().await.unwrap();
+    running.settle_units(&[("tokens", 30)]).await.unwrap();
+    let decision = limiter.peek(&policy, &alice).subject("org", &org).await.unwrap();
+    let used: Vec<_> = decision.report().iter().map(tallygate::RuleStatus::used).collect();
+    assert_eq!(used, [1, 30, 30, 0]);
+    let running = check(&alice, 10).await.unwrap().into_result().unwrap();
+    let free = limiter.check(&policy, &bob).subject("org", &org).cost(0).cost_of("tokens", 10).await.unwrap();
+    assert!(free.is_allowed());
+    assert!(check(&bob, 10).await.unwrap().is_allowed(), "a call without cost in calls holds no lease");
+    drop(running);
+}
+
+/// A call that names a unit of another policy is not decided.
+pub async fn a_call_names_only_units_of_its_policy(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let policy = &chats()[0];
+    let error = limiter.check(policy, &alice).cost_of("token", 1).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no rule of policy `chat0` counts the unit `token`; its rules count `calls` and `tokens`"
+    );
+    assert_eq!(used(limiter, policy, &alice).await, [0, 0]);
+}
+
+/// A rule in shadow counts its unit by the cost in that unit, and is settled with the call.
+pub async fn a_rule_in_shadow_counts_its_unit(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let policy = Policy::builder("chat")
+        .rule(Rule::sliding_window(60, secs(60)))
+        .rule(Rule::sliding_window(100, secs(60)).counting("tokens").shadow())
+        .build()
+        .unwrap();
+    let tried = async || {
+        let decision = limiter.peek(&policy, &alice).await.unwrap();
+        decision.trials().iter().map(tallygate::RuleStatus::used).collect::<Vec<_>>()
+    };
+    permit(limiter, &policy, &alice, 70).await.settle_units(&[("tokens", 50)]).await.unwrap();
+    assert_eq!(tried().await, [50]);
+    drop(permit(limiter, &policy, &alice, 70).await);
+    assert_eq!(tried().await, [50], "a call that the rule would deny runs, and is not counted");
+}

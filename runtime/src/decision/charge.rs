@@ -122,8 +122,8 @@ impl RecountTicket {
         }
     }
 
-    pub(crate) fn blocking_recount(mut self, recount: Recount) -> Result<bool, BackendError> {
-        let trials = self.take_trials(&recount);
+    pub(crate) fn blocking_recount(mut self, recount: &Recount) -> Result<bool, BackendError> {
+        let trials = self.take_trials(recount);
         let recounted = self.blocking_recount_own(recount.clone());
         for trial in trials {
             let _ = trial.blocking_recount_own(recount.clone());
@@ -160,7 +160,7 @@ impl RecountTicket {
             (Some(runtimes), Ok(_)) => {
                 runtimes.spawn(TaskKind::Correction, async move { report(self.recount(recount).await) });
             }
-            _ => report(self.blocking_recount(recount)),
+            _ => report(self.blocking_recount(&recount)),
         }
     }
 }

@@ -133,7 +133,7 @@ impl Permit {
     ///
     /// Fails as [`refund`](Self::refund) does.
     pub fn blocking_refund(self) -> Result<bool, BackendError> {
-        self.into_ticket()?.blocking_recount(Recount::REFUND)
+        self.into_ticket()?.blocking_recount(&Recount::REFUND)
     }
 
     /// Refunds the permit on one of several subjects: removes the hits of this call that the rules with this label
@@ -192,7 +192,7 @@ impl Permit {
 
     pub(crate) fn blocking_refund_subject(self, label: Option<&str>) -> Result<bool, BackendError> {
         let (ticket, recount) = self.into_subject_refund(label)?;
-        ticket.blocking_recount(recount)
+        ticket.blocking_recount(&recount)
     }
 
     fn into_subject_refund(self, label: Option<&str>) -> Result<(RecountTicket, Recount), BackendError> {

@@ -70,7 +70,7 @@ impl Permit {
     /// Fails as [`settle`](Self::settle) does.
     pub fn blocking_settle(self, used: u64) -> Result<bool, BackendError> {
         self.into_settlement(Used { calls: Some(used), ..Used::default() })?
-            .map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(recount))
+            .map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(&recount))
     }
 
     /// Settles the permit by unit: from now on, the call counts as what it has really used of the units that are named,
@@ -121,7 +121,7 @@ impl Permit {
     /// Fails as [`settle_units`](Self::settle_units) does.
     pub fn blocking_settle_units(self, used: &[(&str, u64)]) -> Result<bool, BackendError> {
         let used = self.used_units(used)?;
-        self.into_settlement(used)?.map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(recount))
+        self.into_settlement(used)?.map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(&recount))
     }
 
     fn used_units(&self, used: &[(&str, u64)]) -> Result<Used, BackendError> {

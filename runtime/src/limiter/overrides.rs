@@ -41,7 +41,7 @@ use crate::error::Error;
 use crate::observe::log::LineBudget;
 use crate::observe::{GaugeChange, OverrideGauge, Quiet, log};
 use crate::policy::Policy;
-use crate::store::{Outcome, OverrideStore};
+use crate::store::OverrideStore;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{RwLock, RwLockReadGuard};
@@ -96,8 +96,6 @@ pub(super) struct RulesInForce<'a> {
     pub(super) policy: Policy,
     /// The subject of each of its groups.
     pub(super) subjects: Cow<'a, [SubjectKey]>,
-    /// The outcome of every call, if a count of 0 closes the limit.
-    pub(super) closed: Option<Outcome>,
 }
 
 impl<S> Overrides<S> {
@@ -268,7 +266,7 @@ impl<S: OverrideStore> Overrides<S> {
         self.remove_expired();
         let changed = self.changed_policy(policy, subjects)?;
         let subjects = subjects_of(&changed, policy, subjects);
-        Some(RulesInForce { closed: Outcome::closed(&changed), policy: changed, subjects })
+        Some(RulesInForce { policy: changed, subjects })
     }
 
     /// Whether the policy is in shadow: as an override says, or else a file, or else the policy itself.

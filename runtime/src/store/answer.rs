@@ -7,7 +7,7 @@ use crate::algorithm::Quota;
 use crate::call::{Call, OwnedCall};
 use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, Lease, Permit, Report, RuleStatus, Wait};
 use crate::error::BackendError;
-use crate::policy::Policy;
+use crate::policy::{Policy, RuleGroup};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -102,9 +102,14 @@ impl Outcome {
         Self::Denied { rule: u32::try_from(rule).unwrap_or(u32::MAX), retry_after }
     }
 
-    /// The outcome of every call of a policy that has a rule whose count is 0; `None` for any other policy.
-    pub(crate) fn closed(policy: &Policy) -> Option<Self> {
-        let rule = policy.groups().iter().flat_map(|group| &group.rules).position(|rule| rule.count() == 0)?;
+    /// The outcome of a call if a rule in force, in a unit that the call pays, has a count of 0; `None` for any other.
+    pub(crate) fn closed(policy: &Policy, pays: impl Fn(usize, &RuleGroup) -> bool) -> Option<Self> {
+        let rules = policy
+            .groups()
+            .iter()
+            .enumerate()
+            .flat_map(|(at, group)| group.rules.iter().map(move |rule| (at, group, rule)));
+        let rule = { rules }.position(|(at, group, rule)| rule.count() == 0 && pays(at, group))?;
         Some(Self::denied(rule, Wait::NEVER).with_position(policy))
     }
 

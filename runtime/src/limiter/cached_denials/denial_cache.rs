@@ -52,8 +52,8 @@ struct CachedDenial {
     subject: Box<str>,
     /// A hash of the other subjects.
     others_hash: u64,
-    cost: u64,
-    costs: Box<[Option<u64>]>,
+    /// What the denied call cost for each of its subjects.
+    costs: SubjectCosts,
     rule: u32,
     /// Counted from `answered_us`.
     retry_after: Wait,
@@ -62,6 +62,23 @@ struct CachedDenial {
     due_us: u64,
     /// When the call may be admitted.
     ends_us: u64,
+}
+
+/// What a call costs for each of its subjects.
+struct SubjectCosts {
+    cost: u64,
+    /// Empty without units.
+    in_units: Box<[Option<u64>]>,
+}
+
+impl SubjectCosts {
+    fn at(&self, index: usize) -> u64 {
+        self.in_units.get(index).copied().flatten().unwrap_or(self.cost)
+    }
+
+    fn are_at_most(&self, other: impl Fn(usize) -> u64) -> bool {
+        (0..self.in_units.len().max(1)).all(|index| self.at(index) <= other(index))
+    }
 }
 
 impl DenialCache {
@@ -81,9 +98,11 @@ impl DenialCache {
         let id = first_id(call).filter(|_| !options.report || options.report_is_optional)?;
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(hash);
-        let cached = shard.denials.find_mut(hash, |cached| cached.matches(id))?;
+        let is_meant =
+            |cached: &CachedDenial| cached.matches(id) && cached.costs.are_at_most(|index| call.cost_at(index));
+        let cached = shard.denials.find_mut(hash, is_meant)?;
         if now_us >= cached.ends_us {
-            shard.remove(hash, id);
+            shard.remove(hash, is_meant);
             return None;
         }
         // The answer is newer than the clock reading of this caller, which therefore asks by itself.
@@ -102,7 +121,12 @@ impl DenialCache {
         let Some(id) = first_id(call) else { return };
         match outcome {
             // A policy with a ban does not cache its denials.
-            Outcome::Admitted | Outcome::Banned { .. } => drop(self.remove(id)),
+            Outcome::Admitted | Outcome::Banned { .. } => {
+                let hash = id.hash(&self.seed);
+                // A denial of a call that costs more in some unit is still right.
+                self.lock(hash)
+                    .remove(hash, |cached| cached.matches(id) && cached.costs.are_at_most(|index| call.cost_at(index)));
+            }
             Outcome::Denied { rule, retry_after } => {
                 // The store decided at some time after the question. Counted from the question, no denial lasts too
                 // long.
@@ -113,8 +137,7 @@ impl DenialCache {
                     policy: call.policy.clone(),
                     subject: (**id.subject).into(),
                     others_hash: self.others_hash(call),
-                    cost: call.options.cost,
-                    costs: call.costs.into(),
+                    costs: SubjectCosts { cost: call.options.cost, in_units: call.costs.into() },
                     rule,
                     retry_after,
                     answered_us: now_us,
@@ -147,7 +170,7 @@ impl DenialCache {
     fn remove(&self, id: TallyId<'_>) -> MutexGuard<'_, DenialShard> {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(hash);
-        shard.remove(hash, id);
+        shard.remove(hash, |cached| cached.matches(id));
         shard
     }
 
@@ -176,25 +199,27 @@ impl CachedDenial {
             && self.policy.groups().first().is_some_and(|group| id.has_segment(&group.segment))
     }
 
-    /// Whether the denied call cost no more in any unit.
-    fn is_cheaper_than(&self, call: Call<'_>) -> bool {
-        let costs = self.costs.iter().enumerate();
-        call.options.cost >= self.cost && { costs }
-            .all(|(index, cost)| cost.is_none_or(|cost| call.cost_at(index) >= cost))
+    /// Whether it answers every call that the other denial answers. Of other subjects or rules, the newer one stays.
+    fn replaces(&self, other: &Self) -> bool {
+        self.others_hash != other.others_hash
+            || !self.policy.has_rules_of(&other.policy)
+            || self.costs.are_at_most(|index| other.costs.at(index))
     }
 
     fn answers(&self, call: Call<'_>, others_hash: u64) -> bool {
-        self.is_cheaper_than(call) && others_hash == self.others_hash && call.policy.has_rules_of(&self.policy)
+        others_hash == self.others_hash && call.policy.has_rules_of(&self.policy)
     }
 }
 
 impl DenialShard {
+    /// Adds a denial. A subject has several only if each costs more than the others in some unit.
     fn insert(&mut self, id: TallyId<'_>, cached: CachedDenial, now_us: u64) {
         if cached.due_us <= now_us {
             return;
         }
-        if let Some(before) = self.denials.find_mut(cached.hash, |cached| cached.matches(id)) {
-            *before = cached;
+        self.remove(cached.hash, |before| before.matches(id) && (before.due_us <= now_us || cached.replaces(before)));
+        let answers = |before: &CachedDenial| before.matches(id) && before.replaces(&cached);
+        if self.denials.find(cached.hash, answers).is_some() {
             return;
         }
         self.make_room(cached.inhabitant, now_us);
@@ -202,8 +227,8 @@ impl DenialShard {
         self.denials.insert_unique(cached.hash, cached, |cached| cached.hash);
     }
 
-    fn remove(&mut self, hash: u64, id: TallyId<'_>) {
-        if let Ok(found) = self.denials.find_entry(hash, |cached| cached.matches(id)) {
+    fn remove(&mut self, hash: u64, is_meant: impl Fn(&CachedDenial) -> bool) {
+        while let Ok(found) = self.denials.find_entry(hash, &is_meant) {
             let (removed, _) = found.remove();
             self.population.remove(removed.inhabitant);
         }

@@ -26,7 +26,7 @@ pub(super) struct Attempt<'a> {
     /// What the call costs on each of the subjects, if the policy has units.
     costs: Vec<Option<u64>>,
     pub(super) options: CallOptions,
-    /// The outcome of every call, if an override closes the limit by a count of 0.
+    /// The outcome of the call, if a count of 0 closes the limit.
     pub(super) closed: Option<Outcome>,
 }
 
@@ -199,26 +199,20 @@ impl<'a> Attempt<'a> {
     }
 
     fn own(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
-        Self::settled(check, Cow::Borrowed(check.policy()), Cow::Borrowed(subjects), None)
+        Self::settled(check, Cow::Borrowed(check.policy()), Cow::Borrowed(subjects))
     }
 
     #[cold]
     fn overridden(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
         match check.limiter().core.overrides.in_force(check.policy(), subjects) {
-            Some(RulesInForce { policy, subjects, closed }) => {
-                Self::settled(check, Cow::Owned(policy), subjects, closed)
-            }
+            Some(RulesInForce { policy, subjects }) => Self::settled(check, Cow::Owned(policy), subjects),
             None => Self::own(check, subjects),
         }
     }
 
-    fn settled(
-        check: &'a Check<'_>,
-        policy: Cow<'a, Policy>,
-        subjects: Cow<'a, [SubjectKey]>,
-        closed: Option<Outcome>,
-    ) -> Self {
+    fn settled(check: &'a Check<'_>, policy: Cow<'a, Policy>, subjects: Cow<'a, [SubjectKey]>) -> Self {
         let mut options = check.options;
+        let closed = closed(&policy, matches!(policy, Cow::Owned(_)), check.inputs.costs());
         // A closed limit charges nothing: the store is only asked for a report.
         options.peek |= closed.is_some();
         options.lease = (policy.has_leases() && !options.peek).then(LeaseName::next);
@@ -301,6 +295,14 @@ impl<'a> Attempt<'a> {
         };
         RecountTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
     }
+}
+
+/// The outcome of a call that a count of 0 closes. Of a unit that the call does not name, it may still use something. An
+/// override also closes the limit for calls that cost nothing.
+fn closed(policy: &Policy, is_overridden: bool, given: &[UnitCost]) -> Option<Outcome> {
+    let is_free = |unit: &Arc<str>| given.iter().any(|(named, cost)| named == unit && *cost == 0);
+    let pays = |_: usize, group: &RuleGroup| group.unit.as_ref().map_or(is_overridden, |unit| !is_free(unit));
+    if is_overridden || policy.has_units() { Outcome::closed(policy, pays) } else { None }
 }
 
 /// What a call costs in each group and each trial of a policy with units; `None` where calls are counted.

@@ -87,8 +87,7 @@ impl<'a> Inputs<'a> {
 
     /// Sets what the call costs in a unit of the policy.
     pub(super) fn insert_cost(&mut self, unit: &str, cost: u64) {
-        let inputs = self.make_owned();
-        match inputs.policy.unit(unit) {
+        self.change(|inputs| match inputs.policy.unit(unit) {
             Ok(Some(unit)) => {
                 inputs.costs.retain(|(known, _)| *known != unit);
                 inputs.costs.push((unit, cost));
@@ -96,7 +95,7 @@ impl<'a> Inputs<'a> {
             // The cost in calls is an option of the call.
             Ok(None) => {}
             Err(mistake) => inputs.subjects = CallSubjects(Err(mistake)),
-        }
+        });
     }
 
     /// What the call costs in the units that it names.
@@ -110,17 +109,15 @@ impl<'a> Inputs<'a> {
 
     /// Adds the subject with this label in the policy.
     pub(super) fn insert_subject(&mut self, label: &str, subject: &Subject) {
-        let OwnedInputs { policy, subjects, .. } = self.make_owned();
-        subjects.insert(policy, label, subject);
+        self.change(|OwnedInputs { policy, subjects, .. }| subjects.insert(policy, label, subject));
     }
 
-    fn make_owned(&mut self) -> &mut OwnedInputs<'a> {
+    fn change(&mut self, change: impl FnOnce(&mut OwnedInputs<'a>)) {
         if let Self::Borrowed { limiter, policy, subject } = *self {
             *self = Self::owned(Cow::Borrowed(limiter), Cow::Borrowed(policy), CallSubjects::one(*subject));
         }
-        match self {
-            Self::Owned(inputs) => Arc::make_mut(inputs),
-            Self::Borrowed { .. } => unreachable!("they were just made owned"),
+        if let Self::Owned(inputs) = self {
+            change(Arc::make_mut(inputs));
         }
     }
 

@@ -151,8 +151,12 @@ impl Limiter {
     /// It gives back what is left of [units taken ahead](crate::guide::prefetch), and then waits until all refunds,
     /// settlements, leases and requests have ended, or until the time is over. Calls that are still running under a
     /// concurrency limit are waited for, too. It returns what was under way when the time was over; in memory, that
-    /// can only be plain functions that wait. A correction that Redis has refused, or not answered by its deadline, has ended: it
-    /// is lost, and the log says so.
+    /// can only be plain functions that wait. A correction that Redis has refused, or not answered by its deadline, has
+    /// ended: it is lost, and [counted as failed](UnderWay::failed_corrections).
+    ///
+    /// The time is measured by a thread of its own: a callback that blocks, as within
+    /// [`on_warning`](LimiterBuilder::on_warning), keeps what waits for it from ending, and not this from returning.
+    /// Only the thread on which this is awaited has to be free.
     ///
     /// From then on, also for clones of the limiter, nothing is taken ahead, and
     /// [denied subjects](LimiterBuilder::denied_subjects) are not published any more. Calls are decided as before, and what

@@ -288,7 +288,8 @@ impl Decider for Redis {
         let at_once = matches!(admitted, AdmittedAt::Once(_)) && refund_parts(request).nth(1).is_none();
         let refunded = self
             .ask_parts(request, at_once, |step, part| step.refund(part, recount.used, admitted.us(part.first_group())))
-            .await?;
+            .await
+            .inspect_err(|_| self.setup.driver.runtimes.background.note_failed_correction())?;
         Ok(refunded.contains(&true))
     }
 

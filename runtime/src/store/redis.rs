@@ -43,6 +43,7 @@ use crate::policy::Policy;
 use crate::store::answer::{LayeredAnswer, Outcome, Readiness};
 use crate::store::decider::{Decider, RemoteStore, tally_to_ban};
 use crate::store::redis_types::{Setup, StoredText};
+use crate::system::home::in_runtime;
 use crate::system::home::{Driver, Side};
 use crate::system::{self, Instant};
 
@@ -335,5 +336,5 @@ impl RemoteStore for Redis {
 }
 
 fn until(deadline: Duration) -> Result<Instant, BackendError> {
-    connection::connect::in_runtime().map(|_| Instant::now() + deadline)
+    in_runtime().map(|_| Instant::now() + deadline)
 }

@@ -121,6 +121,17 @@ impl Runtimes {
     }
 }
 
+/// Returns the runtime of the caller, without which it can neither ask a server nor wait.
+///
+/// # Errors
+///
+/// The caller is in none.
+pub(crate) fn in_runtime() -> Result<Handle, BackendError> {
+    Handle::try_current().map_err(|_| {
+        BackendError::misuse("this call needs a tokio runtime; without one, decide by `Check::blocking_decide`")
+    })
+}
+
 impl fmt::Debug for Runtimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtimes").finish_non_exhaustive()

@@ -20,6 +20,8 @@ mod stack;
 mod wait_prospect;
 mod wait_queue;
 
+#[cfg(feature = "admin")]
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -278,6 +280,11 @@ impl Limiter {
     /// The policy as a file changes it, without overrides; `None` if no file changes it.
     pub(crate) fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
         self.core.overrides.changed_by_file(policy)
+    }
+
+    #[cfg(feature = "admin")]
+    pub(crate) fn plans(&self, policy: &Policy) -> BTreeMap<String, u64> {
+        self.core.overrides.plans(policy)
     }
 }
 

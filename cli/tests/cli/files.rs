@@ -48,8 +48,8 @@ fn a_misspelt_plan_is_found_where_the_file_lists_its_plans() {
     let console = Console { url: "", folder: folder.path() };
     let plans = "[policy.api]\nplans = { free = 100, prp = 10_000 }\n";
     let unlisted = console.run_with("check -", plans).expect(0).out;
-    let warning = "-:2:1: warning: whether the program has the plans `free`, `prp`, only it knows; list all plans before the \
-                   policies, like `plans = [\"free\", \"paid\"]`\n";
+    let warning = "-:2:1: warning: whether these are the plans of the program, only it knows; list all of them before the \
+                   policies, like `plans = [\"free\", \"prp\"]`\n";
     assert_eq!(unlisted, format!("{warning}-: 1 policy, no mistakes\n"));
     let listed = console.run_with("check -", &format!("plans = ['free', 'pro']\n{plans}")).expect(1).out;
     assert_eq!(listed, "-:3:23: no plan `prp`; did you mean `pro`?\n");

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 
 use super::lines::{At, Lines};
 use super::table::{Entry, Table};
-use crate::bounds::{MOST_SUGGESTIONS, MOST_TEXTS, PLAN_NAME_BYTES, shown_names};
+use crate::bounds::{MOST_SUGGESTIONS, MOST_TEXTS, PLAN_NAME_BYTES};
 use crate::error::{Mistake, Place};
 
 const PLANS: &str = "plans = { free = 100, paid = 10000 }";
@@ -47,6 +47,12 @@ impl Plans {
 
     pub(crate) fn count(&self, plan: &str) -> Option<u64> {
         self.own.get(plan).map(|count| count.value).or_else(|| self.listed.count(plan))
+    }
+
+    /// Returns the names of all plans that the file lists before its policies.
+    #[cfg(feature = "web")]
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.listed.names.iter().flatten().map(String::as_str)
     }
 
     /// Returns all counts by the names of their plans.
@@ -138,7 +144,8 @@ pub(super) fn check_alike(policies: &[&Plans], lines: &mut Lines<'_>) {
             if let Some(meant) = nearest(name, others.filter(is_sound)) {
                 let message = format!(
                     "no other policy has a plan `{name}`; did you mean `{meant}`? If both are plans, list all of them before the \
-                     policies, like `plans = [{meant:?}, {name:?}]`"
+                     policies, like `{}`",
+                    list(policies_with.keys().copied())
                 );
                 lines.report(*place, message);
             }
@@ -152,12 +159,18 @@ pub(super) fn unlisted<'p>(policies: impl Iterator<Item = &'p Plans>) -> Option<
     let mut policies = policies.filter(|plans| plans.listed.names.is_none());
     let first = policies.find(|plans| plans.place.is_some())?;
     let names: BTreeSet<_> = std::iter::once(first).chain(policies).flat_map(|plans| plans.own.keys()).collect();
-    let names: Vec<_> = names.into_iter().collect();
     let message = format!(
-        "whether the program has the plans {}, only it knows; list all plans before the policies, like `{LIST}`",
-        shown_names(&names)
+        "whether these are the plans of the program, only it knows; list all of them before the policies, like `{}`",
+        list(names.into_iter().map(String::as_str))
     );
     Some(Mistake::new(first.place?, message))
+}
+
+/// Returns the list of these plans as a file has it, or an example if they are many.
+fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    const FEW: usize = 8;
+    let names: BTreeSet<_> = names.collect();
+    if names.len() > FEW { LIST.to_owned() } else { format!("plans = {:?}", Vec::from_iter(names)) }
 }
 
 /// Returns the counts of a table, each with the place of its name.

@@ -129,16 +129,34 @@ impl Policies {
     /// ```
     #[must_use]
     pub fn policy(&self, name: &str) -> Option<Policy> {
-        let of_program = self.inner.changes.iter().find(|change| change.name == name);
         #[cfg(feature = "web")]
-        if let Some(limit) = self.inner.requests.iter().find(|limit| limit.policy.name() == name) {
+        if let Some(limit) = self.request_limit(name) {
+            return Some(limit.effects.planned(&limit.policy, |_| None).unwrap_or_else(|| limit.policy.clone()));
+        }
+        self.change(name)?.policy()
+    }
+
+    /// Returns the policy of that name as tools show it: a rule whose count is that of a plan has none.
+    #[cfg(feature = "admin")]
+    pub(crate) fn open_policy(&self, name: &str) -> Option<Policy> {
+        #[cfg(feature = "web")]
+        if let Some(limit) = self.request_limit(name) {
             return Some(limit.policy.clone());
         }
-        of_program?.policy()
+        self.policy(name)
+    }
+
+    fn change(&self, name: &str) -> Option<&PolicyChange> {
+        self.inner.changes.iter().find(|change| change.name == name).map(|change| &**change)
+    }
+
+    #[cfg(feature = "web")]
+    fn request_limit(&self, name: &str) -> Option<&RequestLimit> {
+        self.inner.requests.iter().find(|limit| limit.policy.name() == name)
     }
 
     /// Returns the counts of a policy's plans, by the names of the plans: those of the policy itself, and those that the
-    /// file has for all policies.
+    /// file has for all policies. Requests of a listed plan without one have the count in the rules.
     ///
     /// # Examples
     ///
@@ -160,12 +178,11 @@ impl Policies {
     /// ```
     #[must_use]
     pub fn plans(&self, policy: &str) -> BTreeMap<&str, u64> {
-        let of_program = self.inner.changes.iter().find(|change| change.name == policy);
         #[cfg(feature = "web")]
-        if let Some(limit) = self.inner.requests.iter().find(|limit| limit.policy.name() == policy) {
-            return limit.effects.plans.counts();
+        if let Some(limit) = self.request_limit(policy) {
+            return limit.effects.plan_counts();
         }
-        of_program.map_or_else(|| self.inner.plans.counts().collect(), |change| change.plans.counts())
+        self.change(policy).map_or_else(|| self.inner.plans.counts().collect(), |change| change.plans.counts())
     }
 
     /// Returns the plans of policies that give none of their own.

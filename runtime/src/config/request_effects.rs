@@ -1,5 +1,6 @@
 //! The settings of requests in a file besides their rules: exemptions, cost, plans, refunds and responses.
 
+use std::collections::BTreeMap;
 use std::slice;
 use std::sync::Arc;
 
@@ -92,6 +93,13 @@ impl RequestEffects {
         let Some((position, rule)) = first else { return policy };
         self.planned = Some(PlannedRule { position, count: rule.count() });
         policy.with_varying_counts(|at| at == position)
+    }
+
+    /// Returns the counts of all plans by their names, if a plan sets a count. A plan that gives none has the count in the rules.
+    pub(super) fn plan_counts(&self) -> BTreeMap<&str, u64> {
+        let Some(planned) = &self.planned else { return BTreeMap::new() };
+        let listed = self.plans.names().map(|name| (name, planned.count));
+        listed.chain(self.plans.counts()).collect()
     }
 
     /// Returns the policy of a request, with the count of its plan, or with the count in the rules if it has none.

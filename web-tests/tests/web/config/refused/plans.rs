@@ -22,7 +22,7 @@ pub(super) const REFUSED: &[Refused] = &[
         "[policy.a]\nplans = { free = 1, pro = 9 }\n[policy.b]\nplans = { free = 2, ‸prp = 9 }",
         &[
             "no other policy has a plan `prp`; did you mean `pro`? If both are plans, list all of them before the policies, like \
-             `plans = [\"pro\", \"prp\"]`",
+             `plans = [\"free\", \"pro\", \"prp\"]`",
         ],
     ),
     refused(

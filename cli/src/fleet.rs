@@ -1,7 +1,7 @@
 //! The policies that the processes of a fleet have listed on their server.
 
 use tallygate::Limiter;
-use tallygate::admin::__shared::{OpenPolicy, remedy};
+use tallygate::admin::__shared::{AskedCounts, OpenPolicy, remedy};
 use tallygate::admin::{Registered, RegisteredPolicy, Unreadable};
 
 use crate::connection::Connection;
@@ -32,8 +32,13 @@ impl<'c> Fleet<'c> {
     }
 
     pub(crate) fn find(&self, name: &str) -> Result<OpenPolicy<'_>, Failure> {
+        self.find_with(name, &AskedCounts::default())
+    }
+
+    /// Returns the policy with counts in place of those that each call gives.
+    pub(crate) fn find_with(&self, name: &str, asked: &AskedCounts) -> Result<OpenPolicy<'_>, Failure> {
         let described = self.registered.find(name).ok_or_else(|| self.unknown(name))?;
-        Ok(OpenPolicy::new(described)?)
+        Ok(OpenPolicy::new(described, asked)?)
     }
 
     /// Returns all policies, and the names of those that are left out, as this version cannot read them.

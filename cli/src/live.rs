@@ -1,4 +1,4 @@
-//! Words that a shell completes with what the server knows: names of policies, labels and rules.
+//! Words that a shell completes with what the server knows: names of policies, labels, rules and plans.
 //!
 //! Errors are not shown while somebody types: then there is nothing to choose from.
 
@@ -36,6 +36,10 @@ pub(crate) fn labels_with_subject() -> ArgValueCandidates {
 
 pub(crate) fn rules() -> ArgValueCandidates {
     candidates_of_meant(|policy| policy.rules().iter().filter_map(Rule::name).map(str::to_owned).collect())
+}
+
+pub(crate) fn plans() -> ArgValueCandidates {
+    candidates_of_meant(|policy| policy.plans().map(|(plan, _)| plan.to_owned()).collect())
 }
 
 fn labels_of(policy: &RegisteredPolicy) -> Vec<String> {

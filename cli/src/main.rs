@@ -4,6 +4,7 @@ mod arguments;
 mod commands;
 mod confirmation;
 mod connection;
+mod counts;
 mod duration;
 mod failure;
 mod fleet;

@@ -37,6 +37,9 @@ pub(crate) const KEY_BYTES: usize = 4 * 1024;
 /// The greatest length of a policy's name in a file. The name is in the head of responses.
 pub(crate) const POLICY_NAME_BYTES: usize = 256;
 
+/// The greatest length of a plan's name in a file. The list of policies in Redis has it.
+pub(crate) const PLAN_NAME_BYTES: usize = 128;
+
 pub(crate) const DESCRIPTION_BYTES: usize = 4 * 1024;
 
 /// The greatest length of an error's text.

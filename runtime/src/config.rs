@@ -49,6 +49,9 @@
 //! Before the policies, `values = ["user", "plan"]` lists the values that the program finds in requests, beside `ip` and the other
 //! values of each request. Then a key that shows another one is a mistake.
 //!
+//! Before the policies, `plans = ["free", "paid"]` lists all plans. Then a policy that names another one is a mistake. As a table,
+//! `[plans]` with `free = 100`, it also has their counts for every policy that gives none of its own.
+//!
 //! `[end]` as the last line says that the file is whole, also if it has no policies:
 //! [`Limiter::watch_file`](crate::Limiter::watch_file) then refuses it as soon as that line is missing.
 //!
@@ -64,6 +67,7 @@
 
 mod change;
 mod lines;
+mod plans;
 mod policies;
 mod policy_table;
 #[cfg(feature = "web")]

@@ -20,6 +20,8 @@ mod stack;
 mod wait_prospect;
 mod wait_queue;
 
+#[cfg(feature = "admin")]
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,8 +153,12 @@ impl Limiter {
     /// It gives back what is left of [units taken ahead](crate::guide::prefetch), and then waits until all refunds,
     /// settlements, leases and requests have ended, or until the time is over. Calls that are still running under a
     /// concurrency limit are waited for, too. It returns what was under way when the time was over; in memory, that
-    /// can only be plain functions that wait. A correction that Redis has refused, or not answered by its deadline, has ended: it
-    /// is lost, and the log says so.
+    /// can only be plain functions that wait. A correction that Redis has refused, or not answered by its deadline, has
+    /// ended: it is lost, and [counted as failed](UnderWay::failed_corrections).
+    ///
+    /// The time is measured by a thread of its own: a callback that blocks, as within
+    /// [`on_warning`](LimiterBuilder::on_warning), keeps what waits for it from ending, and not this from returning.
+    /// Only the thread on which this is awaited has to be free.
     ///
     /// From then on, also for clones of the limiter, nothing is taken ahead, and
     /// [denied subjects](LimiterBuilder::denied_subjects) are not published any more. Calls are decided as before, and what
@@ -274,6 +280,11 @@ impl Limiter {
     /// The policy as a file changes it, without overrides; `None` if no file changes it.
     pub(crate) fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
         self.core.overrides.changed_by_file(policy)
+    }
+
+    #[cfg(feature = "admin")]
+    pub(crate) fn plans(&self, policy: &Policy) -> BTreeMap<String, u64> {
+        self.core.overrides.plans(policy)
     }
 }
 

@@ -21,8 +21,8 @@ use crate::output::Output;
 /// All mistakes of all files are printed, in the words in which the program would report them, as file:line:column. With a
 /// `--url`, the files are also compared with the policies that processes have used within a week: a name that none of them has
 /// is a mistake, as is another `key`. Without it, such mistakes are found when the program applies the file. Values of requests
-/// that a `key` shows, like `{@user}`, are compared with those that the file lists (`values = ["user"]`); without that list, each is
-/// a warning.
+/// that a `key` shows, like `{@user}`, are compared with those that the file lists (`values = ["user"]`), and plans with its `plans`;
+/// without these lists, there are warnings.
 #[allow(clippy::doc_markdown, reason = "it is the text of the help")]
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -75,7 +75,7 @@ impl<'f> Checked<'f> {
         let (policies, mistakes, warnings) = match read {
             Ok(policies) => {
                 let mistakes = listed.map(|listed| listed.mistakes_in(&policies)).unwrap_or_default();
-                (policies.names().map(str::to_owned).collect(), mistakes, policies.unlisted_values())
+                (policies.names().map(str::to_owned).collect(), mistakes, policies.unlisted())
             }
             Err(error) => (Vec::new(), error.mistakes().to_vec(), Vec::new()),
         };

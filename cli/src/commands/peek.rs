@@ -8,6 +8,7 @@ use clap::Args;
 use tallygate::admin::__shared::{OpenPolicy, Peeked};
 
 use crate::connection::Connection;
+use crate::counts::CountOptions;
 use crate::failure::{Exit, Failure};
 use crate::fleet::Fleet;
 use crate::live;
@@ -31,6 +32,9 @@ pub(crate) struct PeekCommand {
     #[arg(long, default_value_t = 1)]
     cost: u64,
 
+    #[command(flatten)]
+    counts: CountOptions,
+
     /// Show it again and again, until `q` is pressed
     #[arg(long)]
     watch: bool,
@@ -45,6 +49,8 @@ Examples:
   tallygate peek sms.send 13800000000
   tallygate peek sms.send --subject sms:13800000000 --json
   tallygate peek sms.send 13800000000 --watch
+  tallygate peek api alice --plan paid
+  tallygate peek api alice --count 500
 
 The exit code is 0 if the call would be admitted, and 1 if not, or if that depends on counts that each call gives, or on
 subjects that are not given.";
@@ -56,7 +62,7 @@ impl PeekCommand {
         }
         screen::check_interval(self.every)?;
         let fleet = Fleet::connect(connection).await?;
-        let listed = fleet.find(&self.policy)?;
+        let listed = fleet.find_with(&self.policy, &self.counts.asked())?;
         if self.watch { self.watch(&fleet, &listed).await } else { self.look(&fleet, &listed).await }
     }
 

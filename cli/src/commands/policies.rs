@@ -9,6 +9,7 @@ use tallygate_rules::format_duration;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
+use crate::number::grouped;
 use crate::output::Output;
 use crate::table::TextTable;
 use crate::{duration, subject};
@@ -66,7 +67,9 @@ fn rules(policy: &RegisteredPolicy) -> String {
     });
     let prefetch = policy.prefetch().map(|ahead| format!("takes {} ahead", format_duration(ahead)));
     let shadow = policy.is_shadow().then(|| "shadow".to_owned());
-    rules.chain(ban).chain(prefetch).chain(shadow).collect::<Vec<_>>().join(" · ")
+    let plans: Vec<_> = policy.plans().map(|(plan, count)| format!("{plan} {}", grouped(count))).collect();
+    let plans = Some(format!("plans: {}", plans.join(", "))).filter(|_| !plans.is_empty());
+    rules.chain(plans).chain(ban).chain(prefetch).chain(shadow).collect::<Vec<_>>().join(" · ")
 }
 
 fn overridden(own: &[&Override]) -> String {

@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::ProgressBarIter;
-use tallygate::Policy;
 use tallygate::admin::__shared as shared;
 use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceCall, TraceError};
+use tallygate::{Error, Policy};
 
 use self::picture::{Picture, Verdict};
 use self::rows::Rows;
 use crate::commands::check::read_sound;
+use crate::counts::CountOptions;
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -50,6 +51,9 @@ pub(crate) struct SimulateCommand {
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     prefetch: Option<Duration>,
 
+    #[command(flatten)]
+    counts: CountOptions,
+
     /// Draw what was decided over time, as a picture
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -69,6 +73,7 @@ Examples:
   tallygate simulate limits.toml sms.send calls.csv --svg decided.svg
   tallygate simulate limits.toml sms.send calls.csv --svg decided.svg --by-rule
   tallygate simulate limits.toml sms.send calls.csv --compare other.toml
+  tallygate simulate plans.toml search calls.csv --plan paid
   tallygate simulate tenants.toml tenant tenants.csv --prefetch 1s
   tallygate simulate limits.toml sms.send calls.csv --skip-bad-rows --json";
 
@@ -123,7 +128,8 @@ impl SimulateCommand {
     fn policy_of(&self, file: &Path) -> Result<Policy, Failure> {
         let policies = read_sound(file)?;
         let name = &self.policy;
-        let policy = policies.policy(name).ok_or_else(|| {
+        let policy = self.counts.asked().policy(&policies, name).map_err(|error| of_file(file, &error))?;
+        let policy = policy.ok_or_else(|| {
             let (file, known): (_, Vec<_>) = (file.display(), policies.names().collect());
             Failure::usage(if known.contains(&&**name) {
                 format!("{file} has no rules of the policy `{name}`")
@@ -133,7 +139,7 @@ impl SimulateCommand {
         })?;
         let Some(ahead) = self.prefetch else { return Ok(policy) };
         let taken_ahead = policy.to_builder().prefetch(ahead).build();
-        taken_ahead.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+        taken_ahead.map_err(|error| of_file(file, &error))
     }
 
     fn open(&self) -> Result<(ProgressBar, Calls), Failure> {
@@ -167,6 +173,10 @@ impl SimulateCommand {
         };
         Failure::usage(format!("{trace}: {mistake}{remedy}"))
     }
+}
+
+fn of_file(file: &Path, error: &Error) -> Failure {
+    Failure::usage(format!("{}: {error}", file.display()))
 }
 
 /// The calls of a file, whose bytes are counted as they are read.

@@ -7,11 +7,13 @@ pub(super) mod walk;
 
 use clap::Args;
 use serde_json::json;
+use tallygate::admin::__shared::AskedCounts;
 
 use self::scope::SubjectScope;
 use self::usage::{Best, By, Ranking, Usage};
 use self::walk::walk;
 use crate::connection::Connection;
+use crate::counts::CountOptions;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
 use crate::live;
@@ -45,6 +47,9 @@ pub(crate) struct TopCommand {
     /// Look at one rule alone: its name, or its position
     #[arg(long, value_name = "RULE", requires = "policy", conflicts_with = "on", add = live::rules())]
     rule: Option<String>,
+
+    #[command(flatten)]
+    counts: CountOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -53,15 +58,23 @@ Examples:
   tallygate top sms.send
   tallygate top sms.send --rule daily
   tallygate top sms.send --by wait --limit 5 --json
-  tallygate top sms.send --by denied";
+  tallygate top sms.send --by denied
+  tallygate top api --by wait --plan paid";
 
 impl TopCommand {
     pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         if self.by == By::Denied && self.rule.is_some() {
             return Err(Failure::usage("`--by denied` counts the denials of all rules together; leave `--rule` out"));
         }
+        let asked = self.counts.asked();
+        if !asked.is_empty() && self.policy.is_none() {
+            return Err(Failure::usage("`--plan` and `--count` are about the rules of one policy; name the policy"));
+        }
+        if !asked.is_empty() && self.by == By::Denied {
+            return Err(Failure::usage("`--by denied` lists what was denied; leave `--plan` and `--count` out"));
+        }
         let fleet = Fleet::connect(connection).await?;
-        let scope = self.scope(&fleet).await?;
+        let scope = self.scope(&fleet, &asked).await?;
         let ranking = match self.by {
             By::Denied => denied::rank(&fleet, &scope, self.limit).await?,
             By::Used | By::Wait => self.rank(&fleet, &scope).await?,
@@ -77,11 +90,12 @@ impl TopCommand {
         Ok(Output::done(ranking.text + &Fleet::left_out(&scope.left_out), json))
     }
 
-    async fn scope<'a>(&self, fleet: &'a Fleet<'_>) -> Result<SubjectScope<'a>, Failure> {
-        match (&self.policy, &self.rule) {
-            (Some(policy), Some(rule)) => SubjectScope::of_rule(fleet, policy, rule).await,
-            (Some(policy), None) => SubjectScope::of_policy(fleet, policy, self.on.as_deref()),
-            (None, _) => SubjectScope::all(fleet),
+    async fn scope<'a>(&self, fleet: &'a Fleet<'_>, asked: &AskedCounts) -> Result<SubjectScope<'a>, Failure> {
+        let Some(policy) = &self.policy else { return SubjectScope::all(fleet) };
+        let listed = fleet.find_with(policy, asked)?;
+        match &self.rule {
+            Some(rule) => SubjectScope::of_rule(fleet, listed, rule).await,
+            None => SubjectScope::of_policy(listed, self.on.as_deref()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Every example of the help is run.
 
 use crate::console::Console;
+use crate::plans;
 use crate::seeded::Seeded;
 
 const COMMANDS: [&str; 13] = [
@@ -30,6 +31,7 @@ fn examples(console: &Console<'_>, help: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_example_of_the_help_does_what_it_says() {
     let seeded = Seeded::start().await;
+    plans::begin(&seeded).await;
     let console = seeded.console();
     let mut helps: Vec<_> = COMMANDS.iter().map(|command| format!("help {command}")).collect();
     helps.push("--help".to_owned());

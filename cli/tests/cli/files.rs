@@ -42,6 +42,21 @@ fn limits_of_requests_are_known_and_stdin_is_a_file() {
     assert_eq!(console.run_with("check -", "[end]\n").expect(0).out, "-: 0 policies, no mistakes\n");
 }
 
+#[test]
+fn a_misspelt_plan_is_found_where_the_file_lists_its_plans() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    let plans = "[policy.api]\nplans = { free = 100, prp = 10_000 }\n";
+    let unlisted = console.run_with("check -", plans).expect(0).out;
+    let warning = "-:2:1: warning: whether these are the plans of the program, only it knows; list all of them before the \
+                   policies, like `plans = [\"free\", \"prp\"]`\n";
+    assert_eq!(unlisted, format!("{warning}-: 1 policy, no mistakes\n"));
+    let listed = console.run_with("check -", &format!("plans = ['free', 'pro']\n{plans}")).expect(1).out;
+    assert_eq!(listed, "-:3:23: no plan `prp`; did you mean `pro`?\n");
+    let with_counts = console.run_with("check -", &format!("[plans]\nfree = 100\npro = 9\n{plans}")).expect(1).out;
+    assert_eq!(with_counts, "-:5:23: no plan `prp`; did you mean `pro`?\n");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn files_are_compared_with_the_policies_that_processes_use() {
     let seeded = Seeded::start().await;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::console::{impossible_time, steady};
-use crate::running;
 use crate::seeded::{Seeded, write};
+use crate::{plans, running};
 
 const PAGE: &str = include_str!("../../../docs/cli.md");
 
@@ -62,6 +62,7 @@ fn is_as_shown(shown: &str, printed: &str) -> bool {
 async fn every_example_of_the_page_prints_what_stands_there() {
     let seeded = Seeded::start().await;
     let _permit = running::begin(&seeded, Duration::from_secs(30)).await;
+    plans::begin(&seeded).await;
     let console = seeded.console();
     write(console.folder, "mistaken.toml", blocks("toml").next().expect("the page shows a mistaken file"));
     let address = format!("127.0.0.1:{}", seeded.server.port());

@@ -27,7 +27,7 @@ async fn no_subject_is_denied_by_a_count_that_each_call_gives() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     calls(&console, &plan(Rule::sliding_window(1, HOUR), []), "alice", 3).await;
-    let words = "undecided\nthis leaves out rule 0, as its count is the call's\n";
+    let words = "undecided\nthis leaves out rule 0, as its count is the call's; say it by --plan or --count\n";
     let printed = console.run("peek plan alice").expect(1);
     assert!(printed.out.starts_with(&format!("{words}0   n per 1h   3 used   resets in ")), "{printed:?}");
     let printed = console.run("peek plan bob").expect(1);
@@ -49,7 +49,7 @@ async fn beside_a_count_that_each_call_gives_the_other_rules_decide() {
     let printed = console.run("peek plan alice").expect(1);
     let lines: Vec<_> = printed.out.lines().collect();
     assert!(lines[0].starts_with("denied for ") && lines[0].ends_with(" by rule 1"), "{printed:?}");
-    assert_eq!(lines[1], "this leaves out rule 0, as its count is the call's");
+    assert_eq!(lines[1], "this leaves out rule 0, as its count is the call's; say it by --plan or --count");
     assert!(lines[2].starts_with("0   n per 1h as paid   2 used   resets in "), "{printed:?}");
     let printed = console.run("peek plan bob").expect(0);
     assert!(printed.out.starts_with("admitted\nthis leaves out rule 0, "), "{printed:?}");
@@ -83,7 +83,10 @@ async fn what_is_left_of_a_bucket_whose_count_each_call_gives_is_not_shown() {
     calls(&console, &policy, "alice", 3).await;
     let printed = console.run("peek plan alice").expect(0);
     let lines: Vec<_> = printed.out.lines().collect();
-    assert_eq!(lines[..2], ["admitted", "this leaves out rule 0, as its count is the call's"]);
+    assert_eq!(
+        lines[..2],
+        ["admitted", "this leaves out rule 0, as its count is the call's; say it by --plan or --count"]
+    );
     assert!(lines[2].starts_with("0   n per 30d ") && lines[2].ends_with(" as paid"), "{printed:?}");
     assert!(lines[3].contains("6 left   resets in "), "{printed:?}");
     let json = console.run("peek plan alice --json").expect(0).json();

@@ -4,11 +4,11 @@ use std::mem::swap;
 
 use crate::duration::format_duration;
 use crate::rule::Rule;
-use crate::suggestion::{nearest, synonym};
+use crate::suggestion::{meant, nearest, synonym};
 use crate::text::meant::read_words;
 use crate::text::parse::{OPTIONS, parse};
 use crate::text::scan::{Token, is_number, scan};
-use crate::unit::{OTHER_WORDS_FOR_CALLS, check_unit};
+use crate::unit::{CALLS, OTHER_WORDS_FOR_CALLS, check_unit};
 
 /// The longest text, in bytes, that may be a rule with a slip.
 const LONGEST: usize = 500;
@@ -24,7 +24,17 @@ const PER: [&str; 9] = ["per", "every", "each", "in", "a", "an", "within", "for"
 const WINDOW: [&str; 6] = ["the", "any", "window", "windows", "of", "a"];
 
 /// Words of the text form that have other names elsewhere.
-const RENAMED: [&str; 9] = ["1", "2", "about", "prevent_duplicate", "fixed", "bucket", "burst", "reset_after", "as"];
+#[rustfmt::skip]
+const RENAMED: [&str; 16] = [
+    "1", "2", "3", "5", "10", "about", "prevent_duplicate", "fixed", "sliding", "bucket", "concurrent", "burst", "initial",
+    "reset_after", "shadow", "as",
+];
+
+/// The most words that are one word of the text form, like `at the same time`.
+const LONGEST_PHRASE: usize = 4;
+
+/// The lease of a concurrency limit that has none, as in the examples.
+const LEASE: &str = "30s";
 
 /// Words that mean a window, and those of language models, which name the unit, too.
 const RATES: [(&str, &str); 14] = [
@@ -49,8 +59,13 @@ pub(super) fn repair(text: &str) -> Option<String> {
         return None;
     }
     let mut draft = RepairDraft::new(&without_thousands(&without_names(text)))?;
+    draft.join_phrases();
     draft.count();
-    draft.window()?;
+    if draft.concurrent() {
+        draft.lease();
+    } else {
+        draft.window()?;
+    }
     draft.options()?;
     let rule: Rule = parse(&scan(&draft.repaired.join(" ")).ok()?).ok()?;
     Some(rule.to_string())
@@ -87,6 +102,8 @@ struct RepairDraft {
     /// The words of `written` in lower case.
     words: Vec<String>,
     repaired: Vec<String>,
+    /// The algorithm that stood in front of the count: `fixed` or `bucket`.
+    algorithm: Option<&'static str>,
 }
 
 impl RepairDraft {
@@ -106,7 +123,23 @@ impl RepairDraft {
         }
         written.retain(|word| !word.is_empty());
         let words = written.iter().map(|word| word.to_lowercase()).collect();
-        Some(Self { written, words, repaired: Vec::new() })
+        Some(Self { written, words, repaired: Vec::new(), algorithm: None })
+    }
+
+    /// Writes words that are one word of the text form, like `in flight` and `no duplicate`, as this word.
+    fn join_phrases(&mut self) {
+        let mut begin = 0;
+        while begin < self.words.len() {
+            let phrase = |length: &usize| {
+                let words = self.words.get(begin..begin + length)?;
+                Some((*length, synonym(&words.join("_"), &RENAMED)?))
+            };
+            if let Some((length, meant)) = (2..=LONGEST_PHRASE).rev().find_map(|length| phrase(&length)) {
+                self.words.splice(begin..begin + length, [meant.to_owned()]);
+                self.written.splice(begin..begin + length, [meant.to_owned()]);
+            }
+            begin += 1;
+        }
     }
 
     fn count(&mut self) {
@@ -117,11 +150,12 @@ impl RepairDraft {
             *first = count.to_owned();
             self.push("about");
         }
-        self.replace_synonym();
+        self.leading_algorithm();
+        self.swap_concurrent();
         if self.words.first().is_some_and(|word| nearest(word, ["prevent_duplicate"]).is_some()) {
             self.replace_first(1, "prevent_duplicate");
-        } else {
-            self.keep("about");
+        } else if self.words.first().is_some_and(|word| nearest(word, ["about", "approx"]).is_some()) {
+            self.replace_first(1, "about");
         }
         self.replace_synonym();
         if let [unit, count, ..] = &mut *self.words
@@ -140,20 +174,75 @@ impl RepairDraft {
         }
     }
 
+    /// Takes the algorithm in front of the count, as in `token bucket 10 per 1h`.
+    fn leading_algorithm(&mut self) {
+        self.replace_synonym();
+        self.algorithm =
+            self.words.first().and_then(|word| ["fixed", "bucket"].into_iter().find(|known| known == word));
+        if self.algorithm.is_some() || self.words.first().is_some_and(|word| word == "sliding") {
+            self.skip_first(1);
+            self.replace_synonym();
+        }
+    }
+
+    /// Puts the count of `concurrent 5` first.
+    fn swap_concurrent(&mut self) {
+        if let [first, count, ..] = self.words.as_slice()
+            && is_concurrent(first)
+            && read_count(count).is_some()
+        {
+            self.words.swap(0, 1);
+            self.written.swap(0, 1);
+        }
+    }
+
+    /// Returns whether the rule is a concurrency limit.
+    fn concurrent(&mut self) -> bool {
+        let is_concurrent = self.words.first().is_some_and(|word| is_concurrent(word));
+        if is_concurrent {
+            self.replace_first(1, "concurrent");
+            let _ = self.skip(&OTHER_WORDS_FOR_CALLS) || self.skip(&[CALLS]);
+        }
+        is_concurrent
+    }
+
+    fn lease(&mut self) {
+        self.push("lease");
+        if !self.skip(&PER) && self.words.first().is_some_and(|word| meant(word, &["lease"]).is_some()) {
+            self.skip_first(1);
+        }
+        self.skip(&WINDOW);
+        match read_words(&self.words) {
+            Some((duration, words)) => self.replace_first(words, format_duration(duration)),
+            None if self.words.first().is_some_and(|word| is_number(word)) => self.seconds(),
+            None => self.push(LEASE),
+        }
+    }
+
     fn window(&mut self) -> Option<()> {
         if let Some((_, window)) = self.words.first().and_then(|word| RATES.iter().find(|(rate, _)| rate == word)) {
             self.skip_first(1);
             self.push(*window);
             return Some(());
         }
-        let has_per = self.skip(&PER);
+        let mut has_per = self.skip(&PER);
+        if !has_per && self.words.first().is_some_and(|word| nearest(word, ["per"]).is_some()) {
+            self.skip_first(1);
+            has_per = true;
+        }
         if !has_per && self.repaired.iter().any(|word| word == "prevent_duplicate") && self.words.is_empty() {
             return Some(());
         }
         self.push("per");
         self.skip(&WINDOW);
         self.replace_synonym();
-        self.keep("fixed");
+        if self.words.first().is_some_and(|word| nearest(word, ["fixed"]).is_some()) {
+            self.replace_first(1, "fixed");
+        } else if self.algorithm == Some("fixed") {
+            self.push("fixed");
+        } else if self.words.first().is_some_and(|word| word == "sliding") {
+            self.skip_first(1);
+        }
         self.skip(&WINDOW);
         if self.words.first()?.starts_with(['"', '@']) {
             self.keep_first(1);
@@ -161,9 +250,7 @@ impl RepairDraft {
             self.replace_first(words, format_duration(duration));
             return Some(());
         } else if is_number(self.words.first()?) && self.words.get(1).is_none_or(|next| OPTIONS.contains(&&**next)) {
-            // Most libraries count in seconds.
-            let seconds = self.words.first().map(|number| format!("{number}s"))?;
-            self.replace_first(1, seconds);
+            self.seconds();
             return Some(());
         } else {
             let fields = self.words.iter().take(6).take_while(|word| is_cron_field(word)).count();
@@ -179,13 +266,28 @@ impl RepairDraft {
     }
 
     fn options(&mut self) -> Option<()> {
+        if self.algorithm == Some("bucket") {
+            self.push("bucket");
+        }
         while !self.words.is_empty() {
+            self.skip(&["in", "with"]);
             self.replace_synonym();
-            let option = nearest(self.words.first()?, OPTIONS)?;
+            let word = self.words.first()?;
+            if word == "sliding" {
+                self.skip_first(1);
+                continue;
+            }
+            if nearest(word, ["fixed"]).is_some() {
+                let per = self.repaired.iter().position(|word| word == "per")?;
+                self.repaired.insert(per + 1, "fixed".to_owned());
+                self.skip_first(1);
+                continue;
+            }
+            let option = nearest(word, OPTIONS)?;
             self.replace_first(1, option);
             match option {
                 "as" => self.keep_first(1),
-                "bucket" => {}
+                "bucket" | "shadow" => {}
                 "reset_after" => {
                     let (duration, words) = read_words(&self.words)?;
                     self.replace_first(words, format_duration(duration));
@@ -197,6 +299,12 @@ impl RepairDraft {
             }
         }
         Some(())
+    }
+
+    /// Writes the number as seconds, in which most libraries count.
+    fn seconds(&mut self) {
+        let seconds = self.words.first().map(|number| format!("{number}s")).unwrap_or_default();
+        self.replace_first(1, seconds);
     }
 
     fn push(&mut self, word: impl Into<String>) {
@@ -228,12 +336,6 @@ impl RepairDraft {
         number > 0
     }
 
-    fn keep(&mut self, word: &str) {
-        if self.words.first().is_some_and(|first| first == word) {
-            self.replace_first(1, word);
-        }
-    }
-
     fn replace_synonym(&mut self) {
         if let Some(first) = self.words.first_mut()
             && let Some(meant) = synonym(first, &RENAMED)
@@ -241,6 +343,11 @@ impl RepairDraft {
             meant.clone_into(first);
         }
     }
+}
+
+/// Whether the word means `concurrent`.
+fn is_concurrent(word: &str) -> bool {
+    meant(word, &["concurrent"]).is_some()
 }
 
 /// Reads a count as people write it: `100`, `1_000`, `10k`, `5x`.
@@ -271,7 +378,11 @@ fn is_unit(word: &str) -> bool {
         || WINDOW.contains(&word)
         || RATES.iter().any(|(rate, _)| *rate == word)
         || read_words(&[word.to_owned()]).is_some();
-    !is_of_window && check_unit(word).is_ok() && nearest(word, OPTIONS).is_none()
+    !is_of_window
+        && !is_concurrent(word)
+        && check_unit(word).is_ok()
+        && nearest(word, OPTIONS).is_none()
+        && nearest(word, ["per"]).is_none()
 }
 
 fn is_cron_field(word: &str) -> bool {

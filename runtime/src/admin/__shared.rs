@@ -1,5 +1,6 @@
 //! The code that the command line and the routes of a service share: both show and change the same, in the same JSON.
 
+mod asked;
 mod changes;
 pub mod json;
 mod open;
@@ -7,6 +8,7 @@ mod peeked;
 
 use tallygate_rules::nearest;
 
+pub use self::asked::AskedCounts;
 pub use self::changes::{check_ban_duration, override_as_listed, rules_for, shadow};
 pub use self::open::{OpenPolicy, RuleState, VaryingRules};
 pub use self::peeked::Peeked;

@@ -57,7 +57,8 @@ impl Limiter {
         let now = UNIX_EPOCH + unix();
         let known = Self::policies().map(|policy| {
             let changed = self.changed_by_file(&policy);
-            (policy.name().to_owned(), RegisteredPolicy::of(changed.as_ref().unwrap_or(&policy), now))
+            let plans = self.plans(&policy);
+            (policy.name().to_owned(), RegisteredPolicy::of(changed.as_ref().unwrap_or(&policy), plans, now))
         });
         let policies = known.collect::<BTreeMap<_, _>>().into_values().collect();
         Ok(Registered { policies, unreadable: Vec::new() })
@@ -180,6 +181,12 @@ impl RegisteredPolicy {
         self.described.ban
     }
 
+    /// Returns the counts of plans that the file of the process has for this policy, by the names of the plans, if each call
+    /// gives the count of a rule. Which rule it is, only the process knows, unless there is one.
+    pub fn plans(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.described.plans.iter().map(|(name, count)| (name.as_str(), *count))
+    }
+
     /// Returns how long its calls are [taken ahead](crate::PolicyBuilder::prefetch), if they are.
     #[must_use]
     pub fn prefetch(&self) -> Option<Duration> {
@@ -228,13 +235,14 @@ impl RegisteredPolicy {
     ///
     /// This version refuses the rules, which another version accepted.
     pub fn policy(&self) -> Result<Policy, Error> {
-        self.policy_with(Rule::clone)
+        self.policy_with(|_, rule| rule.clone())
     }
 
     /// Builds the policy with rules that take the place of its own.
-    pub(super) fn policy_with(&self, rule: impl Fn(&Rule) -> Rule) -> Result<Policy, Error> {
+    pub(super) fn policy_with(&self, rule: impl Fn(usize, &Rule) -> Rule) -> Result<Policy, Error> {
         let builder = Policy::builder(self.name().to_owned());
-        let builder = self.effective_rules().fold(builder, |builder, own| builder.rule_of(own.label, rule(&own.rule)));
+        let rules = self.effective_rules().enumerate();
+        let builder = rules.fold(builder, |builder, (at, own)| builder.rule_of(own.label, rule(at, &own.rule)));
         let builder = self.ban().into_iter().fold(builder, PolicyBuilder::ban);
         let builder = self.prefetch().into_iter().fold(builder, PolicyBuilder::prefetch);
         let builder = self.key().into_iter().fold(builder, |builder, key| builder.key(key.to_owned()));
@@ -313,8 +321,8 @@ impl RegisteredPolicy {
 
     /// Describes a policy of this process, as it was at that time. Only its calls know whether they are in shadow,
     /// unless the policy or a file says it.
-    fn of(policy: &Policy, seen: SystemTime) -> Self {
-        let described = Description::of(policy, policy.is_shadow());
+    fn of(policy: &Policy, plans: BTreeMap<String, u64>, seen: SystemTime) -> Self {
+        let described = Description::of(policy, policy.is_shadow()).with_plans(plans);
         let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();
         Self { described, rules, seen, says_shadow: policy.shadow().is_some() }
     }

@@ -1,12 +1,10 @@
 //! The changes that a file makes to a policy of the program.
 
-use std::collections::BTreeMap;
-
 use tallygate_rules::{Field, RELEASED_LABEL, Replacement, Role, Rule, RuleError};
 
-use super::lines::{At, Lines};
+use super::lines::At;
+use super::plans::Plans;
 use super::rules::FileRule;
-use super::table::Table;
 use crate::error::{Mistake, Place};
 use crate::policy::{Policy, PolicySettings};
 
@@ -122,29 +120,4 @@ fn mistake_in(mistake: &RuleError, first: &FileRule) -> Mistake {
     // The key of a rule names its subject, so a mistake in the subject is at the key.
     let key = first.key.as_ref().filter(|_| mistake.field() == Field::Subject).map(|key| key.place);
     Mistake::new(key.unwrap_or_else(|| first.place_of(mistake.field())), mistake.to_string())
-}
-
-const PLANS: &str = "plans = { free = 100, paid = 10000 }";
-
-/// The plans of a policy: counts by name.
-#[derive(Debug, Default)]
-pub(crate) struct Plans {
-    counts: BTreeMap<String, u64>,
-    /// The place of the plans; `None` if the file has none.
-    pub(super) place: Option<Place>,
-}
-
-impl Plans {
-    pub(super) fn take(policy: &mut Table<'_>, lines: &mut Lines<'_>) -> Self {
-        let Some(table) = policy.table("plans", PLANS, lines) else { return Self::default() };
-        let place = table.place;
-        if table.is_empty() {
-            lines.report(place, format!("`plans` must not be empty, like `{PLANS}`"));
-        }
-        Self { counts: table.numbers(lines), place: Some(place) }
-    }
-
-    pub(crate) fn count(&self, plan: &str) -> Option<u64> {
-        self.counts.get(plan).copied()
-    }
 }

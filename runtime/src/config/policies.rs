@@ -1,12 +1,13 @@
 //! The policies of a file.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use toml::de::DeTable;
 
 use super::change::PolicyChange;
 use super::lines::Lines;
+use super::plans::{self, ListedPlans, Plans};
 use super::policy_table::{self, FilePolicy};
 #[cfg(feature = "web")]
 use super::request_limit::RequestLimit;
@@ -38,6 +39,7 @@ struct PoliciesInner {
     /// In the order of the file.
     #[cfg(feature = "web")]
     requests: Vec<RequestLimit>,
+    plans: Arc<ListedPlans>,
     /// The values that the program finds in requests, if the file lists them.
     values: Option<Vec<String>>,
 }
@@ -127,12 +129,65 @@ impl Policies {
     /// ```
     #[must_use]
     pub fn policy(&self, name: &str) -> Option<Policy> {
-        let of_program = self.inner.changes.iter().find(|change| change.name == name);
         #[cfg(feature = "web")]
-        if let Some(limit) = self.inner.requests.iter().find(|limit| limit.policy.name() == name) {
+        if let Some(limit) = self.request_limit(name) {
+            return Some(limit.effects.planned(&limit.policy, |_| None).unwrap_or_else(|| limit.policy.clone()));
+        }
+        self.change(name)?.policy()
+    }
+
+    /// Returns the policy of that name as tools show it: a rule whose count is that of a plan has none.
+    #[cfg(feature = "admin")]
+    pub(crate) fn open_policy(&self, name: &str) -> Option<Policy> {
+        #[cfg(feature = "web")]
+        if let Some(limit) = self.request_limit(name) {
             return Some(limit.policy.clone());
         }
-        of_program?.policy()
+        self.policy(name)
+    }
+
+    fn change(&self, name: &str) -> Option<&PolicyChange> {
+        self.inner.changes.iter().find(|change| change.name == name).map(|change| &**change)
+    }
+
+    #[cfg(feature = "web")]
+    fn request_limit(&self, name: &str) -> Option<&RequestLimit> {
+        self.inner.requests.iter().find(|limit| limit.policy.name() == name)
+    }
+
+    /// Returns the counts of a policy's plans, by the names of the plans: those of the policy itself, and those that the
+    /// file has for all policies. Requests of a listed plan without one have the count in the rules.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::config::Policies;
+    ///
+    /// let text = r#"
+    /// [plans]
+    /// free = 100
+    /// paid = 10_000
+    ///
+    /// [policy.export]
+    /// plans.paid = 50
+    /// "#;
+    /// let policies = Policies::from_toml(text)?;
+    /// assert_eq!(policies.plans("export").into_iter().collect::<Vec<_>>(), [("free", 100), ("paid", 50)]);
+    /// assert_eq!(policies.plans("search")["paid"], 10_000);
+    /// # Ok::<(), tallygate::config::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn plans(&self, policy: &str) -> BTreeMap<&str, u64> {
+        #[cfg(feature = "web")]
+        if let Some(limit) = self.request_limit(policy) {
+            return limit.effects.plan_counts();
+        }
+        self.change(policy).map_or_else(|| self.inner.plans.counts().collect(), |change| change.plans.counts())
+    }
+
+    /// Returns the plans of policies that give none of their own.
+    pub(crate) fn listed_plans(&self) -> &ListedPlans {
+        &self.inner.plans
     }
 
     /// Whether the file says by `[end]` that it is whole.
@@ -146,11 +201,12 @@ impl Policies {
         self.names().filter(move |name| !others.contains(name))
     }
 
-    /// Returns the mistakes of keys that may show values which no request has: one for each value that the file does not list.
+    /// Returns the places of names that may be misspelt, as only the program knows them: one for each value of requests that the
+    /// file does not list, and one if it does not list its plans.
     ///
     /// A request always has its `ip`, `method`, `path`, `route` and header fields. Only the program knows which other
-    /// values it finds: [`Limiter::apply`](crate::Limiter::apply) refuses the rest. A file that lists them, like
-    /// `values = ["user"]`, has no such mistakes: there, [`from_toml`](Self::from_toml) refuses others.
+    /// values it finds: [`Limiter::apply`](crate::Limiter::apply) refuses the rest. In a file that lists them, like
+    /// `values = ["user"]` and `plans = ["free", "paid"]`, [`from_toml`](Self::from_toml) refuses others.
     ///
     /// # Examples
     ///
@@ -158,18 +214,19 @@ impl Policies {
     /// use tallygate::config::Policies;
     ///
     /// let policy = "[policy.search]\nmatch = { path = '/search' }\nkey = '{@usr}'\nrules = ['60 per 1m']";
-    /// assert_eq!(Policies::from_toml(policy)?.unlisted_values()[0].line(), 3);
+    /// assert_eq!(Policies::from_toml(policy)?.unlisted()[0].line(), 3);
     /// let error = Policies::from_toml(format!("values = ['user']\n{policy}")).unwrap_err();
     /// assert!(error.to_string().ends_with("`{@usr}` is no value that `values` lists; did you mean `user`?"));
     /// # Ok::<(), tallygate::config::ConfigError>(())
     /// ```
     #[must_use]
-    pub fn unlisted_values(&self) -> Vec<Mistake> {
+    pub fn unlisted(&self) -> Vec<Mistake> {
+        let plans = plans::unlisted(self.inner.plans_of_policies());
         #[cfg(feature = "web")]
-        if self.inner.values.is_none() {
-            return values::unlisted(&self.inner.requests).collect();
-        }
-        Vec::new()
+        let values = values::unlisted(&self.inner.requests).filter(|_| self.inner.values.is_none());
+        #[cfg(not(feature = "web"))]
+        let values = [];
+        plans.into_iter().chain(values).collect()
     }
 
     /// Returns the mistakes of keys that show a value which no layer of this process finds. Without a layer, there are
@@ -189,6 +246,16 @@ impl Policies {
     #[cfg(feature = "web")]
     pub(crate) fn requests(&self) -> &[RequestLimit] {
         &self.inner.requests
+    }
+}
+
+impl PoliciesInner {
+    fn plans_of_policies(&self) -> impl Iterator<Item = &Plans> {
+        let of_program = self.changes.iter().map(|change| &change.plans);
+        #[cfg(feature = "web")]
+        return of_program.chain(self.requests.iter().map(|limit| &limit.effects.plans));
+        #[cfg(not(feature = "web"))]
+        return of_program;
     }
 }
 
@@ -221,6 +288,7 @@ fn read(text: &str) -> Result<PoliciesInner, ConfigError> {
 fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Lines<'_>) {
     let mut root = Table::new(root, START, lines);
     inner.values = values::take(&mut root, lines);
+    inner.plans = Arc::new(ListedPlans::take(&mut root, lines));
     if let Some(policies) = root.take("policy") {
         let message = "`policy` must be a table of policies, like `[policy.\"sms.send\"]`";
         let table = lines.ok_or_report(policies.value.place, policies.value.value.as_table().ok_or(message));
@@ -232,7 +300,7 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
         }
         for policy in table {
             inner.names.push(policy.name.value.to_owned());
-            match policy_table::read(policy, lines) {
+            match policy_table::read(policy, &inner.plans, lines) {
                 Some(FilePolicy::Change(change)) => inner.changes.push(Arc::new(change)),
                 #[cfg(feature = "web")]
                 Some(FilePolicy::Requests(limit)) => inner.requests.push(limit),
@@ -247,6 +315,7 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
         }
     }
     root.finish(lines);
+    plans::check_alike(&inner.plans_of_policies().collect::<Vec<_>>(), lines);
     #[cfg(feature = "web")]
     if let Some(listed) = &inner.values {
         values::check(&inner.requests, listed, lines);

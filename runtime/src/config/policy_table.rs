@@ -1,9 +1,12 @@
 //! A policy of the file.
 
+use std::sync::Arc;
+
 use tallygate_rules::{Costs, CountedSubject, OnOutage, is_blank, validate_deadline, validate_warn_at};
 
-use super::change::{Plans, PolicyChange};
+use super::change::PolicyChange;
 use super::lines::{At, Lines};
+use super::plans::{ListedPlans, Plans};
 use super::rules::{self, PolicyParts, RuleList, check_key, check_rules, known_rules};
 use super::table::{Entry, Table};
 use crate::bounds::POLICY_NAME_BYTES;
@@ -25,7 +28,7 @@ pub(super) enum FilePolicy {
 }
 
 /// Reads a policy; `None` if it is mistaken.
-pub(super) fn read(policy: Entry<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+pub(super) fn read(policy: Entry<'_>, plans: &Arc<ListedPlans>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
     let Entry { name, value } = policy;
     check_name(&name, lines);
     let message = || format!("a policy must be a table, like `[policy.{:?}]`", name.value);
@@ -39,7 +42,7 @@ pub(super) fn read(policy: Entry<'_>, lines: &mut Lines<'_>) -> Option<FilePolic
     let key = table.key(lines);
     let settings = settings(&mut table, rules.as_ref(), lines);
     let parts = PolicyParts { name, rules, key, settings };
-    if is_for_requests { of_requests(parts, table, lines) } else { change(parts, table, lines) }
+    if is_for_requests { of_requests(parts, table, plans, lines) } else { change(parts, table, plans, lines) }
 }
 
 fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
@@ -53,7 +56,12 @@ fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
 }
 
 /// Reads a policy that changes one of the program.
-fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+fn change(
+    parts: PolicyParts<'_>,
+    mut table: Table<'_>,
+    plans: &Arc<ListedPlans>,
+    lines: &mut Lines<'_>,
+) -> Option<FilePolicy> {
     let before = lines.mistakes();
     for name in ["ban", "cost", "refund_if", "reject"] {
         if let Some(entry) = table.take(name) {
@@ -71,7 +79,7 @@ fn change(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -
                        `Limiter::plan_count`";
         lines.report(entry.name.place, message);
     }
-    let plans = Plans::take(&mut table, lines);
+    let plans = Plans::take(&mut table, plans, lines);
     let ends_prefetch = ends_prefetch(&mut table, lines);
     let shadow = table.flag("shadow", lines);
     table.take("match");
@@ -105,12 +113,22 @@ fn ends_prefetch(table: &mut Table<'_>, lines: &mut Lines<'_>) -> bool {
 }
 
 #[cfg(feature = "web")]
-fn of_requests(parts: PolicyParts<'_>, table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
-    super::request_limit::read(parts, table, lines).map(FilePolicy::Requests)
+fn of_requests(
+    parts: PolicyParts<'_>,
+    table: Table<'_>,
+    plans: &Arc<ListedPlans>,
+    lines: &mut Lines<'_>,
+) -> Option<FilePolicy> {
+    super::request_limit::read(parts, table, plans, lines).map(FilePolicy::Requests)
 }
 
 #[cfg(not(feature = "web"))]
-fn of_requests(_: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+fn of_requests(
+    _: PolicyParts<'_>,
+    mut table: Table<'_>,
+    _: &Arc<ListedPlans>,
+    lines: &mut Lines<'_>,
+) -> Option<FilePolicy> {
     if let Some(entry) = table.take("match") {
         let message = "`match` needs the feature `web` of tallygate; add it in Cargo.toml, like `features = [\"web\"]`";
         lines.report(entry.name.place, message);

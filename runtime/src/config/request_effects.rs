@@ -1,13 +1,15 @@
 //! The settings of requests in a file besides their rules: exemptions, cost, plans, refunds and responses.
 
+use std::collections::BTreeMap;
 use std::slice;
+use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use tallygate_rules::{Role, Rule};
 
-use super::change::Plans;
 use super::lines::{At, Lines};
+use super::plans::{ListedPlans, Plans};
 use super::rules::{RuleList, known_rules};
 use super::table::Table;
 use crate::context::ContextKey;
@@ -31,7 +33,7 @@ pub(crate) struct RequestEffects {
     pub(crate) reject: Option<OwnResponse>,
     /// The name of the value of the context that names the plan.
     plan: Option<At<String>>,
-    plans: Plans,
+    pub(super) plans: Plans,
     planned: Option<PlannedRule>,
 }
 
@@ -65,9 +67,10 @@ impl RequestEffects {
         table: &mut Table<'_>,
         paths: Option<&[PathPattern]>,
         rules: Option<&RuleList>,
+        listed: &Arc<ListedPlans>,
         lines: &mut Lines<'_>,
     ) -> Self {
-        let (plan, plans) = plans(table, rules, lines);
+        let (plan, plans) = plans(table, rules, listed, lines);
         Self {
             plan,
             plans,
@@ -92,6 +95,13 @@ impl RequestEffects {
         policy.with_varying_counts(|at| at == position)
     }
 
+    /// Returns the counts of all plans by their names, if a plan sets a count. A plan that gives none has the count in the rules.
+    pub(super) fn plan_counts(&self) -> BTreeMap<&str, u64> {
+        let Some(planned) = &self.planned else { return BTreeMap::new() };
+        let listed = self.plans.names().map(|name| (name, planned.count));
+        listed.chain(self.plans.counts()).collect()
+    }
+
     /// Returns the policy of a request, with the count of its plan, or with the count in the rules if it has none.
     /// `value` finds a value of the context by its name. `None` if no plan sets a count.
     pub(crate) fn planned(&self, policy: &Policy, value: impl FnOnce(&str) -> Option<String>) -> Option<Policy> {
@@ -108,13 +118,21 @@ fn is_planned(rule: &Rule) -> bool {
     rule.role() == Role::Limit && !rule.is_shadow()
 }
 
-fn plans(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> (Option<At<String>>, Plans) {
+fn plans(
+    table: &mut Table<'_>,
+    rules: Option<&RuleList>,
+    listed: &Arc<ListedPlans>,
+    lines: &mut Lines<'_>,
+) -> (Option<At<String>>, Plans) {
     let plan = table.text("plan", PLAN, lines);
-    let plans = Plans::take(table, lines);
+    let plans = Plans::take(table, listed, lines);
     match (&plan, plans.place) {
-        (Some(plan), None) => lines.report(plan.place, "`plan` needs `plans`, like `plans = { free = 100 }`"),
+        (Some(plan), _) if plans.is_empty() => {
+            lines.report(plan.place, "`plan` needs `plans`, like `plans = { free = 100 }`");
+        }
         (None, Some(place)) => lines.report(place, format!("`plans` of requests need a `plan`, like `{PLAN}`")),
-        (Some(_), Some(place)) if rules.is_some() && !known_rules(rules).any(is_planned) => {
+        (Some(plan), own) if rules.is_some() && !known_rules(rules).any(is_planned) => {
+            let place = own.unwrap_or(plan.place);
             lines.report(place, "`plans` need a rule whose count they set, like `rules = [\"100 per 1h\"]`");
         }
         _ => {}

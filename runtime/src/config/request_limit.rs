@@ -1,6 +1,7 @@
 //! A policy of the file for requests of a web server.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{
@@ -8,6 +9,7 @@ use tallygate_rules::{
 };
 
 use super::lines::{At, Lines};
+use super::plans::ListedPlans;
 use super::request_effects::RequestEffects;
 use super::rules::{FileRule, PolicyParts, RuleList, check_rules, known_rules};
 use super::table::Table;
@@ -75,7 +77,12 @@ impl Requests {
 }
 
 /// Reads a policy for requests; `None` if it is mistaken.
-pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<RequestLimit> {
+pub(super) fn read(
+    parts: PolicyParts<'_>,
+    mut table: Table<'_>,
+    plans: &Arc<ListedPlans>,
+    lines: &mut Lines<'_>,
+) -> Option<RequestLimit> {
     let before = lines.mistakes();
     let PolicyParts { name, rules, key, settings } = parts;
     let has_key = key.is_some();
@@ -84,7 +91,7 @@ pub(super) fn read(parts: PolicyParts<'_>, mut table: Table<'_>, lines: &mut Lin
     let ban = ban.and_then(|table| ban_of(table, rules.as_ref(), lines));
     let is_shadow = table.flag("shadow", lines).is_some_and(|shadow| shadow.value);
     let paths = requests.as_ref().map(|requests| &*requests.paths);
-    let mut effects = RequestEffects::take(&mut table, paths, rules.as_ref(), lines);
+    let mut effects = RequestEffects::take(&mut table, paths, rules.as_ref(), plans, lines);
     let prefetch = table.duration("prefetch", r#"prefetch = "100ms""#, lines);
     if !has_key {
         lines.report(name.place, missing_argument("key", KEY));

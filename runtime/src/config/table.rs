@@ -40,8 +40,8 @@ impl<'t> Table<'t> {
         self.entries.iter().any(|entry| entry.name.value == name)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Requires an entry that was not taken yet.
@@ -116,13 +116,11 @@ impl<'t> Table<'t> {
     }
 
     /// Takes all entries, of which each is a number.
-    pub(super) fn numbers<C: FromIterator<(String, u64)>>(self, lines: &mut Lines<'_>) -> C {
-        let number = |Entry { name, value }: Entry<'_>| {
+    pub(super) fn numbers(self, lines: &mut Lines<'_>) -> Vec<(At<&'t str>, u64)> {
+        let number = |Entry { name, value }: Entry<'t>| {
             let message = || format!("`{0}` must be a number, like `{0} = 100`", name.value);
-            Some((
-                name.value.to_owned(),
-                lines.ok_or_report(value.place, whole_number(value.value).ok_or_else(message))?,
-            ))
+            let number = lines.ok_or_report(value.place, whole_number(value.value).ok_or_else(message))?;
+            Some((name, number))
         };
         self.entries.into_iter().filter_map(number).collect()
     }
@@ -242,6 +240,7 @@ fn duration_like(example: &str, name: &str, digits: &str) -> Option<String> {
     argument_meant(name, digits).filter(|_| is_duration)
 }
 
-fn at<'t>(value: &'t Spanned<DeValue<'t>>, lines: &Lines<'_>) -> At<&'t DeValue<'t>> {
+/// Returns a value with its place.
+pub(super) fn at<'t>(value: &'t Spanned<DeValue<'t>>, lines: &Lines<'_>) -> At<&'t DeValue<'t>> {
     At { value: value.get_ref(), place: lines.place(&value.span()) }
 }

@@ -96,10 +96,11 @@ impl Limiter {
         Ok(PutInForce { applied: Applied { policies: policies.clone() }, lost })
     }
 
-    /// Returns the count of a plan in the file that was applied last: `plans.free = 100` in the table of the policy.
+    /// Returns the count of a plan in the file that was applied last: `plans.free = 100` in the table of the policy, or else
+    /// `free = 100` in `[plans]`, which all policies share.
     /// Use it in a `count` that is an expression, or in [`Policy::with_counts`](crate::Policy::with_counts).
     ///
-    /// `None` means that no file was applied, or that it does not have this plan of this policy. A count of 0 closes the limit.
+    /// `None` means that no file was applied, or that it has no such plan. A count of 0 closes the limit.
     ///
     /// # Examples
     ///

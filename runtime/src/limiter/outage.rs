@@ -15,6 +15,7 @@ use crate::micros;
 use crate::observe::log;
 use crate::policy::Policy;
 use crate::store::{Answer, Decider, LayeredAnswer, Outcome, RemoteStore, Standby};
+use crate::system::home::in_runtime;
 
 /// How often a call looks, during an outage, whether it has ended. Other calls are decided without asking.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -56,7 +57,8 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         let known = self.server.known_outage().and_then(|reason| self.substitute(policy, reason));
         match known {
             None => StoreState::There,
-            Some(substitute) if self.is_look_due(substitute) => StoreState::LookDue,
+            // A caller without a runtime looks, and is told that it cannot.
+            Some(substitute) if self.is_look_due(substitute) || in_runtime().is_err() => StoreState::LookDue,
             Some(substitute) => StoreState::Away(substitute),
         }
     }
@@ -152,7 +154,8 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
 impl<S: Decider, R: RemoteStore> Outage<S, R> {
     pub(super) async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         match self.below.decide(call).await {
-            Err(reason) => self.decide_without(reason, call),
+            // Without a runtime, no store is asked. This is a mistake, whatever is known of the store.
+            Err(reason) => in_runtime().and_then(|_| self.decide_without(reason, call)),
             decided => decided,
         }
     }

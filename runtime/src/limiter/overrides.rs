@@ -17,7 +17,7 @@ mod text;
 mod threads;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
 use tokio::sync::Notify;
@@ -190,6 +190,20 @@ impl<S> Overrides<S> {
     #[cfg(feature = "config")]
     pub(super) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
         self.read().from_file.as_ref()?.plan_count(policy, plan)
+    }
+
+    /// Returns the counts of a policy's plans in the file in force, by the names of the plans.
+    #[cfg(feature = "config")]
+    pub(super) fn plans(&self, policy: &Policy) -> BTreeMap<String, u64> {
+        let applied = self.applied();
+        let plans = applied.iter().flat_map(|policies| policies.plans(policy.name()));
+        plans.map(|(plan, count)| (plan.to_owned(), count)).collect()
+    }
+
+    #[cfg(not(feature = "config"))]
+    #[allow(clippy::unused_self, reason = "there is no file")]
+    pub(super) fn plans(&self, _: &Policy) -> BTreeMap<String, u64> {
+        BTreeMap::new()
     }
 
     #[cfg(feature = "config")]

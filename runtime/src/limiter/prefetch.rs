@@ -16,7 +16,7 @@ use self::ledger::Refill;
 use self::ledgers::Ledgers;
 use self::part::{Part, Taken};
 use crate::algorithm;
-use crate::call::{Call, CallOptions};
+use crate::call::{Call, CallOptions, OwnedCall};
 use crate::clock::Clock;
 use crate::decision::{AdmittedAt, Recount, Report, RuleStatus, Wait};
 use crate::error::BackendError;
@@ -147,7 +147,7 @@ impl<S: Decider> PrefetchedStore<S> {
         }
         let taken = self.take(stored, call)?;
         if self.has_to_await_rules(taken.now_us) {
-            self.ledgers.put_back(call, &taken);
+            self.put_back(call, 0, &taken);
             return None;
         }
         let Taken { at, report, .. } = taken;
@@ -169,6 +169,30 @@ impl<S: Decider> PrefetchedStore<S> {
             self.runtimes.spawn(TaskKind::Correction, Arc::clone(self).refill(refill));
         }
         taken
+    }
+
+    /// Puts back the units of one subject of a call that is not made. If their part has ended, and its rest was given
+    /// back, they follow it.
+    fn put_back(self: &Arc<Self>, call: Call<'_>, index: usize, taken: &Taken) {
+        let part = call.part(index);
+        if self.ledgers.put_back(part, taken) {
+            self.sleepers.wake(part);
+        } else {
+            self.refund(call.counted().part(index), AdmittedAt::Once(taken.at.us(0)));
+        }
+    }
+
+    /// Gives back what a call that is not made has been counted as, in the background. If that fails, it is not sent
+    /// again, and counts until it is out of its window.
+    fn refund(self: &Arc<Self>, counted: Call<'_>, at: AdmittedAt) {
+        let (home, counted) = (Arc::clone(self), OwnedCall::new(counted));
+        self.runtimes.spawn(TaskKind::Correction, async move {
+            let counted = counted.as_call();
+            if let Err(error) = home.below.recount(counted, &Recount::REFUND, &at).await {
+                log::not_given_back(counted.policy.name(), &error);
+            }
+            home.sleepers.wake(counted);
+        });
     }
 
     /// Looks now and then whether the rules in force are known, as calls that the store decides do each time.

@@ -3,6 +3,7 @@
 mod queue;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +14,6 @@ use crate::lock::lock;
 use crate::observe::{Quiet, ReportedOnce, log};
 use crate::policy::{Description, NO_REGISTRY, Policy};
 use crate::store::Progress;
-use crate::subject::filters::Secret;
 use crate::system::TokioInstant;
 use crate::system::home::{BackgroundTask, RunningTask};
 
@@ -63,9 +63,10 @@ impl Registrations {
         }
     }
 
-    /// Queues a policy for registration, with the rules in force.
-    fn push(&self, policy: &Policy, in_force: &Policy, is_shadow: bool, secret: &Secret) {
-        let text = Description::of(in_force, is_shadow).with_secret(secret).write();
+    /// Queues a policy for registration, as it is in force. Plans that would make its description too long are left out.
+    fn push(&self, policy: &Policy, described: Description) {
+        let text = Some(described.write()).filter(|text| text.len() <= DESCRIPTION_BYTES);
+        let text = text.unwrap_or_else(|| described.with_plans(BTreeMap::new()).write());
         let _quiet = Quiet::begin();
         // Locked to the end: a renewal in between would begin another term, in which the policy would not be
         // registered.

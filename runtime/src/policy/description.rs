@@ -11,6 +11,7 @@
 //! rule 1 20 per 1h
 //! ban 20 10m 1h                  denials, within, duration
 //! prefetch 100ms                 how long calls are taken ahead
+//! plan 500 paid                  a count that a file has for calls that give one, and the name of its plan
 //! secret 4f1a                    the fingerprint of the secret, if a key shows a digest; `none` without a secret
 //! shadow
 //! ```
@@ -18,6 +19,7 @@
 //! In a value, `\n`, `\r` and `\\` stand for characters that would break the lines. Later versions may add lines with
 //! other names.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -45,6 +47,8 @@ pub(crate) struct Description {
     pub(crate) ban: Option<Ban>,
     /// The time for which calls are taken ahead.
     pub(crate) prefetch: Option<Duration>,
+    /// The counts of plans by their names, if each call gives the count of a rule.
+    pub(crate) plans: BTreeMap<String, u64>,
     /// The fingerprint of the process's secret, if it is known.
     pub(crate) secret: Option<String>,
     /// Whether calls run even if they are denied.
@@ -68,6 +72,7 @@ impl Description {
             subjects,
             ban: policy.ban(),
             prefetch: policy.prefetch(),
+            plans: BTreeMap::new(),
             secret: None,
             is_shadow,
         }
@@ -78,6 +83,12 @@ impl Description {
         let mut keys = self.key.iter().chain(self.subjects.iter().filter_map(|(_, key)| key.as_ref()));
         let secret = keys.any(|key| shows_digest(key)).then(|| secret.fingerprint().to_owned());
         Self { secret, ..self }
+    }
+
+    /// Adds the plans of a file, if each call gives the count of a rule.
+    pub(crate) fn with_plans(self, plans: BTreeMap<String, u64>) -> Self {
+        let is_open = self.rules.iter().any(|(_, rule)| rule.is_varying());
+        Self { plans: if is_open { plans } else { BTreeMap::new() }, ..self }
     }
 
     pub(crate) fn write(&self) -> String {
@@ -102,6 +113,9 @@ impl Description {
         }
         if let Some(ahead) = self.prefetch {
             line(&mut text, "prefetch", &format_duration(ahead));
+        }
+        for (name, count) in &self.plans {
+            line(&mut text, "plan", &format!("{count} {name}"));
         }
         if let Some(secret) = &self.secret {
             line(&mut text, "secret", secret);
@@ -159,6 +173,11 @@ impl Description {
             "prefetch" => {
                 let ahead = parse_duration(&value).map_err(|_| format!("`{value}` is no time to take calls ahead"))?;
                 self.prefetch = Some(ahead);
+            }
+            "plan" => {
+                let (count, name) = value.split_once(' ').ok_or_else(|| format!("`{value}` is no plan"))?;
+                let count = count.parse().map_err(|_| format!("`{value}` is no plan"))?;
+                self.plans.insert(name.to_owned(), count);
             }
             "secret" => self.secret = Some(value),
             "shadow" => self.is_shadow = true,
@@ -255,8 +274,10 @@ mod tests {
         let described = Description::of(&hashed, false).with_secret(&Secret::new(b"one"));
         assert_eq!(described.secret, Some(Secret::new(b"one").fingerprint().to_owned()));
         assert_eq!(Description::read(&described.write()), Ok(described));
-        for policy in [policy, ahead] {
-            let described = Description::of(&policy, false).with_secret(&Secret::public());
+        let plans = BTreeMap::from([("paid in advance".to_owned(), 0), (odd.to_owned(), u64::MAX)]);
+        for (policy, number) in [(policy, 2), (ahead, 0)] {
+            let described = Description::of(&policy, false).with_secret(&Secret::public()).with_plans(plans.clone());
+            assert_eq!(described.plans.len(), number, "only where calls give a count");
             assert_eq!(described.secret, None);
             assert_eq!(Description::read(&described.write()), Ok(described));
         }
@@ -274,6 +295,7 @@ mod tests {
             ("1\nname p\nrule 1 1 per 1h", "a subject that it does not have"),
             ("1\nname p\nsubject_key {a}", "a key without a subject"),
             ("1\nname p\nban 20 10m", "`20 10m` is no ban"),
+            ("1\nname p\nplan free 100", "`free 100` is no plan"),
             ("1\nname p\nprefetch soon", "`soon` is no time to take calls ahead"),
             ("1\nname \\p", "its line `name` has an unknown escape"),
         ] {

@@ -43,6 +43,7 @@ use crate::policy::Policy;
 use crate::store::answer::{LayeredAnswer, Outcome, Readiness};
 use crate::store::decider::{Decider, RemoteStore, tally_to_ban};
 use crate::store::redis_types::{Setup, StoredText};
+use crate::system::home::in_runtime;
 use crate::system::home::{Driver, Side};
 use crate::system::{self, Instant};
 
@@ -249,7 +250,8 @@ impl Redis {
         let charged = self.ask_parts(request, true, |step, part| async move {
             if part.counts() { step.decide(part).await.map(drop) } else { Ok(()) }
         });
-        charged.await.map(|_| true)
+        let charged = charged.await.map(|_| true);
+        charged.inspect_err(|_| self.setup.driver.runtimes.background.note_failed_correction())
     }
 
     /// Returns the deadline of an answer that is asked for now.
@@ -313,7 +315,8 @@ impl Decider for Redis {
                 let changes = part.counts() && recount.of(part).is_some();
                 if changes { step.refund(part, recount, admitted.us(part.first_group())).await } else { Ok(false) }
             })
-            .await?;
+            .await
+            .inspect_err(|_| self.setup.driver.runtimes.background.note_failed_correction())?;
         Ok(is_late || refunded.contains(&true))
     }
 
@@ -359,5 +362,5 @@ impl RemoteStore for Redis {
 }
 
 fn until(deadline: Duration) -> Result<Instant, BackendError> {
-    connection::connect::in_runtime().map(|_| Instant::now() + deadline)
+    in_runtime().map(|_| Instant::now() + deadline)
 }

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::under_way::{Background, TaskKind, UnderWay};
-use super::{Handle, OwnRuntime, is_own_thread, sleep};
+use super::{Handle, OwnRuntime, is_own_thread, sleep_apart};
 use crate::error::BackendError;
 
 /// A task in the background. All tasks have this one type, because tokio has a hundred functions compiled for each
@@ -78,16 +78,7 @@ impl Runtimes {
     /// Lets no pause of the background go on, and waits until nothing is under way, at most for that time.
     pub(crate) async fn drain(&self, within: Duration) -> UnderWay {
         self.background.begin_draining();
-        self.background.drained(self.sleep_on_thread(within)).await
-    }
-
-    /// Sleeps by the clock of the thread: a test may have paused the clock of the calling runtime, and a caller may have
-    /// no runtime.
-    async fn sleep_on_thread(&self, duration: Duration) {
-        match self.thread() {
-            Ok(thread) if thread.is_here() => drop(thread.spawn(Box::pin(async move { sleep(duration).await })).await),
-            _ => sleep(duration).await,
-        }
+        self.background.drained(sleep_apart(within)).await
     }
 
     /// Counts a task as under way until it is dropped.
@@ -128,6 +119,17 @@ impl Runtimes {
             thread.spawn(task);
         }
     }
+}
+
+/// Returns the runtime of the caller, without which it can neither ask a server nor wait.
+///
+/// # Errors
+///
+/// The caller is in none.
+pub(crate) fn in_runtime() -> Result<Handle, BackendError> {
+    Handle::try_current().map_err(|_| {
+        BackendError::misuse("this call needs a tokio runtime; without one, decide by `Check::blocking_decide`")
+    })
 }
 
 impl fmt::Debug for Runtimes {

@@ -2,11 +2,14 @@
 
 mod own_runtime;
 
+use std::sync::mpsc;
+use std::thread;
 pub(crate) use std::time::Instant;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) use foldhash::quality::RandomState;
 pub(crate) use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 pub(crate) use tokio::time::{Instant as TokioInstant, sleep, sleep_until};
 
 pub(crate) use self::own_runtime::{OwnRuntime, is_own_thread};
@@ -17,6 +20,22 @@ pub(crate) use self::redis::*;
 #[inline]
 pub(crate) fn unix() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Sleeps by the clock of the system, on a thread of its own: a caller may have no runtime with timers, a test may have
+/// paused the clock of its runtime, and a callback of the application may block every other thread.
+pub(crate) async fn sleep_apart(duration: Duration) {
+    // Dropping `_awake`, when this ends or is dropped, ends the thread.
+    let (_awake, is_dropped) = mpsc::channel::<()>();
+    let (over, is_over) = oneshot::channel();
+    let wait = move || {
+        _ = is_dropped.recv_timeout(duration);
+        _ = over.send(());
+    };
+    match thread::Builder::new().name("tallygate-timer".to_owned()).spawn(wait) {
+        Ok(_) => _ = is_over.await,
+        Err(_) => sleep(duration).await,
+    }
 }
 
 /// Runs work that may block a thread, such as reading a file, beside the tasks. `None` if the runtime ends first.

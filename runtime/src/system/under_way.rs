@@ -4,11 +4,13 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use tokio::sync::watch;
 
-/// What a limiter has begun in the background and not ended: [`Limiter::drain`](crate::Limiter::drain) returns it.
+/// What a limiter has begun in the background and not ended, and which corrections were lost meanwhile:
+/// [`Limiter::drain`](crate::Limiter::drain) returns it.
 ///
 /// It is shown as a list of what there is, or as `nothing`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +18,7 @@ use tokio::sync::watch;
 pub struct UnderWay {
     leases: usize,
     corrections: usize,
+    failed_corrections: usize,
     others: usize,
 }
 
@@ -31,6 +34,8 @@ pub(crate) enum TaskKind {
 #[derive(Default)]
 pub(crate) struct Background {
     under_way: watch::Sender<UnderWay>,
+    /// All since the limiter was built.
+    failed_corrections: AtomicUsize,
     is_draining: watch::Sender<bool>,
 }
 
@@ -41,7 +46,7 @@ pub(crate) struct CountedTask {
 }
 
 impl UnderWay {
-    /// Whether nothing is under way.
+    /// Whether nothing is under way, and no correction was lost.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -55,11 +60,19 @@ impl UnderWay {
     }
 
     /// The number of refunds, settlements, and [units taken ahead](crate::guide::prefetch) that have not reached Redis.
-    /// Their calls stay counted as they were. One that Redis has not answered by its deadline is lost and logged, and
-    /// no longer under way. A call of several slots of a cluster is one, too: what a slot has counted may have to be taken back.
+    /// Their calls stay counted as they were. A call of several slots of a cluster is one, too: what a slot has counted
+    /// may have to be taken back.
     #[must_use]
     pub fn corrections(&self) -> usize {
         self.corrections
+    }
+
+    /// The number of corrections that have failed since `drain` began: Redis has refused them, or has not answered by
+    /// the deadline. They are not sent again, so their calls may stay counted as they were. Corrections that a caller
+    /// awaits himself are among them.
+    #[must_use]
+    pub fn failed_corrections(&self) -> usize {
+        self.failed_corrections
     }
 
     /// The number of other requests to Redis, such as decisions of calls, or policies to list. Nothing has to be taken
@@ -83,6 +96,7 @@ impl fmt::Display for UnderWay {
         let counts = [
             (self.leases, "lease", "leases"),
             (self.corrections, "correction", "corrections"),
+            (self.failed_corrections, "failed correction", "failed corrections"),
             (self.others, "other request", "other requests"),
         ];
         let mut separator = "";
@@ -104,6 +118,11 @@ impl Background {
         CountedTask { background: Arc::clone(self), kind }
     }
 
+    #[cfg(feature = "redis")]
+    pub(crate) fn note_failed_correction(&self) {
+        self.failed_corrections.fetch_add(1, Ordering::AcqRel);
+    }
+
     pub(crate) fn begin_draining(&self) {
         self.is_draining.send_replace(true);
     }
@@ -118,11 +137,15 @@ impl Background {
         first(pause, async { drop(is_draining.wait_for(|is_draining| *is_draining).await) }).await;
     }
 
-    /// Waits until nothing is under way, or until the timer ends. Returns what is under way then.
+    /// Waits until nothing is under way, or until the timer ends. Returns what is under way then, and what has failed
+    /// meanwhile.
     pub(crate) async fn drained(&self, timer: impl Future<Output = ()>) -> UnderWay {
+        let failed_before = self.failed_corrections.load(Ordering::Acquire);
         let mut under_way = self.under_way.subscribe();
         first(async { drop(under_way.wait_for(UnderWay::is_nothing).await) }, timer).await;
-        *self.under_way.borrow()
+        let left = *self.under_way.borrow();
+        let failed = self.failed_corrections.load(Ordering::Acquire);
+        UnderWay { failed_corrections: failed.saturating_sub(failed_before), ..left }
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) mod inside {
     pub(crate) use super::tasks::{Handle, OwnRuntime, is_own_thread};
     #[cfg(feature = "redis")]
     pub(crate) use super::tasks::{JoinSet, spawn};
-    pub(crate) use super::time::{Instant, Instant as TokioInstant, sleep, sleep_until, unix};
+    pub(crate) use super::time::{Instant, Instant as TokioInstant, sleep, sleep_apart, sleep_until, unix};
     #[cfg(feature = "redis")]
     pub(crate) use super::time::{clocks_differ, timeout, timeout_at};
 }

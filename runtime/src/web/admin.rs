@@ -67,6 +67,10 @@ use crate::observe::opaque_debug;
 /// `?subject=sms:13800000000` is a whole subject, as lists show it, unless a key shows a value of that name;
 /// `?subject:network=…` is another subject, by its label. As in forms, `+` is a space, and `%2B` a plus.
 ///
+/// A peek at a policy whose rule has the count of each call, as by the [plan](crate::Limiter::plan_count) of a customer, takes
+/// `?plan=paid`, a plan of the file that is in force, or `?count=500`; of several such rules, `?count:daily=500`, by the name or the
+/// position. Otherwise, it leaves these rules out. A key's value named `plan` or `count` goes before these.
+///
 /// Alternatives have the name of all, and the value says which one it is: `?@user|@ip=user:zoe` for `{@user|@ip}`.
 ///
 /// A peek is for a call of cost 1, and takes what is there: it lists subjects without values as `missing`, and leaves their

@@ -1,5 +1,7 @@
 //! Limiters of processes that end: what they leave in Redis, with and without being drained.
 
+use std::sync::{Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use tallygate::{Limiter, Permit, Policy, Rule, RuleStatus, Subject};
@@ -118,6 +120,44 @@ async fn while_redis_is_away_a_limiter_drains_no_longer_than_it_may() {
     server.restart();
     let left = limiter.drain(Duration::from_secs(60)).await;
     assert_eq!(left.leases(), 0, "{left}");
+}
+
+#[tokio::test]
+async fn a_correction_that_failed_meanwhile_is_told() {
+    let mut server = Server::start();
+    let limiter = server.limiter().await;
+    let [first, second] = [permit(&limiter, &tokens(), RESERVED).await, permit(&limiter, &tokens(), RESERVED).await];
+    server.kill();
+    drop(first.metered().unwrap());
+    let left = limiter.drain(Duration::from_secs(60)).await;
+    assert_eq!((left.corrections(), left.failed_corrections()), (0, 1), "{left}");
+    assert_eq!(left.to_string(), "1 failed correction");
+    // It was told once, and one that its caller awaits is told to the caller alone, unless the limiter drains meanwhile.
+    second.refund().await.unwrap_err();
+    assert!(limiter.drain(Duration::from_secs(60)).await.is_nothing());
+}
+
+#[test]
+fn a_warning_that_blocks_the_thread_of_the_limiter_holds_up_no_drain() {
+    let server = Server::start();
+    let (warned, was_warned) = mpsc::channel();
+    let (end, is_over) = mpsc::channel::<()>();
+    let is_over = Mutex::new(is_over);
+    let builder = patient().on_warning(move |_| {
+        warned.send(()).unwrap();
+        _ = is_over.lock().unwrap().recv_timeout(Duration::from_secs(60));
+    });
+    let limiter = builder.connect_lazy(server.url()).unwrap();
+    let near = Policy::builder("near").rule(Rule::sliding_window(2, HOUR)).warn_at(0.5).build().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| limiter.check(&near, &everyone()).blocking_decide());
+        was_warned.recv().unwrap();
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let left = runtime.block_on(limiter.drain(Duration::from_millis(1)));
+        assert!(left.others() > 0, "{left}");
+        drop(end);
+        assert!(runtime.block_on(limiter.drain(Duration::from_secs(60))).is_nothing());
+    });
 }
 
 #[test]

@@ -4,8 +4,12 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use actix_web::dev::ServiceRequest;
+use actix_web::middleware::{Next, from_fn};
 use actix_web::{App, HttpResponse, HttpServer, Responder, web as actix};
 use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{Next as AxumNext, from_fn as axum_from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use http::HeaderValue;
@@ -143,6 +147,20 @@ async fn serve_axum(layer: Layer) -> SocketAddr {
         .route("/away", get(away))
         .route("/own", get(own))
         .route("/router", get(done).layer(by_router()))
+        .route(
+            "/middleware",
+            get(done).layer(axum_from_fn(async |request: Request, next: AxumNext| {
+                limited().await?;
+                Ok::<_, Rejection>(next.run(request).await)
+            })),
+        )
+        .route(
+            "/middleware/away",
+            get(done).layer(axum_from_fn(async |request: Request, next: AxumNext| {
+                away().await?;
+                Ok::<_, BackendError>(next.run(request).await)
+            })),
+        )
         .fallback(any(done));
     serve(router.layer(by_file()).layer(layer)).await
 }
@@ -160,6 +178,18 @@ async fn serve_actix(layer: Layer) -> SocketAddr {
                 .route("/away", actix::get().to(away))
                 .route("/own", actix::get().to(own_in_actix))
                 .service(actix::resource("/router").wrap(by_router.clone()).to(done))
+                .service(actix::resource("/middleware").to(done).wrap(from_fn(
+                    async |request: ServiceRequest, next: Next<_>| {
+                        limited().await?;
+                        next.call(request).await
+                    },
+                )))
+                .service(actix::resource("/middleware/away").to(done).wrap(from_fn(
+                    async |request: ServiceRequest, next: Next<_>| {
+                        away().await?;
+                        next.call(request).await
+                    },
+                )))
                 .default_service(actix::to(done))
                 .wrap(by_file.clone())
                 .wrap(layer.clone())
@@ -178,6 +208,8 @@ async fn assert_alike(server: SocketAddr) {
         ("/mail", &[429], "limited"),
         ("/router", &[200, 429], "limited"),
         ("/file", &[200, 429, 429], "banned"),
+        ("/middleware", &[429], "limited"),
+        ("/middleware/away", &[503], "unavailable"),
         ("/once", &[200, 409], "duplicate"),
         ("/away", &[503], "unavailable"),
     ] {

@@ -12,7 +12,7 @@ use tallygate::{
     Ban, Denial, Limiter, Permit, Policy, PolicyBuilder, Rejection, Rule, Subject, TokenBucket, rate_limit,
 };
 use utoipa::openapi::{RefOr, Response};
-use utoipa::{IntoResponses, OpenApi, PartialSchema as _};
+use utoipa::{IntoResponses, OpenApi, PartialSchema as _, ToResponse};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -343,8 +343,28 @@ pub(crate) fn item() -> String {
     "item".into()
 }
 
+#[utoipa::path(
+    get, path = "/shared", responses(
+        (status = 200, response = Found),
+        (status = 429, response = TooMany),
+        (status = 503, content_type = "application/problem+json", body = Problem, description = "away")
+    )
+)]
+pub(crate) fn shared() -> String {
+    "shared".into()
+}
+
+/// A response that several operations refer to.
+#[derive(ToResponse)]
+#[response(description = "slow down", content_type = "application/problem+json")]
+struct TooMany(#[allow(dead_code, reason = "only described")] Problem);
+
+#[derive(ToResponse)]
+#[response(description = "found")]
+struct Found;
+
 #[derive(OpenApi)]
-#[openapi(paths(mails, draw, item, items))]
+#[openapi(paths(mails, draw, item, items, shared), components(responses(TooMany, Found), schemas(Problem)))]
 struct Service;
 
 const FILE: &str = r#"
@@ -366,6 +386,21 @@ key = "{@ip}"
 rules = ["300 per 1m"]
 exempt_paths = ["/items"]
 "#;
+
+#[test]
+fn responses_that_are_given_by_reference_are_described_and_others_stay_references() {
+    let layer = web::Layer::new().reject(|_, _| {
+        let response = http::Response::builder().header("content-type", "application/json");
+        response.status(429).body("{}".to_owned()).unwrap()
+    });
+    let responses = described(&layer)("get", "/shared");
+    assert_eq!(responses["200"], serde_json::json!({ "$ref": "#/components/responses/Found" }));
+    assert_eq!(statuses(&responses), ["200", "429"]);
+    assert_eq!(media_types(&responses["429"]), ["application/json"]);
+    let limited = responses["429"]["description"].as_str().unwrap();
+    assert!(["slow down", "* at most `300 per 1m`", "away"].iter().all(|text| limited.contains(text)), "{limited}");
+    assert_eq!(shared(), "shared");
+}
 
 /// Returns the responses to an operation of the service, with the limits of the file.
 fn described(layer: &web::Layer) -> impl Fn(&str, &str) -> Value + use<> {

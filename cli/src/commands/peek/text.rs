@@ -65,14 +65,14 @@ fn denied_in_shadow(positions: &[usize]) -> String {
     }
 }
 
-/// `this leaves out rule 0, as its count is the call's`; nothing if no rule is left out.
+/// `this leaves out rule 0, as its count is the call's; say it by --plan or --count`; nothing if no rule is left out.
 fn left_out(positions: &[usize]) -> String {
-    let whose = match positions {
+    let (whose, which) = match positions {
         [] => return String::new(),
-        [_] => "its count is",
-        _ => "their counts are",
+        [_] => ("its count is", "it"),
+        _ => ("their counts are", "them"),
     };
-    format!("this leaves out {}, as {whose} the call's\n", rules(positions))
+    format!("this leaves out {}, as {whose} the call's; say {which} by --plan or --count\n", rules(positions))
 }
 
 /// `rule 0`, or `the rules 0, 1 and 2`.

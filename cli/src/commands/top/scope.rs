@@ -37,12 +37,7 @@ impl<'a> SubjectScope<'a> {
     }
 
     /// The subjects of a label. Without one, the main subjects, or those of the first label if no rule counts them.
-    pub(in crate::commands) fn of_policy(
-        fleet: &'a Fleet<'_>,
-        policy: &str,
-        label: Option<&str>,
-    ) -> Result<Self, Failure> {
-        let listed = fleet.find(policy)?;
+    pub(in crate::commands) fn of_policy(listed: OpenPolicy<'a>, label: Option<&str>) -> Result<Self, Failure> {
         let label = match label {
             Some(on) if labels(listed.described).any(|label| label == Some(on)) => Some(on.to_owned()),
             Some(on) => return Err(Fleet::unknown_label(listed.described, on)),
@@ -52,15 +47,18 @@ impl<'a> SubjectScope<'a> {
     }
 
     /// The subjects that a rule of the policy or of an override in force counts. `rule` is its name or position.
-    pub(in crate::commands) async fn of_rule(fleet: &'a Fleet<'_>, policy: &str, rule: &str) -> Result<Self, Failure> {
-        let listed = fleet.find(policy)?;
+    pub(in crate::commands) async fn of_rule(
+        fleet: &'a Fleet<'_>,
+        listed: OpenPolicy<'a>,
+        rule: &str,
+    ) -> Result<Self, Failure> {
         let id = rule.parse().map_or_else(|_| RuleId::Name(rule.to_owned()), RuleId::Position);
         let mut own = listed.described.rules().iter().enumerate();
         let label = if let Some((position, _)) = own.find(|(position, rule)| is_meant(&id, *position, rule)) {
             listed.described.label_of(position).map(str::to_owned)
         } else {
             let overrides = fleet.limiter.overrides().await?;
-            let mut own = overrides.iter().filter(|one| one.policy() == policy);
+            let mut own = overrides.iter().filter(|one| one.policy() == listed.described.name());
             let found = own.find(|one| has_rule(one, &id)).ok_or_else(|| unknown_rule(listed.described, rule))?;
             found.label().map(str::to_owned)
         };

@@ -71,6 +71,11 @@ async fn a_peek_does_not_deny_who_has_a_plan_by_the_count_of_those_who_have_none
         (&Value::Null, &json!("n per 1m"), &json!(301)),
         "{seen}"
     );
+    for (plan, admitted) in [("free", false), ("paid", true)] {
+        let path = format!("{path}&plan={plan}");
+        let seen: Value = service.get(&path).bearer_auth("sesame").send().await.unwrap().json().await.unwrap();
+        assert_eq!(seen["admitted"], admitted, "{seen}");
+    }
 }
 
 #[tokio::test]

@@ -62,6 +62,31 @@ fn usual_slips_get_a_suggestion() {
         ("prevent_duplicates", "prevent_duplicate per 5s"),
         ("prevent_duplicate 5s", "prevent_duplicate per 5s"),
         ("prevent_duplicate per 5 s as x", "prevent_duplicate per 5s as x"),
+        ("no duplicate within 5s", "prevent_duplicate per 5s"),
+        ("prevent duplicates", "prevent_duplicate per 5s"),
+        ("no repeats within 5s as x", "prevent_duplicate per 5s as x"),
+        ("concurent 5", "5 concurrent lease 30s"),
+        ("concurrency 5 lease 1m", "5 concurrent lease 1m"),
+        ("5 parallel lease 30s", "5 concurrent lease 30s"),
+        ("5 slots lease 30", "5 concurrent lease 30s"),
+        ("5 concurrent calls", "5 concurrent lease 30s"),
+        ("5 concurrent leese 90s", "5 concurrent lease 90s"),
+        ("5 concurrent ttl 90s shdow", "5 concurrent lease 90s shadow"),
+        ("at most 5 in flight", "5 concurrent lease 30s"),
+        ("5 requests at the same time for 1 min", "5 concurrent lease 1m"),
+        ("10 per 1h dry run", "10 per 1h shadow"),
+        ("10 pr 1h in shadow", "10 per 1h shadow"),
+        ("aprox 10 per 1h", "about 10 per 1h"),
+        ("10 per fxied 1h", "10 per fixed 1h"),
+        ("10 per 1h fixed window", "10 per fixed 1h"),
+        ("fixed window 10 per 1h", "10 per fixed 1h"),
+        ("sliding window 10 per 1h", "10 per 1h"),
+        ("10 per sliding 1h", "10 per 1h"),
+        ("token bucket 10 per 1h", "10 per 1h bucket"),
+        ("10 per 1h leaky bucket", "10 per 1h bucket"),
+        ("10 per 1h burst 20 start 5", "10 per 1h burst 20 initial 5"),
+        ("10 per 1h burst 20 reset after 1d", "10 per 1h burst 20 reset_after 1d"),
+        ("ten per hour", "10 per 1h"),
         ("10/minute", "10 per 1m"),
         ("10 per minute", "10 per 1m"),
         ("10 requests/min", "10 per 1m"),
@@ -149,8 +174,8 @@ fn the_error_of_a_mistaken_option_gives_the_remedy() {
 
 #[test]
 fn the_error_of_a_mistaken_concurrency_limit_gives_the_remedy() {
-    assert_error("10 concurrent", "`lease` is missing after `concurrent`; write `10 concurrent lease 30s`");
-    assert_error("10 concurrent per 30s", "`lease` is missing after `concurrent`; write `10 concurrent lease 30s`");
+    assert_error("10 concurrent", "`lease` is missing after `concurrent`; did you mean `10 concurrent lease 30s`?");
+    assert_error("10 concurrent forever", "`lease` is missing after `concurrent`; write `10 concurrent lease 30s`");
     assert_error("10 concurrent lease 30s burst 5", "`concurrent` has no `burst`; remove it");
     assert_error(
         "about 10 concurrent lease 30s",

@@ -60,6 +60,7 @@ fn policy_with<'o>(policy: &RegisteredPolicy, own: impl Iterator<Item = &'o Over
         "rules": policy.rules().iter().enumerate().map(rule).collect::<Vec<_>>(),
         "ban": policy.ban().map(ban),
         "prefetch_ms": policy.prefetch().map(ms),
+        "plans": policy.plans().collect::<HashMap<_, _>>(),
         "shadow": policy.shadow(),
         "version": policy.version(),
         "seen": seen.as_secs(),

@@ -1,11 +1,13 @@
 //! Listed policies that operators can check, also if each call gives the count of a rule, as by a customer's plan.
 //!
-//! That count is not known here. So these rules decide with counts that deny nobody, and reports leave them out.
+//! That count is not known here, unless the operator gives it. So these rules decide with counts that deny nobody, and reports
+//! leave them out.
 
 use std::time::Duration;
 
 use tallygate_rules::{Rule, TokenBucket};
 
+use super::AskedCounts;
 use crate::admin::RegisteredPolicy;
 use crate::decision::RuleStatus;
 use crate::error::Error;
@@ -16,7 +18,7 @@ use crate::policy::{NO_REGISTRY, Policy};
 pub struct OpenPolicy<'a> {
     /// The policy as it is listed.
     pub described: &'a RegisteredPolicy,
-    /// The policy as this process decides by it. Rules whose count each call gives deny nobody.
+    /// The policy as this process decides by it. Rules whose count each call gives deny nobody, if it is not given here.
     pub policy: Policy,
     /// The rules whose count each call gives.
     pub varying: VaryingRules,
@@ -47,21 +49,29 @@ pub struct VaryingRules {
 }
 
 impl<'a> OpenPolicy<'a> {
-    /// Opens a listed policy. Its rules whose count each call gives deny nobody.
+    /// Opens a listed policy. Its rules whose count each call gives, and nobody asks about, deny nobody.
     ///
     /// # Errors
     ///
-    /// As for [`RegisteredPolicy::policy`].
-    pub fn new(described: &'a RegisteredPolicy) -> Result<Self, Error> {
+    /// As for [`RegisteredPolicy::policy`] and [`AskedCounts::by_position`].
+    pub fn new(described: &'a RegisteredPolicy, asked: &AskedCounts) -> Result<Self, Error> {
+        let asked = asked.by_position(described.name(), described.rules(), &described.plans().collect())?;
         if !described.rules().iter().any(Rule::is_varying) {
             let varying = VaryingRules { rules: Vec::new() };
             return Ok(Self { described, policy: described.policy()?, varying });
         }
-        let counts = described.rules().iter().map(|rule| if rule.is_varying() { u64::MAX } else { rule.count() });
+        let is_open = |position: usize, rule: &Rule| rule.is_varying() && !asked.contains_key(&position);
+        let counts = described.rules().iter().enumerate().map(|(position, rule)| match asked.get(&position) {
+            Some(count) => *count,
+            None if rule.is_varying() => u64::MAX,
+            None => rule.count(),
+        });
+        let bottomless = |position, rule: &Rule| if is_open(position, rule) { bottomless(rule) } else { rule.clone() };
         let policy = described.policy_with(bottomless)?.with_counts(counts);
         policy.registration().set_done(NO_REGISTRY);
-        let rules = policy.rules().iter().zip(described.rules()).filter(|(_, listed)| listed.is_varying());
-        let rules = rules.map(|(open, listed)| (open.clone(), listed.clone())).collect();
+        let rules = policy.rules().iter().zip(described.rules()).enumerate();
+        let rules = rules.filter(|(position, (_, listed))| is_open(*position, listed));
+        let rules = rules.map(|(_, (open, listed))| (open.clone(), listed.clone())).collect();
         Ok(Self { described, policy, varying: VaryingRules { rules } })
     }
 }
@@ -93,7 +103,7 @@ impl VaryingRules {
 /// Makes a bucket whose count each call gives full again at once: even the greatest count would refill it slowly over
 /// days. Other rules stay as they are.
 fn bottomless(rule: &Rule) -> Rule {
-    let Some(bucket) = rule.bucket().filter(|_| rule.is_varying()) else { return rule.clone() };
+    let Some(bucket) = rule.bucket() else { return rule.clone() };
     let full = TokenBucket::new(bucket.per()).with_reset_after(Duration::from_micros(1));
     let full = bucket.capacity().into_iter().fold(full, TokenBucket::with_capacity);
     let open = Rule::from_bucket(1, full).varying();

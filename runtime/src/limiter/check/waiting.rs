@@ -21,7 +21,8 @@ use crate::micros;
 use crate::observe::WaitRefusal;
 use crate::policy::Policy;
 use crate::sleepers::{AwaitedRoom, Sleeper};
-use crate::system::{Handle, is_own_thread};
+use crate::system::home::in_runtime;
+use crate::system::is_own_thread;
 
 /// `Continue` if the wait goes on; `Break` with the decision that ends it.
 type Waiting<T> = Result<ControlFlow<Decision, T>, BackendError>;
@@ -29,11 +30,7 @@ type Waiting<T> = Result<ControlFlow<Decision, T>, BackendError>;
 impl Check<'_> {
     /// Decides until the call is admitted, or until it cannot be admitted by the deadline.
     pub(super) async fn wait_for_admission(&self, limit: WaitLimit) -> Result<Decision, BackendError> {
-        if Handle::try_current().is_err() {
-            return Err(BackendError::misuse(
-                "waiting for admission needs a tokio runtime; without one, decide by `Check::blocking_decide`",
-            ));
-        }
+        in_runtime()?;
         let core = &self.limiter().core;
         let deadline_us = match limit {
             WaitLimit::Within(duration) => core.clock.now_us().checked_add(micros::from_duration(duration)),

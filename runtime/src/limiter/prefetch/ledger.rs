@@ -116,11 +116,9 @@ impl Ledger {
         (taken, units.map(|units| self.refill(call, units)))
     }
 
-    /// Puts back the units of a call that is not made. After the end of their part, they count as used.
-    pub(super) fn put_back(&self, taken: &Taken, cost: u64) {
-        if let Some(part) = self.parts.iter().find(|part| part.gave(taken)) {
-            part.put_back(cost);
-        }
+    /// Puts back the units of a call that is not made. Returns whether their part has not ended.
+    pub(super) fn put_back(&self, taken: &Taken, cost: u64) -> bool {
+        self.parts.iter().find(|part| part.gave(taken)).is_some_and(|part| part.put_back(cost))
     }
 
     /// The units that are left.

@@ -76,13 +76,12 @@ impl Ledgers {
         shard.ledgers.find_mut(hash, |ledger| ledger.matches(id)).map(with)
     }
 
-    /// Puts back the units of a call of one subject that is not made.
-    pub(super) fn put_back(&self, call: Call<'_>, taken: &Taken) {
-        let Some(id) = call.tally_ids().next() else { return };
+    /// Puts back the units of a call of one subject that is not made. Returns whether their part has not ended.
+    pub(super) fn put_back(&self, call: Call<'_>, taken: &Taken) -> bool {
+        let Some(id) = call.tally_ids().next() else { return false };
         let hash = id.hash(&self.seed);
-        if let Some(ledger) = read(self.shard(hash)).find(hash, id) {
-            ledger.put_back(taken, call.options.cost);
-        }
+        let shard = read(self.shard(hash));
+        shard.find(hash, id).is_some_and(|ledger| ledger.put_back(taken, call.options.cost))
     }
 
     /// Returns the parts for a call of one subject that have not ended.

@@ -50,16 +50,16 @@ impl Part {
         if now_us < self.ends_us {
             return Some(now_us);
         }
-        self.put_back(cost);
+        // If the part was ended meanwhile, the units count as used.
+        let _ = self.put_back(cost);
         None
     }
 
-    /// Puts back the units of a call that is not made.
-    pub(super) fn put_back(&self, cost: u64) {
-        // After the end, there are no units to add to.
+    /// Puts back the units of a call that is not made. Returns whether there was still a part to add them to: what is
+    /// left at its end goes back to the store.
+    pub(super) fn put_back(&self, cost: u64) -> bool {
         let back = |state| (left_of(state) + cost <= self.units && state >= CALL).then(|| state + cost - CALL);
-        // If it cannot be put back, it counts as used.
-        let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, back);
+        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, back).is_ok()
     }
 
     pub(super) fn taken(&self, now_us: u64, report: Report) -> Taken {

@@ -10,15 +10,13 @@ use tallygate_rules::Role;
 
 use super::part::{Part, Taken};
 use super::{PrefetchedStore, admitted};
-use crate::call::{Awaited, Call, CallOptions, LeaseName, OwnedCall, Scope};
-use crate::decision::{AdmittedAt, Recount, Report, RuleStatus};
+use crate::call::{Awaited, Call, CallOptions, LeaseName, Scope};
+use crate::decision::{AdmittedAt, Report, RuleStatus};
 use crate::error::BackendError;
-use crate::observe::log;
 use crate::policy::Stored;
 use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
 use crate::system::Instant;
-use crate::system::under_way::TaskKind;
 
 struct OwnParts(Vec<Vec<Arc<Part>>>);
 
@@ -162,15 +160,9 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
 
     /// Gives everything that was counted back to the store: the parts have ended, so nothing can be put back.
     fn give_back(mut self, answer: &Answer) {
-        let (admitted, counted) = (self.admitted_at(&answer.at), OwnedCall::new(self.call.counted()));
+        let admitted = self.admitted_at(&answer.at);
         self.taken.clear();
-        let home = Arc::clone(self.home);
-        self.home.runtimes.spawn(TaskKind::Correction, async move {
-            // If the refund gets lost, the call stays counted until it is out of its window.
-            if let Err(error) = home.below.recount(counted.as_call(), &Recount::REFUND, &admitted).await {
-                log::not_given_back(counted.policy.name(), &error);
-            }
-        });
+        self.home.refund(self.call.counted(), admitted);
     }
 
     fn admitted_at(&self, rest: &AdmittedAt) -> AdmittedAt {
@@ -184,8 +176,7 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
 
     fn put_back(&mut self, index: usize) {
         if let Some(taken) = self.taken.get_mut(index).and_then(Option::take) {
-            self.home.ledgers.put_back(self.call.part(index), &taken);
-            self.home.sleepers.wake(self.call.part(index));
+            self.home.put_back(self.call, index, &taken);
         }
     }
 }

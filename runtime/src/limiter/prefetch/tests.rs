@@ -92,3 +92,33 @@ async fn a_drained_limiter_gives_back_at_once_and_takes_nothing_ahead() {
     assert_eq!(call_often(&prefetch, &policy, &subject).await, 0);
     assert_eq!(prefetch.0.below.asked(), ["decide 1"; 40]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_denied_call_of_several_subjects_took_is_given_back_although_its_part_has_ended() {
+    let prefetch = prefetch(|| false);
+    let rule = Rule::sliding_window(1_000, Duration::from_secs(60));
+    let policy = Policy::builder("p").rule(rule.clone()).rule_on("org", rule).prefetch(AHEAD).build().unwrap();
+    let subjects = [Subject::of("s").key(), Subject::of("t").key()];
+    let call = Call::new(&policy, &subjects, CallOptions::PLAIN).stored();
+    let (main, store) = (call.part(0), &prefetch.0.below);
+    let ahead = policy.stored().unwrap().ahead_of(0).unwrap();
+    prefetch.0.ledgers.take(main, ahead);
+    let part = Arc::new(Part::new(8, prefetch.0.clock.now_us() + 1_000, AdmittedAt::Once(7), Report::default()));
+    for ends_meanwhile in [false, true] {
+        prefetch.0.ledgers.with(main, |ledger| ledger.add(Arc::clone(&part), 8, 0)).unwrap();
+        let taken = prefetch.0.take(policy.stored().unwrap(), main).unwrap();
+        if ends_meanwhile {
+            prefetch.0.ledgers.with(main, |ledger| ledger.remove(&part));
+            assert_eq!(part.end(), 7);
+        }
+        store.asked();
+        prefetch.0.put_back(call, 0, &taken);
+        yield_now().await;
+        let given_back: &[&str] = if ends_meanwhile { &["recount 1 as 0"] } else { &[] };
+        assert_eq!(
+            (store.asked(), part.left()),
+            (given_back.iter().map(|&one| one.to_owned()).collect(), 8 * u64::from(!ends_meanwhile))
+        );
+        prefetch.0.ledgers.with(main, |ledger| ledger.remove(&part));
+    }
+}

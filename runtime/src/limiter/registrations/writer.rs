@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::limiter::core::Core;
 use crate::lock::lock;
-use crate::policy::Policy;
+use crate::policy::{Description, Policy};
 use crate::store::StoredPolicies;
 use crate::system::TokioInstant;
 use crate::system::home::RunningTask;
@@ -16,7 +16,8 @@ impl Core {
     pub(in crate::limiter) fn register(self: &Arc<Self>, policy: &Policy, is_shadow: bool) {
         let changed = self.overrides.changed_by_file(policy);
         let in_force = changed.as_ref().unwrap_or(policy);
-        self.registrations.push(policy, in_force, in_force.shadow().unwrap_or(is_shadow), &self.secret);
+        let described = Description::of(in_force, in_force.shadow().unwrap_or(is_shadow)).with_secret(&self.secret);
+        self.registrations.push(policy, described.with_plans(self.overrides.plans(policy)));
         self.start_registering();
     }
 

@@ -20,13 +20,14 @@ use self::queue::{Queue, TurnId, TurnStep, Waiting};
 use crate::call::Call;
 use crate::error::BackendError;
 use crate::lock::lock;
-use crate::store::redis::connection::connect::{in_runtime, late};
+use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::real_time;
 use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::script::unknown_shape;
 use crate::store::redis::script::wire::Reply;
 use crate::store::redis::server::Server;
 use crate::system::home::Side;
+use crate::system::home::in_runtime;
 use crate::system::under_way::TaskKind;
 use crate::system::{Instant, spawn};
 

@@ -146,7 +146,10 @@ impl CountedCall {
         if let Some(lease_us) = part.groups().iter().find_map(|group| group.lease_us) {
             return self.give_back(part, Duration::from_micros(lease_us)).await;
         }
-        self.deployment.ask_part(part, until, |step| step.refund(part, &Recount::REFUND, charged_us)).await.map(drop)
+        let refunded =
+            self.deployment.ask_part(part, until, |step| step.refund(part, &Recount::REFUND, charged_us)).await;
+        let background = &self.deployment.setup().driver.runtimes.background;
+        refunded.map(drop).inspect_err(|_| background.note_failed_correction())
     }
 
     /// Gives a lease back, and repeats that after failures until the lease ends by itself.

@@ -90,6 +90,11 @@ pub(crate) async fn sleep(duration: Duration) {
     sleep_until(Instant::now() + duration).await;
 }
 
+/// In the world, nothing blocks a thread.
+pub(crate) async fn sleep_apart(duration: Duration) {
+    sleep(duration).await;
+}
+
 #[cfg(feature = "redis")]
 pub(crate) struct Elapsed;
 

@@ -8,15 +8,18 @@ use std::task::{self, Poll};
 
 use actix_web::body::EitherBody;
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
+use actix_web::error::InternalError;
 use actix_web::http::header::{HeaderName, HeaderValue};
-use actix_web::{Error, HttpMessage as _};
+use actix_web::{Error, HttpMessage as _, HttpResponse};
 
 use super::head::parts;
 use super::{own_response, response};
 use crate::context::{self, Maker};
+use crate::decision::Rejection;
+use crate::error::BackendError;
 use crate::web::decisions::Decisions;
 use crate::web::held::Held;
-use crate::web::layer::settings::{WebRequest, WebResponse, web_response};
+use crate::web::layer::settings::{LayerSettings, WebRequest, WebResponse, web_response};
 use crate::web::layer::{Layer, LayerService};
 use crate::web::limit::counted::Counted;
 use crate::web::limit::gate::Gate;
@@ -62,11 +65,25 @@ where
         let (mut context, decisions) = settings.enter(&mut request, Maker::Layer);
         let future = context::enter(&mut context, || self.inner.call(request));
         Box::pin(async move {
-            let mut response = context::scope(context, future).await?;
+            let within = async { future.await.map_err(|error| answered(error, &settings, &decisions)) };
+            let mut response = context::scope(context, within).await?;
             settings.write_fields(&mut response, &decisions);
             Ok(response)
         })
     }
+}
+
+/// Makes the response of a rejection that a middleware returns as an error. The framework would make it outside of the
+/// layer, which knows how rejections are answered. Other errors stay as they are.
+fn answered(error: Error, settings: &LayerSettings, decisions: &Decisions) -> Error {
+    let is_rejection =
+        decisions.any_denied() || error.as_error::<Rejection>().is_some() || error.as_error::<BackendError>().is_some();
+    if !is_rejection {
+        return error;
+    }
+    let mut response = error.error_response();
+    settings.write_fields(&mut response, decisions);
+    InternalError::from_response(error, response).into()
 }
 
 impl WebRequest for ServiceRequest {
@@ -80,6 +97,7 @@ impl WebRequest for ServiceRequest {
 }
 
 web_response!(ServiceResponse<B>, HeaderName, HeaderValue, response_mut().extensions_mut());
+web_response!(HttpResponse<B>, HeaderName, HeaderValue, extensions_mut());
 
 macro_rules! middleware {
     ($limit:ty) => {

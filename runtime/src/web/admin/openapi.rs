@@ -32,6 +32,7 @@ enum Takes {
     Nothing,
     Policy,
     Values,
+    ValuesAndCounts,
     ValuesAndLabel,
     Page,
 }
@@ -65,7 +66,7 @@ const ON_LABEL: &str = "/policies/{name}/override/{label}";
 const OPERATIONS: [Operation; 15] = [
     operation(("/policies", Get, "listLimitPolicies"), "Lists the policies.", Takes::Nothing, "LimitPolicies"),
     operation((POLICY, Get, "getLimitPolicy"), "Shows a policy.", Takes::Policy, "LimitPolicy"),
-    operation((SUBJECT, Get, "peekAtLimits"), "Shows where subjects stand, and counts nothing.", Takes::Values, "LimitState"),
+    operation((SUBJECT, Get, "peekAtLimits"), "Shows where subjects stand, and counts nothing.", Takes::ValuesAndCounts, "LimitState"),
     operation((SUBJECT, Delete, "resetLimit"), "Lets the main subject start again.", Takes::Values, "LimitReset"),
     operation(("/policies/{name}/subjects", Delete, "resetLimits"),
         "Lets all subjects of a call start again, which others may share.", Takes::Values, "LimitReset"),
@@ -143,6 +144,7 @@ impl Operation {
             Takes::Nothing => Vec::new(),
             Takes::Policy => vec![name()],
             Takes::Values => vec![name(), values()],
+            Takes::ValuesAndCounts => vec![name(), plan(), count(), values()],
             Takes::ValuesAndLabel => {
                 vec![name(), in_path("label", "The label of another subject of the policy."), values()]
             }
@@ -170,6 +172,17 @@ fn in_path(name: &str, description: &str) -> Parameter {
 
 fn page() -> Parameter {
     parameter("from", "The `next` of the page before.", ParameterIn::Query).schema(Some(text())).build()
+}
+
+fn plan() -> Parameter {
+    let description = "The plan whose count decides, where each call gives the count of a rule.";
+    parameter("plan", description, ParameterIn::Query).schema(Some(text())).build()
+}
+
+fn count() -> Parameter {
+    let description = "The count that decides, where each call gives it; of several such rules, `count:` and the name or the position of one.";
+    let number = ObjectBuilder::new().schema_type(Type::Integer);
+    parameter("count", description, ParameterIn::Query).schema(Some(number)).build()
 }
 
 /// The values that render subjects, each as a parameter of its own.

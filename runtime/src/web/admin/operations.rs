@@ -14,7 +14,7 @@ use super::query::Operated;
 use super::query::Query;
 use super::resource::{Method, Resource};
 use crate::admin::__shared::json::{self as documents, ms};
-use crate::admin::__shared::{OpenPolicy, Peeked, remedy};
+use crate::admin::__shared::{AskedCounts, OpenPolicy, Peeked, remedy};
 use crate::admin::{Registered, RegisteredPolicy, Subjects};
 use crate::context;
 use crate::error::BackendError;
@@ -62,8 +62,13 @@ pub(super) async fn run(
         return OverrideRequest { operated, policy, found, label: label.as_deref(), query }.run(method, &body).await;
     }
     let described = found?;
-    let listed = OpenPolicy::new(described)?;
-    let request = PolicyRequest { operated, listed: &listed, query };
+    let mut query = query.clone();
+    let asked = match (resource, method) {
+        (Resource::Subject(_), Method::Get) => query.take_counts(described)?,
+        _ => AskedCounts::default(),
+    };
+    let listed = OpenPolicy::new(described, &asked)?;
+    let request = PolicyRequest { operated, listed: &listed, query: &query };
     match (resource, method) {
         (Resource::Subject(_), Method::Get) => request.peek().await,
         (Resource::Subject(_), _) => request.reset().await,

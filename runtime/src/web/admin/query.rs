@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 
 use super::error::AdminError;
-use crate::admin::__shared::remedy;
+use crate::admin::__shared::{AskedCounts, remedy};
 use crate::admin::{Placeholder, RegisteredPolicy, Rendering, Subjects};
 use crate::limiter::Limiter;
 
@@ -19,8 +19,13 @@ pub(super) struct Operated {
 const WHOLE: &str = "subject";
 const WHOLE_OF_LABEL: &str = "subject:";
 
+/// The parameters of the counts that are asked about.
+const PLAN: &str = "plan";
+const COUNT: &str = "count";
+const COUNT_OF_RULE: &str = "count:";
+
 /// The parameters of a query, each once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
@@ -67,6 +72,24 @@ impl Query {
         let [(name, value)] = &self.0[..] else { return None };
         let is_it = name == WHOLE || label.is_some() && name.strip_prefix(WHOLE_OF_LABEL) == label;
         is_it.then_some(value)
+    }
+
+    /// Takes out the counts that are asked about. A value that a key of the policy shows goes before them.
+    pub(super) fn take_counts(&mut self, policy: &RegisteredPolicy) -> Result<AskedCounts, AdminError> {
+        let placeholders = policy.placeholders()?;
+        let is_value = |name: &str| placeholders.iter().map(Placeholder::name).any(|known| known == name);
+        let is_count = |name: &str| name == PLAN || name == COUNT || name.starts_with(COUNT_OF_RULE);
+        let mut asked = AskedCounts::default();
+        for (name, value) in self.0.extract_if(.., |(name, _)| is_count(name) && !is_value(name)) {
+            if name == PLAN {
+                asked.plan = Some(value);
+                continue;
+            }
+            let refused = || AdminError::refused(format!("`{name}` must be a whole number, like `{name}=100`"));
+            let count = value.parse().map_err(|_| refused())?;
+            asked.counts.push((name.strip_prefix(COUNT_OF_RULE).map(str::to_owned), count));
+        }
+        Ok(asked)
     }
 
     /// Returns the subjects of a call as far as they are named, and the labels of the others.

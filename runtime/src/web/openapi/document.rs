@@ -1,14 +1,15 @@
 //! The responses to rejected requests in a whole document.
 
 use std::collections::btree_map::Entry;
+use std::mem;
 use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{Response as Answer, StatusCode};
 use tallygate_rules::Rule;
-use utoipa::PartialSchema as _;
 use utoipa::openapi::path::{Operation, PathItem};
-use utoipa::openapi::{ContentBuilder, OpenApi, RefOr, Response};
+use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response};
+use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::Responses;
 use crate::call::{Call, CallOptions};
@@ -17,12 +18,43 @@ use crate::error::BackendError;
 use crate::policy::{Policy, PolicySettings};
 use crate::web::problem::{PROBLEM_JSON, Problem};
 
-/// Calls a function with the path, the method and the responses of each operation.
+/// Calls a function with the path, the method and the responses of each operation. A response of the components stands in
+/// place of the reference to it. It stays there if the function changes it, as other operations refer to it, too.
 pub(in crate::web) fn for_each_operation(document: &mut OpenApi, mut each: impl FnMut(&str, &str, &mut Responses)) {
+    let components = document.components.as_ref().map(|components| components.responses.clone()).unwrap_or_default();
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
-            each(path, method, &mut operation.responses.responses);
+            let responses = &mut operation.responses.responses;
+            let referred = resolve(responses, &components);
+            each(path, method, responses);
+            for (status, reference, response) in referred {
+                if responses.get(&status) == Some(&response) {
+                    responses.insert(status, reference);
+                }
+            }
         }
+    }
+}
+
+/// Puts responses of the components in place of the references to them. Returns the status and both of each.
+fn resolve(responses: &mut Responses, components: &Responses) -> Vec<(String, RefOr<Response>, RefOr<Response>)> {
+    let found = responses.iter_mut().filter_map(|(status, response)| {
+        let RefOr::Ref(Ref { ref_location, description, .. }) = &*response else { return None };
+        let mut found = component(ref_location, components)?.clone();
+        if !description.is_empty() {
+            found.description.clone_from(description);
+        }
+        let found = RefOr::T(found);
+        Some((status.clone(), mem::replace(response, found.clone()), found))
+    });
+    found.collect()
+}
+
+/// Returns a response of the components; `None` if it is in another document, or refers to another one.
+fn component<'a>(location: &str, components: &'a Responses) -> Option<&'a Response> {
+    match components.get(location.strip_prefix("#/components/responses/")?)? {
+        RefOr::T(response) => Some(response),
+        RefOr::Ref(_) => None,
     }
 }
 
@@ -45,12 +77,13 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (&str, &mut Operation
 
 /// Describes the problems among these responses as such rejections are really answered.
 pub(in crate::web) fn answer_problems(responses: &mut Responses, answer: impl Fn(&Rejection) -> Answer<String>) {
-    let problem = RefOr::T(ContentBuilder::new().schema(Some(Problem::schema())).build());
+    let of_problem = |schema| Some(RefOr::T(ContentBuilder::new().schema(Some(schema)).build()));
+    let problems = [of_problem(Problem::schema()), of_problem(Ref::from_schema_name(Problem::name()).into())];
     let mut answers = Vec::new();
     // All are taken out before one is added, because an answer may have the status of another problem.
     responses.retain(|status, response| {
         let (RefOr::T(response), Some(rejection)) = (response, rejection_with(status)) else { return true };
-        if response.content.get(PROBLEM_JSON) != Some(&problem) {
+        if !problems.contains(&response.content.get(PROBLEM_JSON).cloned()) {
             return true;
         }
         let answer = answer(&rejection);

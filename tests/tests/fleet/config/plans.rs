@@ -4,7 +4,7 @@ use tallygate::{Limiter, Rejection, rate_limit};
 
 use super::{apply, every_backend, try_apply};
 
-every_backend!(a_count_may_be_that_of_a_plan_of_the_file);
+every_backend!(a_count_may_be_that_of_a_plan_of_the_file, policies_share_the_plans_of_a_file);
 
 async fn a_count_may_be_that_of_a_plan_of_the_file(limiter: Limiter) {
     #[rate_limit(
@@ -31,6 +31,50 @@ async fn a_count_may_be_that_of_a_plan_of_the_file(limiter: Limiter) {
     assert_eq!(room("d", "none").await, 0);
     apply(&limiter, "[policy.'config.planned'.plans]\nfree = 3");
     assert_eq!([room("a", "free").await, room("b", "paid").await], [1, 0]);
+}
+
+async fn policies_share_the_plans_of_a_file(limiter: Limiter) {
+    #[rate_limit(
+        name = "config.shared.one",
+        key = "{user}",
+        rule(count = limiter.plan_count("config.shared.one", user).unwrap_or(0), per = "1h"),
+        limiter = limiter
+    )]
+    async fn one(limiter: &Limiter, user: &str) -> Result<(), Rejection> {
+        Ok(())
+    }
+    #[rate_limit(
+        name = "config.shared.two",
+        key = "{user}",
+        rule(count = limiter.plan_count("config.shared.two", user).unwrap_or(0), per = "1h"),
+        limiter = limiter
+    )]
+    async fn two(limiter: &Limiter, user: &str) -> Result<(), Rejection> {
+        Ok(())
+    }
+    let mut admitted = [0; 4];
+    apply(&limiter, "[plans]\nfree = 2\npaid = 4\n[policy.'config.shared.two']\nplans.paid = 1")
+        .require_known()
+        .unwrap();
+    for _ in 0..5 {
+        admitted[0] += u8::from(one(&limiter, "free").await.is_ok());
+        admitted[1] += u8::from(one(&limiter, "paid").await.is_ok());
+        admitted[2] += u8::from(two(&limiter, "free").await.is_ok());
+        admitted[3] += u8::from(two(&limiter, "paid").await.is_ok());
+    }
+    assert_eq!(admitted, [2, 4, 2, 1]);
+    assert_eq!(limiter.plan_count("config.shared.one", "other"), None);
+}
+
+#[tokio::test]
+async fn in_memory_a_misspelt_plan_is_refused_and_the_plans_in_force_stay() {
+    let limiter = Limiter::in_memory();
+    let file =
+        |paid: &str| format!("plans = ['free', 'paid']\n[policy.'config.listed']\nplans = {{ free = 1, {paid} = 2 }}");
+    apply(&limiter, &file("paid"));
+    let mistake = try_apply(&limiter, &file("piad")).unwrap_err().to_string();
+    assert_eq!(mistake, "line 3, column 21: no plan `piad`; did you mean `paid`?");
+    assert_eq!(limiter.plan_count("config.listed", "paid"), Some(2));
 }
 
 #[tokio::test]

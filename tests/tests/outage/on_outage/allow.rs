@@ -52,14 +52,23 @@ async fn a_call_that_lacks_a_subject_is_a_mistake() {
 }
 
 #[tokio::test]
-async fn without_a_runtime_nothing_is_admitted() {
+async fn without_a_runtime_nothing_is_admitted_whether_the_outage_is_known_or_not() {
     use futures_util::FutureExt as _;
-    let decided = std::thread::spawn(|| {
-        let limiter = limiter(OnOutage::Allow);
-        let policy = policy(hourly(1));
-        check(&limiter, &policy).into_future().now_or_never().unwrap().map(drop)
-    });
-    assert_eq!(decided.join().unwrap().unwrap_err().kind(), BackendErrorKind::Misuse);
+    for on_outage in [OnOutage::Allow, OnOutage::Local] {
+        for is_known in [false, true] {
+            let (limiter, policy) = (limiter(on_outage), policy(hourly(1_000)));
+            if is_known {
+                assert_ne!(admitted(&limiter, &policy).await.decided_by(), DecidedBy::Backend);
+            }
+            let decided = std::thread::spawn(move || {
+                let decide = || check(&limiter, &policy).into_future().now_or_never().unwrap().map(drop);
+                (0..100).map(|_| decide()).collect::<Vec<_>>()
+            });
+            for decided in decided.join().unwrap() {
+                assert_eq!(decided.unwrap_err().kind(), BackendErrorKind::Misuse, "{on_outage:?}, known: {is_known}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

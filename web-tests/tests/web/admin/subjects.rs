@@ -2,7 +2,8 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tallygate::{Policy, Rule};
+use tallygate::config::Policies;
+use tallygate::{Limiter, Policy, Rule};
 
 use super::{HOUR, Service, codes, path_of};
 
@@ -34,6 +35,7 @@ async fn policies_are_listed_with_keys_rules_bans_and_overrides() {
             ],
             "ban": { "denials": 3, "within_ms": 3_600_000, "duration_ms": 7_200_000 },
             "prefetch_ms": null,
+            "plans": {},
             "shadow": service.server.is_some().then_some(false),
             "version": env!("CARGO_PKG_VERSION"),
             "overrides": [{
@@ -182,4 +184,44 @@ async fn a_policy_whose_counts_depend_on_the_call_shows_what_is_used() {
         assert_eq!((&rule["used"], &rule["limit"], &rule["rule"]), (&json!(1), &Value::Null, &json!("n per 1h")));
         assert_eq!(peeked["admitted"], Value::Null);
     }
+}
+
+#[tokio::test]
+async fn a_peek_is_for_the_plan_or_the_count_that_is_asked_about() {
+    let policy = Policy::builder("admin.planned").rule(Rule::sliding_window(1, HOUR).varying()).key("{user}");
+    let policy = policy.build().unwrap();
+    let file = Policies::from_toml("[plans]\nfree = 1\npaid = 500").unwrap();
+    for service in Service::all().await {
+        service.limiter.apply(&file).unwrap();
+        let zoe = tallygate::Subject::of("zoe");
+        assert!(service.limiter.check(&policy.with_counts([500]), &zoe).await.unwrap().is_allowed());
+        service.listed(&policy).await;
+        assert_eq!(service.get("/policies/admin.planned").await["plans"], json!({ "free": 1, "paid": 500 }));
+        let path = "/policies/admin.planned/subject?user=zoe";
+        for (asked, admitted, limit) in
+            [("plan=free", false, 1), ("plan=paid", true, 500), ("count=7", true, 7), ("count:0=1", false, 1)]
+        {
+            let peeked = service.get(&format!("{path}&{asked}")).await;
+            let rule = &peeked["rules"][0];
+            assert_eq!((&peeked["admitted"], &rule["limit"]), (&json!(admitted), &json!(limit)), "{asked}: {peeked}");
+        }
+        let unknown = "policy `admin.planned` has no plan `piad`; did you mean `paid`? Its plans are `free`, `paid`";
+        let number = "`count` must be a whole number, like `count=100`";
+        for (asked, mistake) in [("plan=piad", unknown), ("count=many", number)] {
+            let found = service.mistake(Method::GET, &format!("{path}&{asked}"), "").await;
+            assert_eq!(found, (422, mistake.to_owned()));
+        }
+        let (status, mistake) = service.mistake(Method::DELETE, &format!("{path}&plan=free"), "").await;
+        assert!(status == 422 && mistake.contains("plan"), "only a peek is about a plan: {status} {mistake}");
+    }
+}
+
+#[tokio::test]
+async fn a_value_of_a_key_goes_before_the_plan_that_is_asked_about() {
+    let policy = Policy::builder("admin.valued").rule(Rule::sliding_window(1, HOUR).varying()).key("{plan}");
+    let policy = policy.build().unwrap();
+    let service = Service::in_axum(Limiter::in_memory(), None).await;
+    let peeked = service.get("/policies/admin.valued/subject?plan=paid&count=3").await;
+    assert_eq!((&peeked["subject"], &peeked["rules"][0]["limit"]), (&json!("paid"), &json!(3)));
+    drop(policy);
 }

@@ -4,7 +4,7 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 41] = [
+pub(super) const ACCEPTED: [&str; 45] = [
     "",
     "# none\n[end] # here\n\n# and nothing more",
     "\u{feff}[policy.a]\r\nrules = ['1 per 60s']\r\n[end]\r\n",
@@ -27,6 +27,10 @@ pub(super) const ACCEPTED: [&str; 41] = [
     "[policy.a]\non_outage = 'local'\ndeadline = '50ms'",
     "[policy.a]\nplans.free = 100\nplans.'paid in advance' = 10_000\nplans.none = 0",
     "[policy.a]\nmatch = { path = '/' }\nkey = '{@user}'\nrules = ['10 per 60s']\nplan = '{@plan}'\nplans = { paid = 1_000 }",
+    "plans = ['free', 'paid']\n[policy.a]\nplans.free = 100\n[policy.b]\nplans = { paid = 7, free = 1 }",
+    "[plans]\nfree = 100\n'paid in advance' = 10_000\n[policy.a]\nplans.free = 7",
+    "[plans]\nfree = 100\n[policy.a]\nmatch = { path = '/' }\nkey = '{@user}'\nrules = ['10 per 60s']\nplan = '{@plan}'",
+    "[policy.a]\nplans = { free = 1, paid = 9 }\n[policy.b]\nplans = { free = 2, partner = 9 }",
     "[policy.a]\nwarn_at = 0.8",
     "[policy.a]\nprefetch = false",
     "[policy.a]\nshadow = true",

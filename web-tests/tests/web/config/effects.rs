@@ -11,6 +11,11 @@ use tallygate_web_tests::Client;
 use tallygate_web_tests::server::serve;
 
 const FILE: &str = r#"
+[plans]
+partner = 4
+paid = 100
+none = 100
+
 [policy.login]
 match = { path = "/login" }
 key = "{@header_x_user}"
@@ -82,6 +87,8 @@ async fn a_request_has_the_count_of_its_plan() {
     let planned = async |plan: &str| client.get_with("/planned", &[("x-plan", plan)]).await.status;
     assert_eq!([planned("none").await, planned("free").await, planned("free").await], [429, 200, 429]);
     assert_eq!([planned("paid").await, planned("paid").await, planned("paid").await], [200, 200, 429]);
+    // A plan of all policies, which have made three calls.
+    assert_eq!([planned("partner").await, planned("partner").await], [200, 429]);
 }
 
 #[test]

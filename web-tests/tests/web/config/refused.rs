@@ -1,6 +1,7 @@
 //! Files that are refused: each with a `‸` before every place that is reported, and what is said of it.
 
 mod compiled;
+mod plans;
 mod policies;
 mod requests;
 
@@ -33,5 +34,5 @@ const fn as_compiled(compile_error: &'static str, schema: Schema, text: &'static
 
 /// Returns all of them.
 pub(super) fn refused_files() -> impl Iterator<Item = &'static Refused> {
-    [compiled::REFUSED, policies::REFUSED, requests::REFUSED].into_iter().flatten()
+    [compiled::REFUSED, plans::REFUSED, policies::REFUSED, requests::REFUSED].into_iter().flatten()
 }

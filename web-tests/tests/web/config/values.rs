@@ -82,8 +82,8 @@ async fn an_alternative_limits_requests_that_lack_a_value() {
 #[test]
 fn a_file_may_list_the_values_that_the_program_finds() {
     let policy = "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip} {@user}'\nrules = ['1 per 1m']";
-    assert!(Policies::from_toml(format!("values = ['user']\n{policy}")).unwrap().unlisted_values().is_empty());
-    let unlisted = Policies::from_toml(policy).unwrap().unlisted_values();
+    assert!(Policies::from_toml(format!("values = ['user']\n{policy}")).unwrap().unlisted().is_empty());
+    let unlisted = Policies::from_toml(policy).unwrap().unlisted();
     let message =
         "whether requests have `{@user}`, only the program knows; list its values, like `values = [\"user\"]`";
     assert_eq!(unlisted.iter().map(ToString::to_string).collect::<Vec<_>>(), [format!("line 3, column 7: {message}")]);

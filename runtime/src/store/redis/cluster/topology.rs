@@ -16,11 +16,11 @@ use crate::observe::log::LineBudget;
 use crate::observe::report;
 use crate::store::redis::connection::address::{Address, Host, ShortList};
 use crate::store::redis::connection::attempt::{ServerLocation, longest_explained};
-use crate::store::redis::connection::connect::in_runtime;
 use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::node::{ClusterNode, Node};
 use crate::store::redis::server::Server;
 use crate::store::redis_types::Setup;
+use crate::system::home::in_runtime;
 use crate::system::{Instant, shuffle};
 
 /// The most nodes that are known at once: those of the map before, and those of the new map.

@@ -154,10 +154,3 @@ async fn give_way() {
 pub(crate) fn late() -> BackendError {
     BackendError::away("redis: no answer within the deadline")
 }
-
-/// Returns the runtime, which every question to a server needs.
-pub(crate) fn in_runtime() -> Result<Handle, BackendError> {
-    Handle::try_current().map_err(|_| {
-        BackendError::misuse("redis: it can only be asked within a tokio runtime, or by `Check::blocking_decide`")
-    })
-}

@@ -44,6 +44,10 @@ fn policy() -> Schemas {
                 ("rules", list(&reference("LimitRule"), "The rules of the program, or of a file.")),
                 ("ban", or_null(&reference("LimitBan"))),
                 ("prefetch_ms", of(NUMBER_OR_NULL, "How long calls are taken ahead.")),
+                (
+                    "plans",
+                    numbers("The counts of plans of a file, by their names, if each call gives the count of a rule."),
+                ),
                 ("shadow", of(FLAG_OR_NULL, SHADOW)),
                 ("version", of(TEXT, "The version of the library that has listed it.")),
                 ("seen", of(NUMBER, "When it was listed, in seconds since 1970.")),
@@ -241,6 +245,12 @@ fn object_with<const N: usize, const M: usize>(
     let object = ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));
     let object = members.into_iter().fold(object, |object, (name, schema)| object.property(name, schema));
     required.into_iter().fold(object, ObjectBuilder::required).into()
+}
+
+/// An object whose members are numbers, by any names.
+fn numbers(description: &str) -> RefOr<Schema> {
+    let object = ObjectBuilder::new().schema_type(Type::Object).description(Some(description));
+    object.additional_properties(Some(of(NUMBER, "The count."))).into()
 }
 
 fn list(items: &RefOr<Schema>, description: &str) -> RefOr<Schema> {

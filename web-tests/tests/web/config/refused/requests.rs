@@ -184,7 +184,7 @@ pub(super) const REFUSED: &[Refused] = &[
         ],
     ),
     refused(
-        Refuses,
+        Accepts,
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nplan = ‸'{@plan}'",
         &["`plan` needs `plans`, like `plans = { free = 100 }`"],
     ),
@@ -205,6 +205,11 @@ pub(super) const REFUSED: &[Refused] = &[
     refused(
         Accepts,
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 concurrent lease 30s']\nplan = '{@plan}'\n‸plans = { free = 100 }",
+        &["`plans` need a rule whose count they set, like `rules = [\"100 per 1h\"]`"],
+    ),
+    refused(
+        Accepts,
+        "[plans]\nfree = 100\n[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 concurrent lease 30s']\nplan = ‸'{@plan}'",
         &["`plans` need a rule whose count they set, like `rules = [\"100 per 1h\"]`"],
     ),
     refused(

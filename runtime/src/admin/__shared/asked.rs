@@ -1,0 +1,206 @@
+//! The counts that operators ask about, where each call gives the count of a rule, as by a customer's plan.
+
+use std::collections::BTreeMap;
+
+use tallygate_rules::Rule;
+
+use super::remedy;
+use crate::bounds::shown_names;
+#[cfg(feature = "config")]
+use crate::config::Policies;
+use crate::error::Error;
+#[cfg(feature = "config")]
+use crate::policy::Policy;
+
+/// The counts that operators ask about, in place of those that each call gives.
+#[derive(Clone, Debug, Default)]
+pub struct AskedCounts {
+    /// The plan whose count in a file is meant.
+    pub plan: Option<String>,
+    /// Counts, each of a rule by its name or position; `None` stands for the only rule without a count.
+    pub counts: Vec<(Option<String>, u64)>,
+}
+
+impl AskedCounts {
+    /// Whether nothing is asked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.plan.is_none() && self.counts.is_empty()
+    }
+
+    /// Returns the counts of these rules by their positions. `plans` are the plans of their policy.
+    ///
+    /// # Errors
+    ///
+    /// There is no such plan or rule, it has a count of its own, or it is not said which rule is meant.
+    pub fn by_position(
+        &self,
+        policy: &str,
+        rules: &[Rule],
+        plans: &BTreeMap<&str, u64>,
+    ) -> Result<BTreeMap<usize, u64>, Error> {
+        let open = OpenRules { policy, rules };
+        let mut asked = BTreeMap::new();
+        // The rules that are named leave one to the other count.
+        let (named, others): (Vec<_>, Vec<_>) = self.counts.iter().partition(|(rule, _)| rule.is_some());
+        for (rule, count) in named.into_iter().chain(others) {
+            let position = match rule {
+                Some(rule) => open.find(rule)?,
+                None => open.only(&asked)?,
+            };
+            if asked.insert(position, *count).is_some() {
+                return Err(Error::new(format!("two counts of rule {position} are given; give one")));
+            }
+        }
+        if let Some(plan) = &self.plan {
+            let position = open.only(&asked)?;
+            let count = plans.get(&**plan).ok_or_else(|| unknown_plan(policy, plan, plans))?;
+            asked.insert(position, *count);
+        }
+        Ok(asked)
+    }
+
+    /// Returns the policy of that name in a file, with these counts. `None` if the file has no rules of it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`by_position`](Self::by_position).
+    #[cfg(feature = "config")]
+    pub fn policy(&self, policies: &Policies, name: &str) -> Result<Option<Policy>, Error> {
+        let (Some(policy), Some(open)) = (policies.policy(name), policies.open_policy(name)) else { return Ok(None) };
+        let asked = self.by_position(name, open.rules(), &policies.plans(name))?;
+        let count = |(position, rule): (usize, &Rule)| asked.get(&position).copied().unwrap_or(rule.count());
+        let counts: Vec<_> = policy.rules().iter().enumerate().map(count).collect();
+        Ok(Some(if asked.is_empty() { policy } else { policy.with_counts(counts) }))
+    }
+}
+
+/// The rules of a policy, of which some have no count of their own.
+struct OpenRules<'a> {
+    policy: &'a str,
+    rules: &'a [Rule],
+}
+
+impl OpenRules<'_> {
+    fn positions(&self) -> impl Iterator<Item = usize> + '_ {
+        self.rules.iter().enumerate().filter(|(_, rule)| rule.is_varying()).map(|(position, _)| position)
+    }
+
+    /// Returns the position of the only rule whose count is not asked yet.
+    fn only(&self, asked: &BTreeMap<usize, u64>) -> Result<usize, Error> {
+        let left: Vec<_> = self.positions().filter(|position| !asked.contains_key(position)).collect();
+        match left[..] {
+            [only] => Ok(only),
+            [] if self.positions().next().is_none() => Err(self.fixed()),
+            [] => Err(Error::new(format!(
+                "more counts are given than policy `{}` has rules whose count each call gives; give fewer",
+                self.policy
+            ))),
+            _ => Err(Error::new(format!(
+                "policy `{}` has several rules whose count each call gives: {}; say by its name or position whose count is which",
+                self.policy,
+                left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            ))),
+        }
+    }
+
+    /// Returns the position of the rule with that name or position.
+    fn find(&self, rule: &str) -> Result<usize, Error> {
+        let is_meant = |(position, own): &(usize, &Rule)| own.name() == Some(rule) || rule.parse() == Ok(*position);
+        let Some((position, found)) = self.rules.iter().enumerate().find(is_meant) else {
+            let names: Vec<_> = self.rules.iter().filter_map(Rule::name).collect();
+            let meant = remedy("name", rule, names);
+            return Err(Error::new(format!("policy `{}` has no rule `{rule}`{meant}", self.policy)));
+        };
+        if found.is_varying() {
+            return Ok(position);
+        }
+        Err(match self.positions().next() {
+            None => self.fixed(),
+            Some(_) => Error::new(format!(
+                "rule {position} of policy `{}` is `{found}`, whatever a call gives; leave its count out",
+                self.policy
+            )),
+        })
+    }
+
+    fn fixed(&self) -> Error {
+        Error::new(format!(
+            "each rule of policy `{}` has its count, which no plan and no call changes; leave the plan and the count out",
+            self.policy
+        ))
+    }
+}
+
+fn unknown_plan(policy: &str, plan: &str, plans: &BTreeMap<&str, u64>) -> Error {
+    let names: Vec<_> = plans.keys().copied().collect();
+    Error::new(match (&names[..], tallygate_rules::did_you_mean(plan, names.iter().copied())) {
+        ([], _) => format!("policy `{policy}` has no plans in a file; give the count in place of the plan"),
+        (_, meant) if meant.is_empty() => {
+            format!("policy `{policy}` has no plan `{plan}`; its plans are {}", shown_names(&names))
+        }
+        (_, meant) => format!("policy `{policy}` has no plan `{plan}`{meant} Its plans are {}", shown_names(&names)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    fn asked(plan: Option<&str>, counts: &[(Option<&str>, u64)]) -> AskedCounts {
+        let counts = counts.iter().map(|(rule, count)| (rule.map(str::to_owned), *count)).collect();
+        AskedCounts { plan: plan.map(str::to_owned), counts }
+    }
+
+    fn found(asked: &AskedCounts, rules: &[Rule]) -> Result<Vec<(usize, u64)>, String> {
+        let plans = BTreeMap::from([("free", 10), ("pro", 500)]);
+        let found = asked.by_position("api", rules, &plans).map_err(|error| error.to_string());
+        found.map(|found| found.into_iter().collect())
+    }
+
+    #[test]
+    fn a_plan_and_a_count_are_those_of_the_only_rule_without_a_count() {
+        let rules = [Rule::sliding_window(5, HOUR), Rule::sliding_window(1, HOUR).varying()];
+        assert_eq!(found(&asked(None, &[]), &rules), Ok(vec![]));
+        assert_eq!(found(&asked(Some("pro"), &[]), &rules), Ok(vec![(1, 500)]));
+        assert_eq!(found(&asked(None, &[(None, 0)]), &rules), Ok(vec![(1, 0)]));
+        assert_eq!(found(&asked(None, &[(Some("1"), 7)]), &rules), Ok(vec![(1, 7)]));
+    }
+
+    #[test]
+    fn where_several_rules_have_no_count_it_is_said_which_one_is_meant() {
+        let calls = Rule::sliding_window(1, HOUR).named("calls").varying();
+        let rules = [calls, Rule::fixed_window(9, HOUR), Rule::fixed_window(1, HOUR).varying()];
+        assert_eq!(found(&asked(Some("pro"), &[(Some("calls"), 7)]), &rules), Ok(vec![(0, 7), (2, 500)]));
+        assert_eq!(found(&asked(None, &[(None, 8), (Some("2"), 7)]), &rules), Ok(vec![(0, 8), (2, 7)]));
+        let refused = |asked: &AskedCounts| found(asked, &rules).unwrap_err();
+        let several = "policy `api` has several rules whose count each call gives: 0, 2; say by its name or position whose count is which";
+        assert_eq!(refused(&asked(Some("pro"), &[])), several);
+        assert_eq!(refused(&asked(None, &[(None, 1)])), several);
+        assert_eq!(
+            refused(&asked(None, &[(Some("1"), 7)])),
+            "rule 1 of policy `api` is `9 per fixed 1h`, whatever a call gives; leave its count out"
+        );
+        assert!(refused(&asked(None, &[(Some("cals"), 7)])).ends_with("no rule `cals`; did you mean `calls`?"));
+        assert!(refused(&asked(None, &[(Some("0"), 7), (Some("calls"), 8)])).starts_with("two counts of rule 0"));
+        assert!(
+            refused(&asked(Some("pro"), &[(Some("0"), 7), (Some("2"), 8)])).starts_with("more counts are given than")
+        );
+    }
+
+    #[test]
+    fn a_plan_that_there_is_not_is_refused_with_those_that_there_are() {
+        let rules = [Rule::sliding_window(1, HOUR).varying()];
+        let refused = |plan| found(&asked(Some(plan), &[]), &rules).unwrap_err();
+        assert_eq!(refused("prp"), "policy `api` has no plan `prp`; did you mean `pro`? Its plans are `free`, `pro`");
+        assert_eq!(refused("enterprise"), "policy `api` has no plan `enterprise`; its plans are `free`, `pro`");
+        let none = asked(Some("pro"), &[]).by_position("api", &rules, &BTreeMap::new()).unwrap_err();
+        assert_eq!(none.to_string(), "policy `api` has no plans in a file; give the count in place of the plan");
+        let fixed = found(&asked(Some("pro"), &[]), &[Rule::sliding_window(1, HOUR)]).unwrap_err();
+        assert!(fixed.starts_with("each rule of policy `api` has its count, which no plan"), "{fixed}");
+    }
+}

@@ -1,0 +1,201 @@
+//! The plans of a file: counts by name, of one policy or of all.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use tallygate_rules::{did_you_mean, is_blank, nearest};
+use toml::de::DeValue;
+
+use super::lines::{At, Lines};
+use super::table::{Entry, Table};
+use crate::bounds::{MOST_SUGGESTIONS, MOST_TEXTS, PLAN_NAME_BYTES};
+use crate::error::{Mistake, Place};
+
+const PLANS: &str = "plans = { free = 100, paid = 10000 }";
+const LIST: &str = r#"plans = ["free", "paid"]"#;
+
+/// The plans of a policy: counts by name.
+#[derive(Debug, Default)]
+pub(crate) struct Plans {
+    /// Its own counts, each with the place of its plan's name.
+    own: BTreeMap<String, At<u64>>,
+    listed: Arc<ListedPlans>,
+    /// The place of its own plans; `None` if it has none.
+    pub(super) place: Option<Place>,
+}
+
+/// The plans that a file names before its policies.
+#[derive(Debug, Default)]
+pub(crate) struct ListedPlans {
+    /// The names of all plans; `None` if the file has no such list.
+    names: Option<BTreeSet<String>>,
+    /// The counts that policies have which give none of their own.
+    counts: BTreeMap<String, u64>,
+}
+
+impl Plans {
+    pub(super) fn take(policy: &mut Table<'_>, listed: &Arc<ListedPlans>, lines: &mut Lines<'_>) -> Self {
+        let listed = Arc::clone(listed);
+        let Some(table) = policy.table("plans", PLANS, lines) else {
+            return Self { listed, ..Self::default() };
+        };
+        let place = table.place;
+        let own = counts(table, lines);
+        listed.check(&own, lines);
+        Self { own, listed, place: Some(place) }
+    }
+
+    pub(crate) fn count(&self, plan: &str) -> Option<u64> {
+        self.own.get(plan).map(|count| count.value).or_else(|| self.listed.count(plan))
+    }
+
+    /// Returns the names of all plans that the file lists before its policies.
+    #[cfg(feature = "web")]
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.listed.names.iter().flatten().map(String::as_str)
+    }
+
+    /// Returns all counts by the names of their plans.
+    pub(super) fn counts(&self) -> BTreeMap<&str, u64> {
+        let own = self.own.iter().map(|(name, count)| (name.as_str(), count.value));
+        self.listed.counts().chain(own).collect()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.place.is_none() && self.listed.counts.is_empty()
+    }
+}
+
+impl ListedPlans {
+    /// Takes the plans out of the file: `plans = ["free", "paid"]`, or `[plans]` with counts.
+    pub(super) fn take(root: &mut Table<'_>, lines: &mut Lines<'_>) -> Self {
+        let Some(Entry { name, value: At { value, place } }) = root.take("plans") else { return Self::default() };
+        match value {
+            DeValue::Table(table) => {
+                let counts = counts(Table::new(table, name.place, lines), lines);
+                let names = counts.keys().cloned().collect();
+                Self {
+                    names: Some(names),
+                    counts: counts.into_iter().map(|(name, count)| (name, count.value)).collect(),
+                }
+            }
+            DeValue::Array(list) => {
+                let names: Vec<_> = list.iter().map(|name| super::table::at(name, lines)).collect();
+                check_number(names.len(), place, LIST, lines);
+                let name = |name: At<&DeValue<'_>>| {
+                    let message = || format!("`plans` lists names, like `{LIST}`");
+                    let name = lines.read(name, |value| value.as_str().ok_or_else(message))?;
+                    check_name(&name, lines);
+                    Some(name.value.to_owned())
+                };
+                Self { names: Some(names.into_iter().filter_map(name).collect()), counts: BTreeMap::new() }
+            }
+            _ => {
+                lines.report(
+                    place,
+                    format!("`plans` must be a list of names, like `{LIST}`, or counts, like `{PLANS}`"),
+                );
+                Self::default()
+            }
+        }
+    }
+
+    pub(crate) fn count(&self, plan: &str) -> Option<u64> {
+        self.counts.get(plan).copied()
+    }
+
+    pub(super) fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.counts.iter().map(|(name, count)| (name.as_str(), *count))
+    }
+
+    /// Reports plans of a policy that are not among all plans.
+    fn check(&self, own: &BTreeMap<String, At<u64>>, lines: &mut Lines<'_>) {
+        let Some(names) = &self.names else { return };
+        let unknown = own.iter().filter(|(name, _)| !names.contains(*name));
+        for (number, (name, At { place, .. })) in unknown.enumerate() {
+            let known = names.iter().map(String::as_str).filter(|_| number < MOST_SUGGESTIONS);
+            let meant = did_you_mean(name, known);
+            let remedy =
+                if meant.is_empty() { "; add it to `plans` before the policies, or remove it" } else { &meant };
+            lines.report(*place, format!("no plan `{name}`{remedy}"));
+        }
+    }
+}
+
+/// Reports plans that no other policy has, while others have one of a similar name. A list of all plans says which of
+/// them is meant.
+pub(super) fn check_alike(policies: &[&Plans], lines: &mut Lines<'_>) {
+    let mut suggestions = MOST_SUGGESTIONS;
+    let mut policies_with: HashMap<&str, usize> = HashMap::new();
+    for name in policies.iter().flat_map(|plans| plans.own.keys()) {
+        *policies_with.entry(name).or_default() += 1;
+    }
+    let mut earlier: BTreeSet<&str> = BTreeSet::new();
+    for plans in policies.iter().filter(|plans| plans.listed.names.is_none()) {
+        for (name, At { place, .. }) in &plans.own {
+            if policies_with.get(name.as_str()) != Some(&1) || suggestions == 0 {
+                continue;
+            }
+            suggestions -= 1;
+            // Of two plans that one policy has each, the later may be the mistake.
+            let is_sound =
+                |other: &&str| earlier.contains(other) || policies_with.get(other).is_some_and(|&with| with > 1);
+            let others = policies_with.keys().copied().filter(|other| !plans.own.contains_key(*other));
+            if let Some(meant) = nearest(name, others.filter(is_sound)) {
+                let message = format!(
+                    "no other policy has a plan `{name}`; did you mean `{meant}`? If both are plans, list all of them before the \
+                     policies, like `{}`",
+                    list(policies_with.keys().copied())
+                );
+                lines.report(*place, message);
+            }
+        }
+        earlier.extend(plans.own.keys().map(String::as_str));
+    }
+}
+
+/// Returns a warning if only the program knows which plans there are.
+pub(super) fn unlisted<'p>(policies: impl Iterator<Item = &'p Plans>) -> Option<Mistake> {
+    let mut policies = policies.filter(|plans| plans.listed.names.is_none());
+    let first = policies.find(|plans| plans.place.is_some())?;
+    let names: BTreeSet<_> = std::iter::once(first).chain(policies).flat_map(|plans| plans.own.keys()).collect();
+    let message = format!(
+        "whether these are the plans of the program, only it knows; list all of them before the policies, like `{}`",
+        list(names.into_iter().map(String::as_str))
+    );
+    Some(Mistake::new(first.place?, message))
+}
+
+/// Returns the list of these plans as a file has it, or an example if they are many.
+fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    const FEW: usize = 8;
+    let names: BTreeSet<_> = names.collect();
+    if names.len() > FEW { LIST.to_owned() } else { format!("plans = {:?}", Vec::from_iter(names)) }
+}
+
+/// Returns the counts of a table, each with the place of its name.
+fn counts(table: Table<'_>, lines: &mut Lines<'_>) -> BTreeMap<String, At<u64>> {
+    check_number(table.len(), table.place, PLANS, lines);
+    let counts = table.numbers(lines).into_iter().map(|(name, count)| {
+        check_name(&name, lines);
+        (name.value.to_owned(), At { value: count, place: name.place })
+    });
+    counts.collect()
+}
+
+fn check_number(plans: usize, place: Place, example: &str, lines: &mut Lines<'_>) {
+    match plans {
+        0 => lines.report(place, format!("`plans` must not be empty, like `{example}`")),
+        1..=MOST_TEXTS => {}
+        _ => lines.report(place, format!("there are {plans} plans, and {MOST_TEXTS} are the most; write fewer")),
+    }
+}
+
+fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
+    if is_blank(name.value) {
+        lines.report(name.place, format!("the name of a plan must not be empty, like `{PLANS}`"));
+    }
+    if name.value.len() > PLAN_NAME_BYTES {
+        lines.report(name.place, format!("the name of a plan has {PLAN_NAME_BYTES} bytes at most; shorten it"));
+    }
+}

@@ -2,6 +2,7 @@ use tallygate_rules::{Ban, Rule};
 
 use super::*;
 use crate::context::{Context, scope};
+use crate::decision::{DecidedBy, Denial, Wait};
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::policy::Policy;
@@ -197,4 +198,14 @@ async fn each_kind_has_a_status_of_grpc_with_details() {
         let violations = status.get_details_quota_failure().map(|failure| failure.violations).unwrap_or_default();
         assert_eq!(violations.first().map(|violation| violation.subject.as_str()), limit);
     }
+}
+
+#[test]
+fn a_problem_names_the_unit_of_a_limit_that_does_not_count_requests() {
+    let policy = Policy::builder("chat").rule(Rule::sliding_window(9, MINUTE).counting("tokens")).build().unwrap();
+    let denial = Denial::new(&policy, Some(0), Wait::of(MINUTE), 1, DecidedBy::Backend);
+    let json: serde_json::Value = serde_json::from_str(&Problem::from(&denial.into()).to_json()).unwrap();
+    assert_eq!(json["unit"], "tokens");
+    assert_eq!(json["violated-policies"][0], "chat.tokens.1m");
+    assert_eq!(json["detail"], "too many tokens: at most 9 per 1m; try again in 1m");
 }

@@ -43,9 +43,6 @@ pub struct Fields {
     items: Items,
 }
 
-/// The name of a field, in lower case, and its value.
-pub(super) type Field = (Cow<'static, str>, String);
-
 /// A version of the draft `draft-ietf-httpapi-ratelimit-headers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

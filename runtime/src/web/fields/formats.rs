@@ -1,12 +1,15 @@
 //! The formats of the fields: versions of the draft, and what was in use before it.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-use super::Field;
 use super::item::{Allowance, Item, REQUESTS, whole_seconds};
 
-pub(super) fn draft_11(items: &[Item]) -> Vec<Field> {
+/// The name of a field, in lower case, and its value.
+pub(super) type ResponseField = (Cow<'static, str>, String);
+
+pub(super) fn draft_11(items: &[Item]) -> Vec<ResponseField> {
     let policies = list(items.iter().filter_map(policy_item));
     let limits = list(items.iter().map(limit_item));
     let mut fields = vec![("ratelimit-policy".into(), policies), ("ratelimit".into(), limits)];
@@ -31,7 +34,7 @@ fn limit_item(item: &Item) -> String {
     )
 }
 
-pub(super) fn draft_7(items: &[Item], tightest: &Item) -> Vec<Field> {
+pub(super) fn draft_7(items: &[Item], tightest: &Item) -> Vec<ResponseField> {
     let policy = |quota: &Allowance| format!("{}{}", Integer(quota.limit), seconds("w", quota.window_s));
     // This version has no units.
     let quotas = items.iter().filter_map(|item| item.quota.as_ref()).filter(|quota| quota.unit == REQUESTS);
@@ -49,7 +52,7 @@ fn draft_7_limit(tightest: &Item) -> Option<String> {
 }
 
 /// Returns no fields without a quota, as for a ban.
-pub(super) fn x_ratelimit(tightest: &Item) -> Option<[Field; 3]> {
+pub(super) fn x_ratelimit(tightest: &Item) -> Option<[ResponseField; 3]> {
     let (quota, reset) = tightest.quota_and_reset()?;
     Some([
         ("x-ratelimit-limit".into(), quota.limit.to_string()),
@@ -59,7 +62,7 @@ pub(super) fn x_ratelimit(tightest: &Item) -> Option<[Field; 3]> {
 }
 
 /// `x-ratelimit-limit-tokens: 20000` and the like, of the tightest rule of one unit.
-pub(super) fn x_ratelimit_of_unit(tightest: &Item) -> Option<[Field; 3]> {
+pub(super) fn x_ratelimit_of_unit(tightest: &Item) -> Option<[ResponseField; 3]> {
     let (quota, reset) = tightest.quota_and_reset()?;
     let unit = &quota.unit;
     Some([

@@ -6,6 +6,7 @@ use std::time::Duration;
 use sfv::{ListEntry, Parser};
 use tallygate_rules::{Ban, Rule, TokenBucket};
 
+use super::formats::ResponseField;
 use super::*;
 use crate::context::{Context, scope};
 use crate::limiter::Limiter;
@@ -44,7 +45,7 @@ impl Decided {
         decision.is_allowed()
     }
 
-    fn fields(&self, fields: impl Into<Fields>) -> Vec<Field> {
+    fn fields(&self, fields: impl Into<Fields>) -> Vec<ResponseField> {
         fields.into().of(&self.decisions)
     }
 

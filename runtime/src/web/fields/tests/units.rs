@@ -30,7 +30,7 @@ fn denied(policy: &Policy, rule: u32, wait: Duration) -> Denial {
     Denial::new(policy, Some(rule), Wait::of(wait), 1, DecidedBy::Backend)
 }
 
-fn texts(fields: &[Field]) -> Vec<String> {
+fn texts(fields: &[ResponseField]) -> Vec<String> {
     fields.iter().map(|(name, value)| format!("{name}: {value}")).collect()
 }
 

@@ -1,6 +1,7 @@
 //! Numbers, as people read them.
 
 use indicatif::HumanCount;
+use tallygate_rules::CALLS;
 
 /// Returns a number with its thousands apart: `9,214`.
 pub(crate) fn grouped(number: u64) -> String {
@@ -14,6 +15,14 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(number) => Ok(number),
         Err(error) => Err(format!("{error}; write a number, like 20")),
     }
+}
+
+/// Reads what a call costs, like `3` for calls, or `tokens=500`. Returns the unit and the amount.
+pub(crate) fn cost(text: &str) -> Result<(String, u64), String> {
+    let (unit, amount) = text.split_once('=').unwrap_or((CALLS, text));
+    let read =
+        amount.parse().map_err(|error| format!("{error}; write a number, like 3, or a unit with one, like tokens=500"));
+    Ok((unit.to_owned(), read?))
 }
 
 /// Returns a number of things: `1 call`, `9,214 calls`.

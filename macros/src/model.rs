@@ -2,16 +2,18 @@
 
 mod rule;
 mod subject;
+mod unit;
 
 use std::time::Duration;
 
 use proc_macro2::{Ident, TokenStream};
 use syn::{Expr, Path};
-use tallygate_rules::{Field, OnOutage, RELEASED_LABEL, Role};
+use tallygate_rules::{CALLS, Field, OnOutage, RELEASED_LABEL, Role};
 
 use self::rule::UNTIL_BELONGS;
 pub(crate) use self::rule::{BanModel, RuleModel};
 pub(crate) use self::subject::{CountingSubject, SubjectModel};
+pub(crate) use self::unit::{UnitModel, UnitSettlement};
 use crate::attr::{Amount, Arguments};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::template::{SpannedTemplate, TextPurpose};
@@ -44,6 +46,8 @@ pub(crate) struct Model {
     pub(crate) refund_key: Option<SpannedTemplate>,
     /// The function that returns what the call has used, and so what it counts as.
     pub(crate) settle: Option<Expr>,
+    /// What a call uses beside its cost in calls.
+    pub(crate) units: Vec<UnitModel>,
     pub(crate) skip_if: Option<Expr>,
     pub(crate) shadow: Option<SpanRange>,
     pub(crate) reject: Option<Expr>,
@@ -89,6 +93,7 @@ impl Model {
     pub(crate) fn read(attribute: TokenStream, diagnostics: &mut Diagnostics) -> Self {
         let mut arguments = Arguments::parse(attribute, diagnostics);
         let rules = arguments.take_all("rule");
+        let units = arguments.take_all("unit").into_iter();
         let is_in_place = refuse_misplaced(&mut arguments);
         let (has_policy, has_refund) = (arguments.has("policy"), arguments.has("refund_if"));
         let policy = arguments.value("policy", ["policy = SMS_POLICY", "Policy"]);
@@ -97,6 +102,7 @@ impl Model {
         let concurrency = arguments.take_all("concurrency").into_iter();
         let concurrency: Vec<_> = concurrency.map(|rule| RuleModel::concurrency(rule, arguments.diagnostics)).collect();
         Self {
+            units: units.map(|unit| UnitModel::read(unit, arguments.diagnostics)).collect(),
             rules: duplicate.into_iter().chain(rules).chain(concurrency).collect(),
             name: arguments.text("name", r#"name = "sms.send""#),
             has_key: arguments.has("key"),
@@ -182,7 +188,15 @@ impl Model {
 
     /// Returns whether the function's result decides what the call counts as.
     pub(crate) fn is_refundable(&self) -> bool {
-        self.refund_if.is_some() || self.settle.is_some() || self.release().is_some()
+        let is_settled = self.settle.is_some() || self.units.iter().any(|unit| unit.settle.is_some());
+        self.refund_if.is_some() || is_settled || self.release().is_some()
+    }
+
+    /// Returns the functions of the result that say what a call has used, each with its unit; calls come first.
+    pub(crate) fn settlements(&self) -> impl Iterator<Item = (&str, &Expr)> {
+        let of_calls = self.settle.iter().map(|settle| (CALLS, settle));
+        let of_units = self.units.iter().filter_map(|unit| Some((unit.name()?, unit.settle_function()?)));
+        of_calls.chain(of_units)
     }
 
     /// Returns the span of `until = "body"`, with which a call runs until the body of its response is over.

@@ -38,13 +38,15 @@ pub(crate) enum RejectionField {
     Count,
     Per,
     Rule,
+    Unit,
 }
 
-const REJECTION_FIELDS: [(&str, RejectionField); 4] = [
+const REJECTION_FIELDS: [(&str, RejectionField); 5] = [
     ("retry_after", RejectionField::RetryAfter),
     ("count", RejectionField::Count),
     ("per", RejectionField::Per),
     ("rule", RejectionField::Rule),
+    ("unit", RejectionField::Unit),
 ];
 
 impl SpannedTemplate {

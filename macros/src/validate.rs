@@ -6,6 +6,7 @@ mod function;
 mod policy;
 mod refund;
 mod text;
+mod unit;
 
 use crate::diagnostic::Diagnostics;
 use crate::model::Model;
@@ -25,6 +26,8 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     policy::check_warn_at(model, diagnostics);
     policy::check_prefetch(model, diagnostics);
     call::check_cost(model, diagnostics);
+    unit::check_units(model, diagnostics);
+    unit::check_metered(model, diagnostics);
     call::check_wait(model, diagnostics);
     refund::check_counted(model, diagnostics);
     refund::check_subject(model, diagnostics);

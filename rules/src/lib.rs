@@ -62,4 +62,4 @@ pub use self::validate::{
     Costs, implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_prefetch,
     validate_warn_at,
 };
-pub use self::words_for_clients::{counted_in_words, limit_in_words};
+pub use self::words_for_clients::{amount_in_words, counted_in_words, limit_in_words, unit_in_words};

@@ -1,5 +1,7 @@
 //! Keys and rules in words, for readers who know neither the code nor the text form of rules.
 
+use std::borrow::Cow;
+
 use crate::algorithm::{Algorithm, Role};
 use crate::duration::format_duration;
 use crate::filter::Filter;
@@ -61,13 +63,24 @@ fn name(value: &str) -> Option<String> {
     telling.next().map(|name| name.trim_start_matches("r#").replace('_', " ").trim().to_owned())
 }
 
+/// Returns what a rule counts, like `requests` or `input tokens` for the unit `input_tokens`.
+#[must_use]
+pub fn unit_in_words(rule: &Rule) -> Cow<'static, str> {
+    rule.unit().map_or("requests".into(), |unit| unit.replace('_', " ").into())
+}
+
+/// Returns a number of what a rule counts: `20,000` of a unit, as amounts of tokens and bytes are long, and `20000` calls.
+#[must_use]
+pub fn amount_in_words(rule: &Rule, amount: u64) -> String {
+    if rule.unit().is_some() { with_commas(amount) } else { amount.to_string() }
+}
+
 /// Returns the limit of a rule as Markdown, like ``at most `5 per 1m` ``. It leaves out the initial tokens and the
 /// reset of a bucket, with which clients should not plan.
 #[must_use]
 pub fn limit_in_words(rule: &Rule) -> String {
-    let number = |number: u64| if rule.unit().is_some() { with_commas(number) } else { number.to_string() };
-    let count = if rule.is_varying() { "n".to_owned() } else { number(rule.count()) };
-    let amount = rule.unit().map_or_else(|| count.clone(), |unit| format!("{count} {}", unit.replace('_', " ")));
+    let count = if rule.is_varying() { "n".to_owned() } else { amount_in_words(rule, rule.count()) };
+    let amount = rule.unit().map_or_else(|| count.clone(), |_| format!("{count} {}", unit_in_words(rule)));
     let rate = |per| format!("`{amount} per {}`", format_duration(per));
     match rule.algorithm() {
         Algorithm::SlidingWindow { per } if rule.role() == Role::Duplicate => {
@@ -81,7 +94,7 @@ pub fn limit_in_words(rule: &Rule) -> String {
         }
         Algorithm::TokenBucket(bucket) => match bucket.capacity() {
             Some(capacity) => {
-                format!("at most {}, and up to `{}` at once", rate(bucket.per()), number(capacity))
+                format!("at most {}, and up to `{}` at once", rate(bucket.per()), amount_in_words(rule, capacity))
             }
             None => format!("at most {}, refilled evenly", rate(bucket.per())),
         },
@@ -90,7 +103,7 @@ pub fn limit_in_words(rule: &Rule) -> String {
     }
 }
 
-/// Writes `20000` as `20,000`: amounts of tokens and bytes are long numbers.
+/// Writes `20000` as `20,000`.
 fn with_commas(number: u64) -> String {
     let digits = number.to_string();
     let mut written = String::new();

@@ -15,11 +15,13 @@ pub use utoipa::IntoResponses;
 
 pub use self::admission::{Admission, Admitted, run_body};
 pub use self::call::{DeferredCall, LimitedCall, call, installed, limiter};
-pub use self::correction::{Correction, blocking_finish, finish, finish_holding, refund_if, refund_on, settle};
+pub use self::correction::{
+    AmountUsed, Correction, blocking_finish, finish, finish_holding, refund_if, refund_on, settle, settle_units, used,
+};
 pub use self::policy_cell::PolicyCell;
 pub use self::rejection::{
     denying_rule, is_ban, push_context, push_context_filtered, push_count, push_per, push_retry_after, push_rule,
-    push_shown, push_string, push_text, reject,
+    push_shown, push_string, push_text, push_unit, reject,
 };
 pub use self::values::{
     Alternative, FilteredInContext, FirstInContext, InContext, Value, Values, context, context_filtered, debug,

@@ -35,6 +35,9 @@ use crate::error::BackendError;
 use crate::micros;
 use crate::observe::{Observed, PolicyMetrics};
 
+/// The cost of a call in a unit of its policy.
+pub(crate) type UnitCost = (Arc<str>, u64);
+
 /// A named, ordered list of rules that decide a call together.
 ///
 /// Cloning is cheap: clones share the rules. Two policies are equal if they have the same name, the same rules on the
@@ -317,6 +320,21 @@ impl Policy {
         let units = self.groups().iter().chain(trials).filter_map(|group| group.unit.as_ref());
         let unit = { units }.find(|unit| &***unit == name).cloned();
         unit.map(Some).ok_or_else(|| self.unknown_unit(name))
+    }
+
+    /// Returns what a call costs in each group and then in each trial, by its costs in units; `None` where calls are counted.
+    /// It is empty if no rule counts a unit.
+    #[inline]
+    pub(crate) fn costs(&self, given: &[UnitCost]) -> Vec<Option<u64>> {
+        if !self.has_units() {
+            return Vec::new();
+        }
+        let trials = self.trials().iter().flat_map(|trial| trial.policy.groups());
+        let cost = |group: &RuleGroup| {
+            let unit = group.unit.as_ref()?;
+            Some(given.iter().find(|(named, _)| named == unit).map_or(0, |(_, cost)| *cost))
+        };
+        self.groups().iter().chain(trials).map(cost).collect()
     }
 
     #[cold]

@@ -101,11 +101,18 @@ impl Simulation {
         Self { engine: Engine::new(policy), summary: Summary::new(policy) }
     }
 
+    /// Starts a policy that is compared with another one.
+    fn beside(policy: &Policy, other: &Policy) -> Self {
+        let simulation = Self::new(policy);
+        Self { engine: simulation.engine.beside(other), ..simulation }
+    }
+
     /// Decides the next call of a trace, at its time.
     ///
     /// # Errors
     ///
-    /// The call is earlier than the one before it, its time is out of range, or it lacks a subject that the policy counts.
+    /// The call is earlier than the one before it, its time is out of range, it lacks a subject that the policy counts, or it has
+    /// a cost in a unit that no rule counts.
     /// It is not decided, and changes nothing: the simulation may go on with the next call.
     pub fn call(&mut self, call: &TraceCall) -> Result<Decision, TraceError> {
         let ready = self.engine.prepare(call)?;

@@ -23,7 +23,7 @@ const SHORT: [&str; 9] = [
 ];
 
 /// Errors of the attribute: at least one of each argument and of each stage of the pipeline.
-const FAMILIES: [&str; 41] = [
+const FAMILIES: [&str; 43] = [
     "allow_zero_cost_without_a_cost",
     "argument_repeated",
     "argument_without_name",
@@ -63,6 +63,8 @@ const FAMILIES: [&str; 41] = [
     "shape_impl_block",
     "subject_without_a_key",
     "two_attributes_without_names",
+    "unit_name_with_spaces",
+    "unit_undeclared",
     "until_misspelt",
     "wait_in_shadow",
 ];

@@ -2,10 +2,12 @@
 
 mod text;
 
+use std::iter;
 use std::time::Duration;
 
 use clap::Args;
-use tallygate::admin::__shared::{OpenPolicy, Peeked};
+use tallygate::admin::__shared::{self as shared, OpenPolicy, Peeked};
+use tallygate_rules::CALLS;
 
 use crate::connection::Connection;
 use crate::counts::CountOptions;
@@ -15,7 +17,7 @@ use crate::live;
 use crate::output::Output;
 use crate::screen::Screen;
 use crate::subject::Who;
-use crate::{duration, screen};
+use crate::{duration, number, screen};
 
 /// Show whether a call would be admitted, and where every rule stands; nothing is counted
 #[derive(Args, Debug)]
@@ -28,9 +30,9 @@ pub(crate) struct PeekCommand {
     #[command(flatten)]
     who: Who,
 
-    /// The weight of the call
-    #[arg(long, default_value_t = 1)]
-    cost: u64,
+    /// The weight of the call, or what it costs in a unit, like `tokens=500`; it may be given for each unit
+    #[arg(long, value_name = "COST", value_parser = number::cost)]
+    cost: Vec<(String, u64)>,
 
     #[command(flatten)]
     counts: CountOptions,
@@ -51,6 +53,7 @@ Examples:
   tallygate peek sms.send 13800000000 --watch
   tallygate peek api alice --plan paid
   tallygate peek api alice --count 500
+  tallygate peek chat alice --cost tokens=500
 
 The exit code is 0 if the call would be admitted, and 1 if not, or if that depends on counts that each call gives, or on
 subjects that are not given.";
@@ -63,14 +66,29 @@ impl PeekCommand {
         screen::check_interval(self.every)?;
         let fleet = Fleet::connect(connection).await?;
         let listed = fleet.find_with(&self.policy, &self.counts.asked())?;
+        self.check_units(&listed)?;
         if self.watch { self.watch(&fleet, &listed).await } else { self.look(&fleet, &listed).await }
     }
 
     async fn look(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Output, Failure> {
         let subjects = self.who.subjects_partly(fleet, listed)?;
-        let peeked = Peeked::look(&fleet.limiter, listed, subjects, self.cost).await?;
+        let peeked = Peeked::look(&fleet.limiter, listed, subjects, self.cost.clone()).await?;
         let exit = if peeked.admitted() == Some(true) { Exit::Done } else { Exit::No };
         Ok(Output::done(text::text(&peeked), peeked.json()).with_exit(exit))
+    }
+
+    fn check_units(&self, listed: &OpenPolicy<'_>) -> Result<(), Failure> {
+        let known: Vec<_> = iter::once(CALLS).chain(listed.policy.units()).collect();
+        for (place, (unit, _)) in self.cost.iter().enumerate() {
+            if !known.contains(&&**unit) {
+                let (policy, meant) = (&self.policy, shared::remedy("unit", unit, known));
+                return Err(Failure::usage(format!("no rule of {policy} counts the unit `{unit}`{meant}")));
+            }
+            if self.cost.iter().take(place).any(|(other, _)| other == unit) {
+                return Err(Failure::usage(format!("`--cost` gives `{unit}` twice; give it once")));
+            }
+        }
+        Ok(())
     }
 
     /// Shows the state until a key is pressed, or the error while the server is away.

@@ -28,8 +28,8 @@ use crate::progress::ProgressBar;
 /// Decide calls of the past by the limits of a file, with the engine that decides real calls
 ///
 /// The calls are text in columns (CSV) whose first line names the columns: `time` (RFC 3339, or seconds since 1970), `subject`
-/// (any text; without it, all calls are of one subject), `cost` (1 unless it is given), and `subject:KEY` for rules with a
-/// `key` of their own. They are in the order of time.
+/// (any text; without it, all calls are of one subject), `cost` (1 unless it is given), `subject:KEY` for rules with a
+/// `key` of their own, and units that the rules count, like `tokens` (0 unless they are given). They are in the order of time.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SimulateCommand {
@@ -83,7 +83,8 @@ impl SimulateCommand {
         let other = self.compare.as_deref().map(|file| self.policy_of(file)).transpose()?;
         let (progress, calls) = self.open()?;
         let mut rows = Rows::new(self.skip_bad_rows, progress);
-        let trace = CsvTrace::new(calls).map_err(|mistake| self.mistaken(&mistake))?;
+        let units = iter::once(&policy).chain(&other).flat_map(Policy::units);
+        let trace = CsvTrace::with_units(calls, units).map_err(|mistake| self.mistaken(&mistake))?;
         match other {
             None => self.simulate(&policy, trace, &mut rows),
             Some(other) => self.compare(&policy, &other, trace, &mut rows),

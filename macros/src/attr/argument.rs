@@ -29,18 +29,24 @@ enum ArgumentValue {
 /// The arguments whose values have no names: `subject("network", "{ip:subnet}")`.
 const POSITIONAL: [&str; 1] = ["subject"];
 
+/// The argument whose list has a value in front: `unit("tokens", cost = 3)`.
+const LED: &str = "unit";
+
 /// The arguments that are written with parentheses, each with an example.
-const LISTS: [(&str, &str); 5] = [
+const LISTS: [(&str, &str); 6] = [
     ("rule", r#"rule(count = 10, per = "60s")"#),
     ("concurrency", r#"concurrency(limit = 10, lease = "30s")"#),
     ("prevent_duplicate", r#"prevent_duplicate(per = "5s")"#),
     ("ban", r#"ban(denials = 20, within = "10m", duration = "1h")"#),
     ("subject", r#"subject("network", "{ip:subnet}")"#),
+    ("unit", r#"unit("tokens", cost = request.max_tokens)"#),
 ];
 
 #[derive(Default)]
 pub(super) struct ParsedList {
     pub(super) arguments: Vec<Argument>,
+    /// The value in front of the arguments of `LED`.
+    pub(super) leading: Option<Lit>,
     /// Whether an argument has a syntax error.
     pub(super) broken: bool,
 }
@@ -67,7 +73,12 @@ impl ParsedList {
     fn read(input: ParseStream<'_>, name: &str, diagnostics: &mut Diagnostics) -> Self {
         let mut list = Self::default();
         while !input.is_empty() {
-            let read = Argument::read(input, name, diagnostics).map(|argument| list.arguments.push(argument));
+            let is_first = list.leading.is_none() && list.arguments.is_empty();
+            let read = if name == LED && is_first && input.peek(Lit) {
+                input.parse().map(|value| list.leading = Some(value))
+            } else {
+                Argument::read(input, name, diagnostics).map(|argument| list.arguments.push(argument))
+            };
             if let Err(mistake) = read.and_then(|()| read_separator(input)) {
                 diagnostics.push(mistake);
                 list.broken = true;
@@ -85,13 +96,15 @@ fn example_in(list: &str) -> &'static str {
         "rule" => "count = 10",
         "ban" => "denials = 20",
         "concurrency" => "limit = 10",
+        "unit" => "cost = 3",
         "prevent_duplicate" => r#"per = "5s""#,
         _ => "name = value",
     }
 }
 
-fn example_of(list: &str) -> Option<&'static str> {
-    LISTS.iter().find(|(name, _)| *name == list).map(|(_, example)| *example)
+/// Returns an example of an argument with parentheses. Within a rule, `unit` has none.
+fn example_of(argument: &str, list: &str) -> Option<&'static str> {
+    LISTS.iter().find(|(name, _)| list.is_empty() && *name == argument).map(|(_, example)| *example)
 }
 
 fn read_separator(input: ParseStream<'_>) -> syn::Result<()> {
@@ -142,11 +155,11 @@ impl Argument {
                 ArgumentValue::List(parens.span.close(), ParsedList::read(&content, &text, diagnostics))
             }
         } else if lacks_equals(input) {
-            let in_parentheses = example_of(&text).map(|example| format!("write `{name}` like `{example}`"));
+            let in_parentheses = example_of(&text, list).map(|example| format!("write `{name}` like `{example}`"));
             let message = in_parentheses.unwrap_or_else(|| format!("expected `=` between `{name}` and its value"));
             return Err(input.error(message));
         } else if let Some(example) =
-            example_of(&text).filter(|_| input.peek(token::Brace) || input.peek(token::Bracket))
+            example_of(&text, list).filter(|_| input.peek(token::Brace) || input.peek(token::Bracket))
         {
             return Err(input.error(format_args!("the arguments of `{name}` stand in parentheses, like `{example}`")));
         } else if input.parse::<Option<Token![=]>>()?.is_some() {

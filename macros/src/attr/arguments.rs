@@ -1,6 +1,9 @@
 //! A list of arguments, from which each argument is taken by its name.
 
+use std::fmt::Display;
+
 use proc_macro2::TokenStream;
+use syn::{Lit, LitStr};
 use tallygate_rules::{Field, meant, missing_argument, synonym, unknown_argument};
 
 use crate::attr::argument::{Argument, ParsedList};
@@ -88,6 +91,14 @@ impl<'d> Arguments<'d> {
         first
     }
 
+    /// Takes the text in front of the arguments.
+    pub(crate) fn take_leading(&mut self) -> Option<LitStr> {
+        match self.parsed.leading.take()? {
+            Lit::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
     pub(crate) fn take_all(&mut self, name: &'static str) -> Vec<Argument> {
         self.known.push(name);
         self.parsed.arguments.extract_if(.., |argument| argument.has_name(name)).collect()
@@ -113,6 +124,13 @@ impl<'d> Arguments<'d> {
     pub(crate) fn require(&mut self, name: &str, example: &str) {
         if !self.has(name) {
             self.missing.push(error(self.span, missing_argument(name, example)));
+        }
+    }
+
+    /// Reports a missing text in front of the arguments. Call it before the text is taken.
+    pub(crate) fn require_leading(&mut self, message: impl Display) {
+        if !matches!(self.parsed.leading, Some(Lit::Str(_))) {
+            self.missing.push(error(self.span, message));
         }
     }
 

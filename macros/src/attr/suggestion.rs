@@ -10,8 +10,8 @@ use tallygate_rules::{
 /// The arguments whose texts are durations.
 const DURATIONS: [&str; 8] = ["per", "reset_after", "lease", "within", "duration", "deadline", "wait", "prefetch"];
 
-/// The arguments whose texts are words of a fixed list.
-const WORDS: [&str; 2] = ["algorithm", "on_outage"];
+/// The arguments whose texts are single words.
+const WORDS: [&str; 3] = ["algorithm", "on_outage", "unit"];
 
 /// Methods that do not change the text of a value, so a placeholder needs none of them.
 const CONVERSIONS: [&str; 6] = ["to_string", "to_owned", "clone", "as_str", "as_ref", "into"];
@@ -74,6 +74,7 @@ pub(super) fn unnamed_value(list: &str, value: &Lit) -> Option<String> {
                 "rule" => format!("count = {number}"),
                 "concurrency" => format!("limit = {number}"),
                 "ban" => format!("denials = {number}"),
+                "unit" => format!("cost = {number}"),
                 _ => return None,
             });
         }
@@ -209,6 +210,7 @@ mod tests {
             ("deadline", "std::time::Duration::from_millis(50)", r#"deadline = "50ms""#),
             ("algorithm", "Algorithm::TokenBucket", r#"algorithm = "token_bucket""#),
             ("on_outage", "local", r#"on_outage = "local""#),
+            ("unit", "tokens", r#"unit = "tokens""#),
             ("name", "sms.send", r#"name = "sms.send""#),
             ("per", "WINDOW", ""),
             ("tz", "UTC", ""),

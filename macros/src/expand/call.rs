@@ -57,9 +57,10 @@ impl Expansion<'_> {
         let limiter = self.model.limiter.as_ref().map(|_| quote_hygienic!(.limiter(tallygate_limiter)));
         let counts = self.counts();
         let cost = self.model.cost.as_ref().map(|cost| self.cost(cost));
+        let units = self.units();
         let subjects = self.other_subjects();
         let handling = (self.expanded == ExpandedFunction::Limited).then(|| self.handling());
-        quote_hygienic!(#limiter #counts #cost #(#subjects)* #handling)
+        quote_hygienic!(#limiter #counts #cost #units #(#subjects)* #handling)
     }
 
     /// Evaluates the counts of all rules, if a count varies.
@@ -86,6 +87,19 @@ impl Expansion<'_> {
                 }
             }
         }
+    }
+
+    /// Evaluates the costs in the units, which are 0 where there is none.
+    fn units(self) -> TokenStream {
+        let costs = self.model.units.iter().filter_map(|unit| {
+            let name = unit.name()?;
+            let cost = match unit.cost.as_ref()? {
+                Amount::Literal(cost) => cost.into_token_stream(),
+                Amount::Expression(cost) => self.function.in_scope(cost),
+            };
+            Some(quote_hygienic!(.cost_of(#name, [#cost])))
+        });
+        costs.collect()
     }
 
     fn other_subjects(self) -> Vec<TokenStream> {

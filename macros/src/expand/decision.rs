@@ -125,7 +125,7 @@ impl Expansion<'_> {
         let released = release.map(|Release { label, condition, .. }| {
             self.correction("refund_on", Some(optional(Some(label))), condition)
         });
-        let settled = self.model.settle.as_ref().map(|settle| self.correction("settle", None, settle));
+        let settled = self.settlement();
         let finished = if self.function.is_blocking() {
             quote_hygienic!(#private::blocking_finish(tallygate_permit, tallygate_due))
         } else if self.runs_until_body() {
@@ -181,6 +181,18 @@ impl Expansion<'_> {
     fn run_body(self) -> TokenStream {
         let private = self.private();
         quote_hygienic!(#private::run_body)
+    }
+
+    /// Returns the settlement of the call. All units are settled at once.
+    fn settlement(self) -> Option<TokenStream> {
+        if self.model.units.is_empty() {
+            return self.model.settle.as_ref().map(|settle| self.correction("settle", None, settle));
+        }
+        let used = self.model.settlements();
+        let used: Vec<_> =
+            used.map(|(unit, settle)| self.correction("used", Some(quote_hygienic!(#unit)), settle)).collect();
+        let private = self.private();
+        (!used.is_empty()).then(|| quote_hygienic!(#private::settle_units([#(#used)*]),))
     }
 
     /// Returns the correction that a function of the result decides, as the element of an array.

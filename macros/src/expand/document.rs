@@ -6,7 +6,7 @@ use syn::ext::IdentExt as _;
 use tallygate_rules::{OnOutage, Role, Rule, counted_in_words, format_duration, implied_by, limit_in_words};
 
 use crate::attr::Amount;
-use crate::model::{Model, OtherSubject, RuleModel};
+use crate::model::{Model, OtherSubject, RuleModel, UnitModel, UnitSettlement};
 use crate::shape::Function;
 use crate::template::SpannedTemplate;
 
@@ -185,6 +185,7 @@ fn options(model: &Model) -> impl Iterator<Item = String> {
     });
     let settle = model.settle.as_ref();
     let settle = settle.map(|settle| format!("Afterwards it counts as what it has used: {}.", expression(settle)));
+    let units = model.units.iter().filter_map(unit_text);
     let skip = model.skip_if.as_ref().map(|skip_if| format!("Calls with {} are not limited.", expression(skip_if)));
     let outage = model.on_outage.as_ref().and_then(|on_outage| match on_outage.value {
         OnOutage::Deny => Some("While Redis is away, calls are rejected."),
@@ -195,9 +196,26 @@ fn options(model: &Model) -> impl Iterator<Item = String> {
     let companion = model.check_fn.as_ref().map(|check_fn| {
         format!("{} returns the check of a call, to see where the limits stand.", code(&check_fn.unraw().to_string()))
     });
-    [ban(model, Reader::Developer), cost, settle, refund, skip, outage.map(str::to_owned), companion]
-        .into_iter()
-        .flatten()
+    let of_calls = [ban(model, Reader::Developer), cost, settle];
+    let others = [refund, skip, outage.map(str::to_owned), companion];
+    of_calls.into_iter().flatten().chain(units).chain(others.into_iter().flatten())
+}
+
+/// Says what a call uses of a unit.
+fn unit_text(unit: &UnitModel) -> Option<String> {
+    let name = code(unit.name()?);
+    let cost = unit.cost.as_ref().map(|cost| match cost {
+        Amount::Literal(cost) => format!("Each call uses {cost} of {name}."),
+        Amount::Expression(cost) => format!("A call uses {} of {name}.", expression(cost)),
+    });
+    let settle = unit.settle.as_ref().map(|settle| match settle {
+        UnitSettlement::Function(settle) => {
+            format!("When it has ended, it counts as the {name} that it has used: {}.", expression(settle))
+        }
+        UnitSettlement::Metered(_) => format!("When it has ended, it counts as the {name} that it has metered."),
+    });
+    let sentences: Vec<_> = cost.into_iter().chain(settle).collect();
+    Some(sentences.join(" "))
 }
 
 fn item(model: &RuleModel, position: usize, rules: &[Rule], reader: Reader) -> String {

@@ -90,6 +90,7 @@ impl<'m> Expansion<'m> {
                     RejectionField::Count => quote_hygienic!(push_count),
                     RejectionField::Per => quote_hygienic!(push_per),
                     RejectionField::Rule => quote_hygienic!(push_rule),
+                    RejectionField::Unit => quote_hygienic!(push_unit),
                 };
                 quote_hygienic!(#private::#push(#target, &tallygate_rejection);)
             }

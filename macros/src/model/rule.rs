@@ -1,14 +1,14 @@
 //! The models of what denies calls: `rule(...)`, `prevent_duplicate`, `concurrency(...)`, and `ban(...)`.
 
 use syn::{Expr, ExprLit, Lit};
-use tallygate_rules::{Ban, DUPLICATE_PER, MAX_LEASE, MAX_PER, Rule, meant, read_limit};
+use tallygate_rules::{Ban, DUPLICATE_PER, MAX_LEASE, MAX_PER, Role, Rule, meant, read_limit};
 
 use crate::attr::{Amount, Argument, Arguments, WrittenList, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::template::{SpannedTemplate, TextPurpose};
 
 /// Arguments that apply to the whole call, and so to all rules.
-const CALL_ARGUMENTS: [&str; 17] = [
+pub(super) const CALL_ARGUMENTS: [&str; 17] = [
     "cost",
     "allow_zero_cost",
     "wait",
@@ -52,6 +52,11 @@ pub(crate) struct RuleModel {
 }
 
 impl RuleModel {
+    /// Returns whether the rule counts what calls cost in calls.
+    pub(crate) fn counts_costs(&self) -> bool {
+        self.rule.role() == Role::Limit && self.rule.unit().is_none()
+    }
+
     /// Reads `rule(...)`.
     pub(super) fn limit(argument: Argument, diagnostics: &mut Diagnostics) -> Self {
         let mut list = Arguments::open(argument, r#"rule(count = 10, per = "60s")"#, diagnostics);
@@ -76,6 +81,7 @@ impl RuleModel {
         let mut list = Arguments::open_optional(argument, &example, arguments.diagnostics);
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `prevent_duplicate`");
         list.refuse(&["shadow"], "is for a `rule`, or for the whole call; write it outside of `prevent_duplicate`");
+        list.refuse(&["unit"], "is for a `rule`, and `prevent_duplicate` counts calls; remove it");
         list.refuse(&["until"], UNTIL_BELONGS);
         let per = list.duration("per", r#"per = "5s""#);
         Some(Self {
@@ -96,6 +102,7 @@ impl RuleModel {
         list.require("lease", LEASE);
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `concurrency`");
         list.refuse(&["shadow"], "is for a `rule`, or for the whole call; write it outside of `concurrency`");
+        list.refuse(&["unit"], "is for a `rule`, and `concurrency` counts calls; remove it");
         let limit = list.amount("limit", [LIMIT, "limit = plan.calls()"]);
         let lease = list.duration("lease", LEASE).map_or(MAX_LEASE, |lease| lease.value);
         let until_body = list.parsed("until", r#"until = "body""#, check_until).map(|until| until.span);
@@ -162,6 +169,7 @@ impl BanModel {
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the ban");
         list.refuse(&["shadow"], "is for a `rule`, or for the whole call; write it outside of the ban");
         list.refuse(&["until"], UNTIL_BELONGS);
+        list.refuse(&["unit"], "is for a `rule`, and a ban counts denials; remove it");
         list.refuse(&["key"], "of a ban is that of the function; write it outside of the ban");
         let denials = list.integer("denials", denials).unwrap_or(1);
         // If a duration cannot be read, the longest one stands for it. It is valid beside any rule, so only the

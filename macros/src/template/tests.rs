@@ -97,10 +97,10 @@ fn a_filter_comes_once_and_not_after_one_that_hides_the_value() {
 
 #[test]
 fn messages_show_the_fields_of_a_rejection() {
-    let template = "{@retry_after}{@count}{ @per }{@rule}";
-    assert_eq!(parts_for(TextPurpose::Message, template).unwrap(), ["@0", "@1", "@2", "@3"]);
-    assert_eq!(parts(template).unwrap_err().len(), 4);
-    assert_eq!(parts_for(TextPurpose::BanMessage, template).unwrap_err().len(), 3);
+    let template = "{@retry_after}{@count}{ @per }{@rule}{@unit}";
+    assert_eq!(parts_for(TextPurpose::Message, template).unwrap(), ["@0", "@1", "@2", "@3", "@4"]);
+    assert_eq!(parts(template).unwrap_err().len(), 5);
+    assert_eq!(parts_for(TextPurpose::BanMessage, template).unwrap_err().len(), 4);
     assert_eq!(parts_for(TextPurpose::BanMessage, "{@retry_after}").unwrap(), ["@0"]);
     for mistaken in ["{@}", "{@rule:lower}", "{@ retry after}", "{@retry_afetr}", "{@counts}"] {
         assert!(parts_for(TextPurpose::Message, mistaken).is_err(), "{mistaken}");

@@ -10,12 +10,13 @@ use crate::pipeline::try_limit;
 
 /// Each list of arguments: its name, a call of it with an unknown argument, and the heading of its table in
 /// `rate_limit.md`.
-const LISTS: [(&str, &str, &str); 5] = [
+const LISTS: [(&str, &str, &str); 6] = [
     ("", "nobody", "# Arguments"),
     ("rule", "rule(nobody)", "# Rules"),
     ("prevent_duplicate", "prevent_duplicate(nobody)", "# Arguments"),
     ("concurrency", "concurrency(nobody)", "# Concurrency"),
     ("ban", "ban(nobody)", "# Bans"),
+    ("unit", "unit(\"tokens\", nobody)", "# Units"),
 ];
 
 /// Arguments for which no other library has a word.

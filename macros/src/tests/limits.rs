@@ -71,6 +71,25 @@ fn a_call_may_be_refunded_on_the_main_subject_alone() {
 }
 
 #[test]
+fn the_units_of_a_call_are_reserved_and_settled_together() {
+    let attribute = quote! {
+        key = "{user}",
+        rule(count = 60, per = "60s"),
+        rule(count = user.tokens(), per = "60s", unit = "tokens"),
+        rule(count = 1000000, per = "1d", unit = "bytes", key = "all"),
+        unit("tokens", cost = request.max_tokens, settle = |reply| reply.tokens()),
+        unit("bytes", settle = Reply::bytes),
+        cost = 2,
+        settle = Reply::calls,
+    };
+    let item = quote! {
+        /// Answers.
+        async fn chat(user: &User, request: Request) -> Reply { answer(request).await }
+    };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
 fn a_response_of_any_type_in_a_result_holds_the_permit_beside_it_and_a_rejection_holds_none() {
     let attribute = quote! { concurrency(limit = 2, lease = "30s", until = "body"), reject = Err };
     let item = quote! { async fn export() -> axum::response::Result<impl IntoResponse, Rejection> { stream() } };

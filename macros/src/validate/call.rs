@@ -1,12 +1,12 @@
 //! Checks of the arguments that apply to the whole call, and of when it ends.
 
 use syn::visit::{Visit, visit_expr_call};
-use syn::{Expr, ExprCall, ExprClosure};
+use syn::{Expr, ExprCall, ExprClosure, LitInt};
 use tallygate_rules::Role;
 
 use crate::attr::{Amount, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
-use crate::model::Model;
+use crate::model::{Model, RuleModel};
 use crate::shape::Function;
 
 /// Reports a cost that counts nothing, or that no rule ever admits.
@@ -17,19 +17,25 @@ pub(super) fn check_cost(model: &Model, diagnostics: &mut Diagnostics) {
         diagnostics.report(span, message);
     }
     let Some(Amount::Literal(literal)) = &model.cost else { return };
-    let cost = number(literal);
-    let span = SpanRange::from(literal.span());
-    if cost == 0 {
-        diagnostics.report(span, "`cost` must be at least 1, like `cost = 3`; to exempt calls, use `skip_if`");
+    if number(literal) == 0 {
+        let message = "`cost` must be at least 1, like `cost = 3`; to exempt calls, use `skip_if`";
+        diagnostics.report(literal.span(), message);
     }
+    check_admissible(literal, None, model, diagnostics);
+}
+
+/// Reports a cost in a unit that no rule of the unit ever admits.
+pub(super) fn check_admissible(literal: &LitInt, unit: Option<&str>, model: &Model, diagnostics: &mut Diagnostics) {
+    let cost = number(literal);
     let known = model.rules.iter().filter(|rule| rule.written.complete && rule.count.is_none());
-    let strictest = known.map(|rule| &rule.rule).min_by_key(|rule| rule.greatest_cost());
+    let of_unit = known.map(|rule| &rule.rule).filter(|rule| rule.unit() == unit);
+    let strictest = of_unit.min_by_key(|rule| rule.greatest_cost());
     if let Some(rule) = strictest.filter(|rule| cost > rule.greatest_cost()) {
         let greatest = rule.greatest_cost();
         let message = format!(
             "no call of this `cost` is ever admitted: `{rule:#}` admits at most {greatest} at once; lower the `cost`"
         );
-        diagnostics.report(span, message);
+        diagnostics.report(literal.span(), message);
     }
 }
 
@@ -48,19 +54,18 @@ pub(super) fn check_wait(model: &Model, diagnostics: &mut Diagnostics) {
 
 /// Reports a `settle` that no rule counts, or beside an argument that excludes it.
 pub(super) fn check_settle(model: &Model, diagnostics: &mut Diagnostics) {
+    for (_, settle) in model.settlements().filter(|_| model.release().is_some()) {
+        let message = "`settle` and `release_if` exclude each other: a call is settled or released; remove one";
+        diagnostics.report(SpanRange::of_tokens(settle), message);
+    }
     let Some(settle) = &model.settle else { return };
-    let span = SpanRange::of_tokens(settle);
     if let Some(zero) = model.allow_zero_cost {
         let message = "`settle` needs a cost of 1 or more, for which it settles; remove `allow_zero_cost`";
         diagnostics.report(zero, message);
     }
-    if model.release().is_some() {
-        let message = "`settle` and `release_if` exclude each other: a call is settled or released; remove one";
-        diagnostics.report(span, message);
-    }
-    if model.policy.is_none() && model.rules.iter().all(|rule| rule.rule.role() != Role::Limit) {
+    if model.policy.is_none() && !model.rules.iter().any(RuleModel::counts_costs) {
         let message = "`settle` needs a rule that counts costs, like `rule(count = 10000, per = \"60s\")`";
-        diagnostics.report(span, message);
+        diagnostics.report(SpanRange::of_tokens(settle), message);
     }
 }
 
@@ -126,7 +131,7 @@ pub(super) fn check_all_end_together(model: &Model, diagnostics: &mut Diagnostic
 
 /// Reports a `settle` that comes before the body has used anything.
 pub(super) fn check_settled_by_hand(model: &Model, diagnostics: &mut Diagnostics) {
-    if let Some(settle) = model.settle.as_ref().filter(|_| model.until_body().is_some()) {
+    for (_, settle) in model.settlements().filter(|_| model.until_body().is_some()) {
         let message = "`settle` sees the response before its body has used anything; remove it, and settle by hand at the end \
                        of the body, with `Permit::metered`";
         diagnostics.report(SpanRange::of_tokens(settle), message);

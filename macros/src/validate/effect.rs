@@ -1,7 +1,7 @@
 //! Checks of arguments without an effect, or that leave nothing of the limit.
 
 use syn::{Expr, ExprBlock, ExprClosure, ExprLit, ExprParen, Lit, Stmt};
-use tallygate_rules::Role;
+use tallygate_rules::{CALLS, Role};
 
 use crate::attr::{Amount, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
@@ -42,30 +42,45 @@ pub(super) fn check_results_used(model: &Model, diagnostics: &mut Diagnostics) {
         Lit::Bool(never) if !never.value => Some((release.condition, "no duplicate is released; remove `release_if`")),
         _ => None,
     });
-    let cost = match &model.cost {
-        None => Some(1),
-        Some(Amount::Literal(cost)) => Some(number(cost)),
-        Some(Amount::Expression(_)) => None,
-    };
-    let settle = model.settle.as_ref().and_then(|settle| match returned(settle)? {
-        Lit::Int(used) if number(used) == 0 => Some((
-            settle,
-            "every call is settled for 0, so the rules limit nothing but concurrent calls; write what it has \
-                           used, like `settle = |reply| reply.tokens()`",
-        )),
-        Lit::Int(used) if cost == Some(number(used)) => {
-            Some((settle, "every call is settled for its cost; remove `settle`"))
-        }
-        _ => None,
+    let settle = model.settlements().filter_map(|(unit, settle)| {
+        let message = match returned(settle)? {
+            Lit::Int(used) if number(used) == 0 && unit == CALLS => {
+                "every call is settled for 0, so the rules limit nothing but concurrent calls; write what it has used, like \
+                 `settle = |reply| reply.tokens()`"
+            }
+            Lit::Int(used) if number(used) == 0 => {
+                "every call is settled for 0, so no rule of the unit limits anything; write what it has used, like \
+                 `settle = |reply| reply.tokens()`"
+            }
+            Lit::Int(used) if known_cost(unit, model) == Some(number(used)) => {
+                "every call is settled for its cost; remove `settle`"
+            }
+            _ => return None,
+        };
+        Some((settle, message))
     });
     for (function, message) in refund.into_iter().chain(release).chain(settle) {
         diagnostics.report(SpanRange::of_tokens(function), message);
     }
 }
 
+/// Returns what each call costs in a unit, if it is a number.
+fn known_cost(unit: &str, model: &Model) -> Option<u64> {
+    let (cost, otherwise) = if unit == CALLS {
+        (model.cost.as_ref(), 1)
+    } else {
+        (model.units.iter().find(|declared| declared.name() == Some(unit))?.cost.as_ref(), 0)
+    };
+    match cost {
+        None => Some(otherwise),
+        Some(Amount::Literal(cost)) => Some(number(cost)),
+        Some(Amount::Expression(_)) => None,
+    }
+}
+
 pub(super) fn check_cost_counted(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(cost) = model.cost.as_ref().filter(|_| model.policy.is_none() && !model.rules.is_empty()) else { return };
-    if model.complete && model.rules.iter().all(|rule| rule.rule.role() != Role::Limit) {
+    if model.complete && !model.rules.iter().any(RuleModel::counts_costs) {
         let message = "`cost` needs a rule that counts it, like `rule(count = 10, per = \"60s\")`: `prevent_duplicate` and \
                        `concurrency` count calls; remove it, or add a rule";
         diagnostics.report(cost.span(), message);

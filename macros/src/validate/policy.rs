@@ -148,8 +148,9 @@ fn check_release_helps(model: &Model, diagnostics: &mut Diagnostics) {
     let key = |rule: &RuleModel| rule.key.as_ref().or(model.key.as_ref()).map(|key| key.text.clone());
     let still_denies = |rule: &&RuleModel| {
         let is_of_all = key(rule).is_none_or(|of_rule| Some(of_rule) == key(duplicates));
-        let is_single = rule.count.is_none() && rule.written.complete && rule.rule.greatest_cost() == 1;
-        rule.rule.role() == Role::Limit && is_single && is_of_all && rule.rule.per() >= duplicates.rule.per()
+        let is_single =
+            rule.count.is_none() && rule.written.complete && rule.counts_costs() && rule.rule.greatest_cost() == 1;
+        is_single && is_of_all && rule.rule.per() >= duplicates.rule.per()
     };
     if let Some(RuleModel { rule, .. }) = model.rules.iter().find(still_denies) {
         let message = format!(

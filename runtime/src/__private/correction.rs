@@ -2,19 +2,44 @@
 
 use std::future::Future;
 
+use tallygate_rules::CALLS;
+
 use crate::decision::{Permit, report_settlement};
 use crate::error::BackendError;
 use crate::observe::log;
 
 /// A correction of a call's count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Correction {
     /// Refunds the permit.
     Refund,
     /// Refunds the permit on the subject of that label, or on the main one.
     RefundOn(Option<&'static str>),
-    /// Settles the call for what it has used.
-    Settle(u64),
+    /// Settles the call for what it has used of these units.
+    Settle(Box<[(&'static str, u64)]>),
+}
+
+/// What `settle` says that a call has used: an amount, or `None` if the call stays counted as its cost.
+#[diagnostic::on_unimplemented(
+    message = "`settle` returns `{Self}`, which is not what a call has used",
+    label = "expected `u64` or `Option<u64>`",
+    note = "`None` leaves the call counted as its cost"
+)]
+pub trait AmountUsed {
+    /// Returns the amount, if there is one.
+    fn amount(self) -> Option<u64>;
+}
+
+impl AmountUsed for u64 {
+    fn amount(self) -> Option<u64> {
+        Some(self)
+    }
+}
+
+impl AmountUsed for Option<u64> {
+    fn amount(self) -> Option<u64> {
+        self
+    }
 }
 
 /// Returns a refund if `refund_if` holds for the result.
@@ -28,9 +53,24 @@ pub fn refund_on<T>(label: Option<&'static str>, result: &T, refund_if: impl FnO
 }
 
 /// Returns a settlement for what the call has used by its result.
-#[allow(clippy::unnecessary_wraps, reason = "one of several corrections")]
-pub fn settle<T>(result: &T, used: impl FnOnce(&T) -> u64) -> Option<Correction> {
-    Some(Correction::Settle(used(result)))
+pub fn settle<T, U: AmountUsed>(result: &T, used_by: impl FnOnce(&T) -> U) -> Option<Correction> {
+    settle_units([used(CALLS, result, used_by)])
+}
+
+/// Returns what the call has used of a unit by its result.
+pub fn used<T, U: AmountUsed>(
+    unit: &'static str,
+    result: &T,
+    used_by: impl FnOnce(&T) -> U,
+) -> Option<(&'static str, u64)> {
+    Some((unit, used_by(result).amount()?))
+}
+
+/// Returns a settlement for what the call has used of all units.
+#[must_use]
+pub fn settle_units<const N: usize>(used: [Option<(&'static str, u64)>; N]) -> Option<Correction> {
+    let used: Box<[_]> = used.into_iter().flatten().collect();
+    (!used.is_empty()).then_some(Correction::Settle(used))
 }
 
 /// Makes the first correction, if there is one. The body has run, so a failure is only logged.
@@ -62,25 +102,25 @@ pub async fn finish_holding<const N: usize>(
 pub fn blocking_finish<const N: usize>(permit: Option<Permit>, corrections: [Option<Correction>; N]) {
     let Some((permit, correction)) = permit.zip(corrections.into_iter().flatten().next()) else { return };
     let Some(policy) = permit.policy().cloned() else { return };
-    let corrected = match correction {
+    let corrected = match &correction {
         Correction::Refund => permit.blocking_refund(),
-        Correction::RefundOn(label) => permit.blocking_refund_subject(label),
-        Correction::Settle(used) => permit.blocking_settle(used),
+        Correction::RefundOn(label) => permit.blocking_refund_subject(*label),
+        Correction::Settle(used) => permit.blocking_settle_units(used),
     };
-    report(policy.name(), correction, corrected);
+    report(policy.name(), &correction, corrected);
 }
 
 async fn correct(permit: Permit, correction: Correction) {
     let Some(policy) = permit.policy().cloned() else { return };
-    let corrected = match correction {
+    let corrected = match &correction {
         Correction::Refund => permit.refund().await,
-        Correction::RefundOn(label) => permit.refund_subject(label).await,
-        Correction::Settle(used) => permit.settle(used).await,
+        Correction::RefundOn(label) => permit.refund_subject(*label).await,
+        Correction::Settle(used) => permit.settle_units(used).await,
     };
-    report(policy.name(), correction, corrected);
+    report(policy.name(), &correction, corrected);
 }
 
-fn report(policy: &str, correction: Correction, corrected: Result<bool, BackendError>) {
+fn report(policy: &str, correction: &Correction, corrected: Result<bool, BackendError>) {
     match (correction, corrected) {
         (Correction::Settle(_), settled) => report_settlement(policy, settled),
         (_, Err(error)) => log::not_refunded(policy, &error),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tallygate_rules::format_duration;
+use tallygate_rules::{format_duration, unit_in_words};
 
 use super::values::Value;
 use crate::context;
@@ -47,6 +47,13 @@ pub fn push_retry_after(message: &mut String, rejection: &Rejection) {
 pub fn push_count(message: &mut String, rejection: &Rejection) {
     if let Some(rule) = rejection.rule() {
         push_shown(message, &rule.count());
+    }
+}
+
+/// Adds what the rule that denied the call counts: `requests`, or its unit in words.
+pub fn push_unit(message: &mut String, rejection: &Rejection) {
+    if let Some(rule) = rejection.rule() {
+        message.push_str(&unit_in_words(rule.rule()));
     }
 }
 

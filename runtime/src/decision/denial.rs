@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tallygate_rules::{Role, Rule, format_duration};
+use tallygate_rules::{Role, Rule, amount_in_words, format_duration, unit_in_words};
 
 use super::decided_by::DecidedBy;
 use super::report::{Report, RuleStatus};
@@ -129,18 +129,20 @@ impl fmt::Display for Denial {
         }
         let count = limiting.count();
         if count == 0 {
-            return f.write_str("closed: no requests are admitted for now");
+            return write!(f, "closed: no {} are admitted for now", unit_in_words(limiting.rule()));
         }
+        let (unit, most) = (unit_in_words(limiting.rule()), amount_in_words(limiting.rule(), count));
         match (self.kind(), limiting.per()) {
             (RejectionKind::Duplicate, Some(per)) => return self.write_duplicate(f, per),
             (RejectionKind::Concurrency, _) => write!(f, "too many concurrent requests: at most {count}"),
             (_, Some(per)) => {
                 let about = if limiting.rule().is_approximate() { "about " } else { "" };
-                write!(f, "too many requests: at most {about}{count} per {}", format_duration(per))?;
+                write!(f, "too many {unit}: at most {about}{most} per {}", format_duration(per))?;
                 let at_once = limiting.rule().capacity().filter(|capacity| *capacity != count);
+                let at_once = at_once.map(|capacity| amount_in_words(limiting.rule(), capacity));
                 at_once.map_or(Ok(()), |capacity| write!(f, ", and {capacity} at once"))
             }
-            (_, None) => write!(f, "too many requests: at most {count} between two ticks of a schedule"),
+            (_, None) => write!(f, "too many {unit}: at most {most} between two ticks of a schedule"),
         }?;
         match self.retry_after() {
             Some(wait) => write!(f, "; try again in {}", RoundedUp(wait)),
@@ -191,6 +193,12 @@ impl<'a> LimitingRule<'a> {
     #[must_use]
     pub fn name(&self) -> Option<&'a str> {
         self.rule.name()
+    }
+
+    /// Returns the unit that the rule counts; `None` if it counts calls.
+    #[must_use]
+    pub fn unit(&self) -> Option<&'a str> {
+        self.rule.unit()
     }
 
     /// Returns the greatest weight that the rule admits in its window.

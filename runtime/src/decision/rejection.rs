@@ -231,6 +231,11 @@ mod tests {
         assert_eq!(never.to_string(), "too many requests: at most 1 per 1m; waiting does not help");
         let closed = denial(Rule::sliding_window(0, minute), None);
         assert_eq!(closed.to_string(), "closed: no requests are admitted for now");
+        let tokens = denial(Rule::sliding_window(20_000, minute).counting("input_tokens"), Some(minute));
+        assert_eq!(tokens.to_string(), "too many input tokens: at most 20,000 per 1m; try again in 1m");
+        assert_eq!(tokens.rule().and_then(|rule| rule.unit()), Some("input_tokens"));
+        let closed = denial(Rule::sliding_window(0, minute).counting("tokens"), None);
+        assert_eq!(closed.to_string(), "closed: no tokens are admitted for now");
         let again = denial(Rule::duplicate(Duration::from_secs(5)), Some(Duration::from_secs(3)));
         assert_eq!(again.kind(), RejectionKind::Duplicate);
     }

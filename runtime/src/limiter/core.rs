@@ -97,7 +97,7 @@ impl Core {
 
     #[cold]
     fn warn_of(&self, call: Call<'_>, status: &RuleStatus) {
-        let rule = ObservedRule { position: status.position(), name: status.rule().name() };
+        let rule = ObservedRule::new(status.position(), status.rule());
         log::warned(call.policy.name(), rule);
         let subject = call.policy.group_of(status.position()).and_then(|group| call.subjects.get(group));
         if let (Some(on_warning), Some(subject)) = (&self.on_warning, subject) {

@@ -127,16 +127,15 @@ impl Observation {
             return;
         }
         let (label, rule) = outcome.label(purpose);
-        self.span.record(label, rule.map(|rule| rule.position), decided_by);
+        self.span.record(label, rule, decided_by);
         let labels = Labels { outcome: label, rule, decided_by };
         observed.metrics.record(observed.policy, observed.rules, labels, &self.start);
-        let position = |rule: Option<ObservedRule<'_>>| rule.map(|rule| rule.position);
         self.within(|| match outcome {
             DecisionOutcome::Allowed => {}
             DecisionOutcome::Denied { kind, rule } if matches!(purpose, Purpose::Shadow | Purpose::Trial) => {
-                log::denied_in_shadow(observed.policy, kind, position(rule), decided_by);
+                log::denied_in_shadow(observed.policy, kind, rule, decided_by);
             }
-            DecisionOutcome::Denied { kind, rule } => log::denied(observed.policy, kind, position(rule), decided_by),
+            DecisionOutcome::Denied { kind, rule } => log::denied(observed.policy, kind, rule, decided_by),
             DecisionOutcome::Undecided(error) => log::undecided(observed.policy, label_of(error), error),
         });
     }

@@ -177,13 +177,15 @@ pub(crate) fn limit_lacks_key(policy: &str, label: &str) {
 }
 
 /// Reports a denial. A client chooses how often this happens, so the level is low.
-pub(crate) fn denied(policy: &str, kind: &str, rule: Option<usize>, decided_by: &str) {
-    debug!(target: TARGET, policy, rule, %kind, %decided_by, "denied");
+pub(crate) fn denied(policy: &str, kind: &str, rule: Option<ObservedRule<'_>>, decided_by: &str) {
+    let (position, unit) = (rule.map(|rule| rule.position), rule.and_then(|rule| rule.unit));
+    debug!(target: TARGET, policy, rule = position, unit, %kind, %decided_by, "denied");
 }
 
 /// Reports the denial of a call that runs nevertheless.
-pub(crate) fn denied_in_shadow(policy: &str, kind: &str, rule: Option<usize>, decided_by: &str) {
-    debug!(target: TARGET, policy, rule, %kind, %decided_by, "denied in shadow: the call goes on");
+pub(crate) fn denied_in_shadow(policy: &str, kind: &str, rule: Option<ObservedRule<'_>>, decided_by: &str) {
+    let (position, unit) = (rule.map(|rule| rule.position), rule.and_then(|rule| rule.unit));
+    debug!(target: TARGET, policy, rule = position, unit, %kind, %decided_by, "denied in shadow: the call goes on");
 }
 
 /// Reports that a refund failed. The hits stay counted.
@@ -338,7 +340,7 @@ pub(crate) fn too_many_overrides(most: usize) {
 }
 
 pub(crate) fn warned(policy: &str, rule: ObservedRule<'_>) {
-    debug!(target: TARGET, policy, rule = rule.position, "near a limit");
+    debug!(target: TARGET, policy, rule = rule.position, unit = rule.unit, "near a limit");
     count_warning(policy, rule);
 }
 

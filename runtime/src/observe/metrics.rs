@@ -174,14 +174,17 @@ impl DecisionKeys {
 impl Labels<'_> {
     /// Whether the policy itself has the labelled rule at its position. An override may put another rule there.
     fn is_of(self, rules: &[Rule]) -> bool {
-        let own = |rule: ObservedRule<'_>| rules.get(rule.position).is_some_and(|own| own.name() == rule.name);
+        let own = |rule: ObservedRule<'_>| {
+            rules.get(rule.position).is_some_and(|own| ObservedRule::new(rule.position, own) == rule)
+        };
         self.rule.is_none_or(own)
     }
 
     fn key(self, policy: &str) -> Key {
         let rule = self.rule.map_or_else(|| "none".to_owned(), ObservedRule::label);
         let labels = [("policy", policy), ("rule", &rule), ("outcome", self.outcome), ("decided_by", self.decided_by)];
-        Key::from_parts(DECISIONS, labels.map(|(name, value)| label(name, value)).to_vec())
+        let labels = labels.map(|(name, value)| label(name, value)).to_vec();
+        Key::from_parts(DECISIONS, labels).with_extra_labels(unit_label(self.rule))
     }
 }
 
@@ -205,7 +208,7 @@ pub(super) fn count_early_end(policy: &str) {
 /// Counts a subject that has come near the limit of this rule.
 pub(super) fn count_warning(policy: &str, rule: ObservedRule<'_>) {
     let labels = vec![label("policy", policy), label("rule", &rule.label())];
-    count(&Key::from_parts(WARNINGS, labels), 1);
+    count(&Key::from_parts(WARNINGS, labels).with_extra_labels(unit_label(Some(rule))), 1);
 }
 
 /// Begins the metrics of a watched file at zero, so that an alert sees their first change.
@@ -248,6 +251,11 @@ impl Drop for TellEnd {
 
 fn label(name: &'static str, value: &str) -> Label {
     Label::new(name, value.to_owned())
+}
+
+/// Only a rule that counts another unit than calls has the label.
+fn unit_label(rule: Option<ObservedRule<'_>>) -> Vec<Label> {
+    rule.and_then(|rule| rule.unit).map(|unit| label("unit", unit)).into_iter().collect()
 }
 
 fn key_of_policy(name: &'static str, policy: &str) -> Key {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unused_self, reason = "there is no span")]
 
+use super::terms::ObservedRule;
+
 pub(super) const IS_ON: bool = false;
 
 pub(super) use self::NoSpan as DecisionSpan;
@@ -25,5 +27,5 @@ impl NoSpan {
     }
 
     #[inline]
-    pub(super) fn record(&self, _: &str, _: Option<usize>, _: &str) {}
+    pub(super) fn record(&self, _: &str, _: Option<ObservedRule<'_>>, _: &str) {}
 }

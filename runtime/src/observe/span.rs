@@ -5,6 +5,7 @@ use tracing::field::{Empty, display};
 use tracing::{Span, debug_span};
 
 use super::log::TARGET;
+use super::terms::ObservedRule;
 use super::voice::speak;
 
 pub(super) const IS_ON: bool = true;
@@ -13,7 +14,7 @@ pub(super) struct DecisionSpan(Span);
 
 impl DecisionSpan {
     pub(super) fn begin(policy: &str) -> Self {
-        let span = || debug_span!(target: TARGET, "decide", policy, outcome = Empty, rule = Empty, decided_by = Empty);
+        let span = || debug_span!(target: TARGET, "decide", policy, outcome = Empty, rule = Empty, unit = Empty, decided_by = Empty);
         Self(speak(span).unwrap_or_else(Span::none))
     }
 
@@ -28,10 +29,13 @@ impl DecisionSpan {
         output
     }
 
-    pub(super) fn record(&self, outcome: &str, rule: Option<usize>, decided_by: &str) {
+    pub(super) fn record(&self, outcome: &str, rule: Option<ObservedRule<'_>>, decided_by: &str) {
         speak(|| {
             self.0.record("outcome", display(outcome));
-            rule.inspect(|rule| _ = self.0.record("rule", rule));
+            if let Some(rule) = rule {
+                self.0.record("rule", rule.position);
+                rule.unit.inspect(|unit| _ = self.0.record("unit", unit));
+            }
             self.0.record("decided_by", display(decided_by));
         });
     }

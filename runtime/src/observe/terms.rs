@@ -1,12 +1,20 @@
 //! The terms of reports: rules, reasons and labels.
 
+use tallygate_rules::Rule;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedRule<'a> {
-    pub(crate) position: usize,
-    pub(crate) name: Option<&'a str>,
+    pub(super) position: usize,
+    pub(super) name: Option<&'a str>,
+    /// `None` for calls.
+    pub(super) unit: Option<&'a str>,
 }
 
-impl ObservedRule<'_> {
+impl<'a> ObservedRule<'a> {
+    pub(crate) fn new(position: usize, rule: &'a Rule) -> Self {
+        Self { position, name: rule.name(), unit: rule.unit() }
+    }
+
     /// Returns the name, which stays when rules before it come or go, or else the position.
     pub(super) fn label(self) -> String {
         self.name.map_or_else(|| self.position.to_string(), str::to_owned)

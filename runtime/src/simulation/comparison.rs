@@ -10,7 +10,7 @@ use crate::policy::Policy;
 
 /// Two policies on one trace: which calls they decide differently, and which way.
 ///
-/// Each policy decides every call by what it admitted itself. Their names do not matter: neither counts for the other.
+/// Each policy decides every call by what it admitted itself, and by its costs in the units that it counts. Their names do not matter: neither counts for the other.
 #[derive(Debug)]
 pub struct Comparison {
     before: Simulation,
@@ -24,8 +24,8 @@ impl Comparison {
     #[must_use]
     pub fn new(before: &Policy, after: &Policy) -> Self {
         Self {
-            before: Simulation::new(before),
-            after: Simulation::new(after),
+            before: Simulation::beside(before, after),
+            after: Simulation::beside(after, before),
             newly_denied: Denials::new(after),
             newly_admitted: Denials::new(before),
         }

@@ -9,6 +9,8 @@ use csv_core::{ReadRecordResult, Reader};
 use super::time;
 use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
 use crate::bounds::shown_word;
+#[cfg(doc)]
+use crate::policy::Policy;
 use crate::subject::Subject;
 
 /// The longest line, in bytes.
@@ -23,6 +25,7 @@ const LINE_BYTES: usize = 64 * 1024;
 /// | `time` | when the call was made: RFC 3339, like `2027-01-15T08:00:00.25Z`, or seconds since 1970, like `1800000000.25` |
 /// | `subject` | who is counted, as any text; without the column, all calls are one subject |
 /// | `cost` | the weight of the call; without the column, or where it is empty, 1 |
+/// | `tokens`, `bytes`, … | what the call costs in the unit of that name, if it is [one of the policy](Self::with_units); without the column, or where it is empty, 0 |
 /// | `subject:network` | the subject that the policy knows by the label `network`, for rules with a subject of their own |
 ///
 /// It is an iterator. A line that is not a call is an error with the number of the line, and the next item is the next
@@ -51,19 +54,54 @@ pub struct CsvTrace<R> {
 }
 
 impl<R: Read> CsvTrace<R> {
-    /// Reads the line with the names of the columns. The reader needs no buffer.
+    /// Reads the line with the names of the columns, which has no units. The reader needs no buffer.
     ///
     /// # Errors
     ///
     /// That line cannot be read, lacks the column `time`, or has an unknown or repeated column.
     pub fn new(reader: R) -> Result<Self, TraceError> {
+        Self::with_units(reader, [])
+    }
+
+    /// Reads the line with the names of the columns, which may be these [units](Policy::units).
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::simulation::{CsvTrace, Simulation};
+    /// use tallygate::{Policy, Rule};
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let policy = Policy::builder("chat")
+    ///     .rule(Rule::sliding_window(60, minute))
+    ///     .rule(Rule::sliding_window(20_000, minute).counting("tokens"))
+    ///     .build()?;
+    /// let text = "time,subject,tokens\n1800000000,alice,15000\n1800000001,alice,9000\n1800000002,alice,5000\n";
+    /// let trace = CsvTrace::with_units(text.as_bytes(), policy.units())?;
+    /// let mut simulation = Simulation::new(&policy);
+    /// let summary = simulation.run(trace, Err)?.to_string();
+    /// assert_eq!(summary, "3 calls: 2 admitted, 1 denied (1 by `20000 tokens per 1m`); longest wait 59s");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_units<'u>(reader: R, units: impl IntoIterator<Item = &'u str>) -> Result<Self, TraceError> {
+        let mut names: Vec<&str> = Vec::new();
+        for unit in units {
+            if !names.contains(&unit) {
+                names.push(unit);
+            }
+        }
         let mut lines = CsvLines { rest: Some(BufReader::new(reader)), is_cut: false, number: 0 };
         let mut splitter = LineSplitter::new();
         let Some(line) = lines.next().transpose()? else {
             let mistake = "the text is empty; name the columns in its first line, like `time,subject`".into();
             return Err(lines.mistake(TraceErrorKind::Header, mistake));
         };
-        let columns = splitter.split(&line).and_then(|names| Columns::from_header(&names));
+        let columns = splitter.split(&line).and_then(|columns| Columns::from_header(&columns, &names));
         match columns {
             Ok(columns) => Ok(Self { lines, splitter, columns }),
             Err(mistake) => Err(lines.mistake(TraceErrorKind::Header, mistake)),
@@ -149,7 +187,12 @@ fn read_line(text: &mut BufReader<impl Read>, is_cut: bool) -> io::Result<Vec<u8
 /// The start of the name of a column with another subject. The rest is its label.
 const LABELLED: &str = "subject:";
 
-const KNOWN: &str = "the columns are `time`, `subject`, `cost` and `subject:label`";
+/// Names the columns that there may be.
+fn known(units: &[&str]) -> String {
+    let mut names = vec!["time", "subject", "cost"];
+    names.extend(units);
+    format!("the columns are `{}` and `{LABELLED}label`", names.join("`, `"))
+}
 
 /// The mistake in a line, and the remedy.
 type LineMistake = Cow<'static, str>;
@@ -161,11 +204,12 @@ struct Columns {
     subject: Option<usize>,
     cost: Option<usize>,
     others: Vec<(Box<str>, usize)>,
+    units: Vec<(Box<str>, usize)>,
     count: usize,
 }
 
 impl Columns {
-    fn from_header(header: &[&str]) -> Result<Self, LineMistake> {
+    fn from_header(header: &[&str], units: &[&str]) -> Result<Self, LineMistake> {
         let mut columns = Self { count: header.len(), ..Self::default() };
         let mut time = None;
         for (index, &name) in header.iter().enumerate() {
@@ -177,10 +221,11 @@ impl Columns {
                 ("subject", _) => columns.subject = Some(index),
                 ("cost", _) => columns.cost = Some(index),
                 (_, Some(label)) => columns.others.push((label.into(), index)),
-                (_, None) => return Err(format!("column `{}` is unknown; {KNOWN}", shown_word(name)).into()),
+                (_, None) if units.contains(&name) => columns.units.push((name.into(), index)),
+                (_, None) => return Err(format!("column `{}` is unknown; {}", shown_word(name), known(units)).into()),
             }
         }
-        columns.time = time.ok_or_else(|| format!("column `time` is missing; {KNOWN}"))?;
+        columns.time = time.ok_or_else(|| format!("column `time` is missing; {}", known(units)))?;
         Ok(columns)
     }
 
@@ -193,13 +238,19 @@ impl Columns {
         let at = time::parse(field(self.time))
             .ok_or("`time` must be like 2027-01-15T08:00:00Z, or seconds since 1970 like 1800000000.25")?;
         let subject = self.subject.map_or_else(Subject::everyone, |index| Subject::of(field(index)));
-        let cost = match self.cost.map_or("", field) {
-            "" => 1,
-            cost => cost.parse().map_err(|_| "`cost` must be a whole number, like 3")?,
-        };
-        let call = TraceCall::new(at, subject).with_cost(cost);
+        let cost = amount("cost", self.cost.map_or("", field))?.unwrap_or(1);
+        let mut call = TraceCall::new(at, subject).with_cost(cost);
+        for (unit, index) in &self.units {
+            call = call.with_cost_of(unit, amount(unit, field(*index))?.unwrap_or(0));
+        }
         Ok(self.others.iter().fold(call, |call, (label, index)| call.with_subject(label, Subject::of(field(*index)))))
     }
+}
+
+/// Reads a cost; `None` if the field is empty.
+fn amount(column: &str, field: &str) -> Result<Option<u64>, LineMistake> {
+    let read = (!field.is_empty()).then(|| field.parse());
+    read.transpose().map_err(|_| format!("`{column}` must be a whole number, like 3").into())
 }
 
 /// Splits lines into their fields. A call is one line, so that its number is known.
@@ -290,6 +341,21 @@ mod tests {
         assert_eq!(error, "line 1: it is longer than 64 KiB; shorten it");
         let mut endless = CsvTrace::new((&b"time\n"[..]).chain(io::repeat(b'1'))).unwrap();
         assert!(endless.next().unwrap().is_err());
+    }
+
+    #[test]
+    fn each_unit_has_a_column_of_its_own() {
+        let text = "time,tokens,cost,input_bytes\n1,20000,,\n2,,2,7\n3,-1,,\n4,many,,\n";
+        let units = ["tokens", "input_bytes", "others"];
+        let trace = CsvTrace::with_units(text.as_bytes(), units).unwrap();
+        let costs = |call: TraceCall| (call.cost(), call.cost_of("tokens"), call.cost_of("input_bytes"));
+        let found: Vec<_> = trace.map(|call| call.map(costs).map_err(|error| error.to_string())).collect();
+        let bad = |line| Err(format!("line {line}: `tokens` must be a whole number, like 3"));
+        assert_eq!(found, [Ok((1, 20_000, 0)), Ok((2, 0, 7)), bad(4), bad(5)]);
+        let mistake = |header: &str| CsvTrace::with_units(header.as_bytes(), ["tokens"]).unwrap_err().to_string();
+        assert!(mistake("time,tokens,tokens").contains("`tokens` is there twice"));
+        let known = "the columns are `time`, `subject`, `cost`, `tokens` and `subject:label`";
+        assert_eq!(mistake("time,tokns"), format!("line 1: column `tokns` is unknown; {known}"));
     }
 
     #[test]

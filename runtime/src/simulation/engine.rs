@@ -1,7 +1,7 @@
 //! The engine of a simulation: tallies in memory, and a clock that shows the time of each call.
 
-use std::slice;
 use std::time::UNIX_EPOCH;
+use std::{iter, slice};
 
 use super::time;
 use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
@@ -14,12 +14,15 @@ use crate::limiter::CallSubjects;
 use crate::micros;
 use crate::policy::{Policy, Trial};
 use crate::store::{Memory, Outcome};
+use crate::subject::SubjectKey;
 
 #[derive(Debug)]
 pub(super) struct Engine {
     policy: Policy,
     clock: ManualClock,
     memory: Memory,
+    /// Units that only the policy beside this one counts. Their costs are left out.
+    ignored: Vec<String>,
     /// How many calls were prepared, including refused ones.
     calls: u64,
 }
@@ -28,6 +31,8 @@ pub(super) struct Engine {
 pub(super) struct Ready {
     subjects: CallSubjects,
     cost: u64,
+    /// The costs in units, of each group and then of each trial.
+    costs: Vec<Option<u64>>,
     us: u64,
     place: TracePlace,
 }
@@ -39,7 +44,14 @@ impl Engine {
         let memory = Memory::new(Clock::from(&clock), usize::MAX);
         // If calls are taken ahead, the result is a forecast of what Redis decides.
         let policy = policy.stored().map_or(policy, |stored| &stored.policy).clone();
-        Self { policy, clock, memory, calls: 0 }
+        Self { policy, clock, memory, ignored: Vec::new(), calls: 0 }
+    }
+
+    /// Leaves out the costs in units that only the other policy counts.
+    pub(super) fn beside(self, other: &Policy) -> Self {
+        let own: Vec<_> = self.policy.units().collect();
+        let ignored = other.units().filter(|unit| !own.contains(unit)).map(str::to_owned).collect();
+        Self { ignored, ..self }
     }
 
     /// Checks a call. Only the number of calls changes.
@@ -62,13 +74,19 @@ impl Engine {
             subjects.insert(&self.policy, label, subject);
         }
         subjects.complete(&self.policy).map_err(|mistake| undecided(place, mistake))?;
-        Ok(Ready { subjects, cost: call.cost(), us, place })
+        let mut units = Vec::new();
+        for (unit, cost) in call.units.iter().filter(|(unit, _)| !self.ignored.iter().any(|other| **other == **unit)) {
+            let known = self.policy.unit(unit).map_err(|mistake| refused(TraceErrorKind::Unit, place, mistake))?;
+            units.extend(known.map(|unit| (unit, *cost)));
+        }
+        let costs = self.policy.costs(&units);
+        Ok(Ready { subjects, cost: call.cost(), costs, us, place })
     }
 
     pub(super) fn decide(&self, ready: &Ready) -> Result<Decision, TraceError> {
         self.clock.set_us(ready.us);
         let outcome = self.outcome(ready).map_err(|mistake| undecided(ready.place, mistake))?;
-        Ok(outcome.decision(Call::new(&self.policy, &[], ready.options()), DecidedBy::Backend))
+        Ok(outcome.decision(ready.call(&self.policy, &[]), DecidedBy::Backend))
     }
 
     /// Tries an admitted call by each of the rules in shadow, and returns the denials.
@@ -76,8 +94,10 @@ impl Engine {
         let subjects = ready.subjects.complete(&self.policy).map_err(|mistake| undecided(ready.place, mistake))?;
         let trials = self.policy.trials().iter().zip(subjects.iter().skip(self.policy.groups().len()));
         let mut denials = Vec::new();
-        for (Trial { policy, .. }, subject) in trials {
-            let call = Call::new(policy, slice::from_ref(subject), ready.options());
+        let costs =
+            ready.costs.iter().skip(self.policy.groups().len()).map(slice::from_ref).chain(iter::repeat(&[][..]));
+        for ((Trial { policy, .. }, subject), costs) in trials.zip(costs) {
+            let call = Call::new(policy, slice::from_ref(subject), ready.options()).with_costs(costs);
             let answer = self.memory.decide(call).map_err(|mistake| undecided(ready.place, mistake))?;
             denials.extend(answer.outcome.decision(call, DecidedBy::Backend).into_result().err());
         }
@@ -92,16 +112,26 @@ impl Engine {
         {
             return Ok(outcome);
         }
-        Ok(self.memory.decide(Call::new(&self.policy, subjects, ready.options()))?.outcome)
+        Ok(self.memory.decide(ready.call(&self.policy, subjects))?.outcome)
     }
 }
 
 impl Ready {
+    /// Returns the call without the rules in shadow.
+    fn call<'c>(&'c self, policy: &'c Policy, subjects: &'c [SubjectKey]) -> Call<'c> {
+        let costs = self.costs.get(..policy.groups().len()).unwrap_or(&self.costs);
+        Call::new(policy, subjects, self.options()).with_costs(costs)
+    }
+
     fn options(&self) -> CallOptions {
         CallOptions { cost: self.cost, ..CallOptions::PLAIN }
     }
 }
 
 fn undecided(place: TracePlace, mistake: BackendError) -> TraceError {
-    TraceError::new(TraceErrorKind::Subject, place, mistake.to_string()).with_source(mistake)
+    refused(TraceErrorKind::Subject, place, mistake)
+}
+
+fn refused(kind: TraceErrorKind, place: TracePlace, mistake: BackendError) -> TraceError {
+    TraceError::new(kind, place, mistake.to_string()).with_source(mistake)
 }

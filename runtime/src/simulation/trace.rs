@@ -5,9 +5,11 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::SystemTime;
 
+use tallygate_rules::CALLS;
+
 use crate::subject::Subject;
 
-/// One call of a trace, with its time, its subjects and its cost.
+/// One call of a trace, with its time, its subjects and its costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceCall {
     at: SystemTime,
@@ -15,6 +17,8 @@ pub struct TraceCall {
     /// The other subjects that the rules count, by their labels.
     pub(super) others: Vec<(Box<str>, Subject)>,
     cost: u64,
+    /// The costs in other units than calls.
+    pub(super) units: Vec<(Box<str>, u64)>,
     line: Option<u64>,
 }
 
@@ -22,13 +26,24 @@ impl TraceCall {
     /// Returns a call of cost 1. Its time is in whole microseconds; the rest is cut off.
     #[must_use]
     pub fn new(at: SystemTime, subject: Subject) -> Self {
-        Self { at, subject, others: Vec::new(), cost: 1, line: None }
+        Self { at, subject, others: Vec::new(), cost: 1, units: Vec::new(), line: None }
     }
 
     /// Sets the cost of the call. A call of cost 0 is decided by what is counted already, and counts nothing.
     #[must_use]
     pub fn with_cost(mut self, cost: u64) -> Self {
         self.cost = cost;
+        self
+    }
+
+    /// Sets what the call costs in a unit, like `tokens`: 0 by default. `"calls"` names the [cost](Self::with_cost) in calls.
+    #[must_use]
+    pub fn with_cost_of(mut self, unit: &str, cost: u64) -> Self {
+        if unit == CALLS {
+            return self.with_cost(cost);
+        }
+        self.units.retain(|(known, _)| **known != *unit);
+        self.units.push((unit.into(), cost));
         self
     }
 
@@ -60,6 +75,13 @@ impl TraceCall {
     #[must_use]
     pub fn cost(&self) -> u64 {
         self.cost
+    }
+
+    /// Returns what the call costs in a unit.
+    #[must_use]
+    pub fn cost_of(&self, unit: &str) -> u64 {
+        let of_unit = self.units.iter().find(|(known, _)| **known == *unit).map_or(0, |(_, cost)| *cost);
+        if unit == CALLS { self.cost } else { of_unit }
     }
 
     /// Returns the line of the text that has the call, counted from 1, if it was read from text.
@@ -109,6 +131,8 @@ pub enum TraceErrorKind {
     Order,
     /// A call lacks a subject that the policy counts, or has one that the policy does not know.
     Subject,
+    /// A call has a cost in a unit that no rule counts.
+    Unit,
 }
 
 /// A place in a trace, as far as it is known.

@@ -295,6 +295,11 @@ impl LimitStatus {
         self.rule.as_ref().map(|status| status.rule().role())
     }
 
+    /// Returns the unit of the rule; `None` for calls, and for a ban.
+    pub(crate) fn unit(&self) -> Option<&str> {
+        self.rule.as_ref().and_then(|status| status.rule().unit())
+    }
+
     /// Orders limits by how much they allow. First come denials, the longest first; then comes what remains, and then
     /// for how long.
     pub(crate) fn room(&self) -> impl Ord + use<> {

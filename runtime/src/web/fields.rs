@@ -5,6 +5,8 @@ mod item;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use tallygate_rules::Role;
 
 use self::item::Item;
@@ -29,8 +31,8 @@ use crate::web::decisions::{Decisions, LimitStatus};
 /// let decisions = Decisions::new();
 /// decisions.add(&policy, &decision);
 /// let fields = Fields::from(Draft::V11).of(&decisions);
-/// assert_eq!(fields[0], ("ratelimit-policy", r#""captcha.1m";q=5;w=60"#.to_owned()));
-/// assert_eq!(fields[1], ("ratelimit", r#""captcha.1m";r=4;t=60"#.to_owned()));
+/// assert_eq!(fields[0], ("ratelimit-policy".into(), r#""captcha.1m";q=5;w=60"#.to_owned()));
+/// assert_eq!(fields[1], ("ratelimit".into(), r#""captcha.1m";r=4;t=60"#.to_owned()));
 /// # Ok(())
 /// # }
 /// ```
@@ -46,7 +48,7 @@ pub struct Fields {
 #[non_exhaustive]
 pub enum Draft {
     /// Version 11: `RateLimit-Policy: "captcha.1m";q=5;w=60` and `RateLimit: "captcha.1m";r=4;t=60`, with an item for each
-    /// rule.
+    /// rule. `qu` is the unit of a rule that does not count requests: `"chat.tokens.1m";q=20000;qu="tokens";w=60`.
     V11,
     /// Version 7: `RateLimit-Policy: 5;w=60` with an item for each rule on requests, and `RateLimit: limit=5,
     /// remaining=4, reset=60` for the [tightest](Items::Tightest) rule. A ban has neither. A rule whose reset is not
@@ -54,13 +56,21 @@ pub enum Draft {
     V7,
 }
 
-/// Fields that were in use before the draft.
+/// Fields of other interfaces than the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Legacy {
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, in seconds from now, of the
     /// [tightest](Items::Tightest) rule. They are left out for a ban, and for a rule whose reset is not known.
     XRateLimit,
+    /// The fields of OpenAI's interface: `x-ratelimit-limit-requests`, `x-ratelimit-remaining-requests` and
+    /// `x-ratelimit-reset-requests`, like `6m0s`, `1s` or `20ms`, and `…-tokens` and so on for each other unit. An underscore in
+    /// the name of a unit becomes a hyphen.
+    ///
+    /// Of each unit it is the rule with the longest denial, or else the one with the least left. Concurrency limits and
+    /// duplicates are left out. The reset is the time until nothing is counted or, if the rule denied a call, until that call
+    /// would be admitted; it is the whole window where it is not known.
+    XRateLimitByUnit,
 }
 
 /// Which rules a field lists.
@@ -71,7 +81,8 @@ pub enum Items {
     #[default]
     All,
     /// The rule that a client can act on: the one with the longest denial, or else the one with the least left. A
-    /// concurrency limit or a duplicate is chosen only if it denied the call, or if there are no other rules.
+    /// concurrency limit or a duplicate is chosen only if it denied the call, or if there are no other rules. Of units, calls
+    /// go first: what is left of one unit cannot be compared with what is left of another.
     Tightest,
 }
 
@@ -92,7 +103,7 @@ impl Fields {
         Self { draft, ..self }
     }
 
-    /// Adds fields that were in use before the draft.
+    /// Adds fields of other interfaces than the draft. They replace those of another one.
     #[must_use]
     pub fn legacy(self, legacy: Legacy) -> Self {
         Self { legacy: Some(legacy), ..self }
@@ -109,7 +120,7 @@ impl Fields {
     /// If a call was denied, no window ends later than the wait of that call, so that no client waits longer than
     /// `Retry-After`.
     #[must_use]
-    pub fn of(self, decisions: &Decisions) -> Vec<(&'static str, String)> {
+    pub fn of(self, decisions: &Decisions) -> Vec<(Cow<'static, str>, String)> {
         let standings = decisions.standings();
         let Some(tightest) = tightest(&standings) else { return Vec::new() };
         let item = |standing: &LimitStatus| Item::new(standing, decisions.longest_wait());
@@ -123,8 +134,13 @@ impl Fields {
             Some(Draft::V7) => formats::draft_7(&items, &tightest),
             None => Vec::new(),
         };
-        if self.legacy == Some(Legacy::XRateLimit) {
-            fields.extend(formats::x_ratelimit(&tightest).into_iter().flatten());
+        match self.legacy {
+            Some(Legacy::XRateLimit) => fields.extend(formats::x_ratelimit(&tightest).into_iter().flatten()),
+            Some(Legacy::XRateLimitByUnit) => {
+                let of_units = tightest_of_units(&standings).into_iter().map(|standing| Item::new(standing, None));
+                fields.extend(of_units.filter_map(|item| formats::x_ratelimit_of_unit(&item)).flatten());
+            }
+            None => {}
         }
         fields
     }
@@ -137,7 +153,7 @@ impl From<Draft> for Fields {
     }
 }
 
-/// Fields that were in use before the draft.
+/// Fields of other interfaces than the draft.
 impl From<Legacy> for Fields {
     fn from(legacy: Legacy) -> Self {
         Self::none().legacy(legacy)
@@ -151,7 +167,20 @@ fn tightest(standings: &[LimitStatus]) -> Option<&LimitStatus> {
     if first.denied.is_some() {
         return Some(first);
     }
-    // Concurrent calls have another unit, and a duplicate leaves nothing to plan with.
-    let limits = standings.iter().filter(|standing| standing.role() == Some(Role::Limit));
-    limits.min_by_key(|standing| standing.room()).or(Some(first))
+    let limits = tightest_of_units(standings);
+    limits.iter().find(|limit| limit.unit().is_none()).or(limits.first()).copied().or(Some(first))
+}
+
+/// Returns the tightest limit of each unit, in the order of their rules. Concurrent calls have another unit, and a duplicate
+/// leaves nothing to plan with.
+fn tightest_of_units(standings: &[LimitStatus]) -> Vec<&LimitStatus> {
+    let mut tightest: Vec<&LimitStatus> = Vec::new();
+    for limit in standings.iter().filter(|standing| standing.role() == Some(Role::Limit)) {
+        match tightest.iter_mut().find(|known| known.unit() == limit.unit()) {
+            Some(known) if limit.room() < known.room() => *known = limit,
+            Some(_) => {}
+            None => tightest.push(limit),
+        }
+    }
+    tightest
 }

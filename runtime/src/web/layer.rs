@@ -182,7 +182,7 @@ impl Layer {
         self.set(|settings| settings.fields = settings.fields.with_draft(draft))
     }
 
-    /// Adds fields that were in use before the draft.
+    /// Adds fields of other interfaces than the draft, like those of OpenAI by [unit](Legacy::XRateLimitByUnit).
     pub fn legacy(self, legacy: Legacy) -> Self {
         self.set(|settings| settings.fields = settings.fields.legacy(legacy))
     }

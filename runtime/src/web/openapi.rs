@@ -147,6 +147,7 @@ impl PartialSchema for Problem {
             .property("detail", text("What to tell the user."))
             .property("kind", text("Why the request was rejected.").enum_values(Some(kinds)))
             .property("violated-policies", policies.description(Some("The limit that denied the request.")))
+            .property("unit", text("The unit of that limit, if it does not count requests."))
             .property("retry_after_ms", number("The milliseconds to wait, where waiting helps."));
         let required = ["type", "title", "status", "detail", "kind", "violated-policies"];
         required.into_iter().fold(schema, ObjectBuilder::required).build().into()

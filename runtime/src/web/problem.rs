@@ -27,6 +27,7 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 /// | `detail` | the text of the rejection, or of [`Context::messages`](crate::context::Context::messages) |
 /// | `kind` | the [kind](RejectionKind::as_str) of the rejection |
 /// | `violated-policies` | the limit that denied the call, named as in the fields of the response |
+/// | `unit` | the unit of that limit, like `tokens`; left out if it counts requests |
 /// | `retry_after_ms` | how long to wait, in milliseconds, rounded up; left out where waiting does not help |
 ///
 /// | kind | status | type |
@@ -69,6 +70,7 @@ pub struct Problem {
     detail: String,
     /// The limit that denied the call, named as in the fields.
     pub(super) violated_policy: Option<String>,
+    unit: Option<String>,
     retry_after: Option<Duration>,
 }
 
@@ -150,6 +152,7 @@ impl From<&Rejection> for Problem {
             status: status_of(rejection),
             detail: context::message_of(rejection),
             violated_policy,
+            unit: rejection.rule().and_then(|limiting| limiting.unit()).map(str::to_owned),
             retry_after: rejection.retry_after(),
         }
     }
@@ -165,6 +168,9 @@ impl Serialize for Problem {
         members.serialize_entry("detail", &self.detail)?;
         members.serialize_entry("kind", self.kind.as_str())?;
         members.serialize_entry("violated-policies", self.violated_policy.as_slice())?;
+        if let Some(unit) = &self.unit {
+            members.serialize_entry("unit", unit)?;
+        }
         if let Some(retry_after) = self.retry_after {
             members.serialize_entry("retry_after_ms", &retry_after.as_micros().div_ceil(1_000))?;
         }

@@ -21,6 +21,7 @@ mod released;
 mod sendable;
 mod shapes;
 mod sizes;
+mod units;
 
 use tallygate::{Rejection, RejectionKind};
 

@@ -171,6 +171,49 @@ fn every_subject_of_a_policy_comes_from_its_column() {
     assert_eq!(unknown.to_string(), "call 7: policy `login` has no rule on a subject `country`");
 }
 
+/// Calls of a minute, and their tokens.
+fn chat(calls: u64, tokens: u64) -> Policy {
+    policy([Rule::sliding_window(calls, MINUTE), Rule::sliding_window(tokens, MINUTE).counting("tokens")])
+}
+
+#[test]
+fn each_unit_of_a_call_comes_from_its_column_and_all_of_them_count_or_none() {
+    let policy = chat(3, 100);
+    let mut simulation = Simulation::new(&policy);
+    let text = "time,cost,tokens\n1800000000,,60\n1800000001,,41\n1800000002,,40\n1800000003,,0\n1800000004,0,1\n1800000005,,\n";
+    let summary = simulation.run(CsvTrace::with_units(text.as_bytes(), policy.units()).unwrap(), Err).unwrap();
+    let denied: Vec<_> = summary.denials().rules().map(|(rule, denials)| (rule.unit(), denials)).collect();
+    assert_eq!((summary.admitted(), denied), (3, vec![(None, 1), (Some("tokens"), 2)]));
+    let reasons = "(1 by `3 per 1m`, 2 by `100 tokens per 1m`)";
+    assert_eq!(summary.to_string(), format!("6 calls: 3 admitted, 3 denied {reasons}; longest wait 59s"));
+}
+
+#[test]
+fn a_rule_in_shadow_is_tried_by_its_own_unit() {
+    let tried = Rule::sliding_window(100, MINUTE).counting("tokens").shadow();
+    let mut simulation = Simulation::new(&policy([Rule::sliding_window(3, MINUTE), tried]));
+    let calls = [60, 41, 40].map(|tokens| Ok(call(0).with_cost_of("tokens", tokens)));
+    let summary = simulation.run(calls, Err).unwrap();
+    assert_eq!((summary.admitted(), summary.denied_in_shadow().by_rule(1)), (3, 1));
+}
+
+#[test]
+fn a_unit_that_no_rule_counts_is_a_mistake_unless_another_policy_of_a_comparison_counts_it() {
+    let plain = policy([Rule::sliding_window(3, MINUTE)]);
+    let tokens = call(0).with_cost_of("tokens", 101);
+    let mistake = Simulation::new(&plain).call(&tokens).unwrap_err();
+    assert_eq!(mistake.kind(), TraceErrorKind::Unit);
+    let text = "call 1: no rule of policy `trace` counts the unit `tokens`; its rules count `calls`";
+    assert_eq!(mistake.to_string(), text);
+    let mut comparison = Comparison::new(&plain, &chat(3, 100));
+    let (before, after) = comparison.call(&tokens).unwrap();
+    assert!(before.is_allowed() && !after.is_allowed());
+    let reason = "2 calls: 1 decided alike, 1 newly denied (1 by `100 tokens per 1m`), 0 newly admitted";
+    comparison.call(&call(1).with_cost_of("tokens", 9)).unwrap();
+    assert_eq!(comparison.to_string(), reason);
+    assert_eq!(comparison.call(&call(1).with_cost_of("bytes", 9)).unwrap_err().kind(), TraceErrorKind::Unit);
+}
+
 #[test]
 fn a_mistaken_line_is_an_error_with_its_number_and_the_next_line_is_read() {
     let mistaken_time = "line 4: `time` must be like 2027-01-15T08:00:00Z, or seconds since 1970 like 1800000000.25";

@@ -94,7 +94,8 @@ fn denied(denial: &Denial) -> String {
     let time = wait.map_or_else(|| "for good".to_owned(), |wait| format!("for {wait}"));
     let rule = denial.rule().map(|rule| {
         let name = rule.name().map(|name| format!(" ({name})")).unwrap_or_default();
-        format!(" by rule {}{name}", rule.position())
+        let unit = rule.unit().map(|unit| format!(", which counts {unit}")).unwrap_or_default();
+        format!(" by rule {}{name}{unit}", rule.position())
     });
     let rule = rule.unwrap_or_default();
     match denial.kind() {
@@ -116,13 +117,14 @@ fn row(state: &RuleState) -> [String; 4] {
     [state.position.to_string(), state.rule.to_string(), left(state), reset]
 }
 
-/// `4 left`; `4 used` where each call gives the count; `1 of 2 concurrent` for concurrent calls.
+/// `4 left` or `4,000 tokens left`; `4 used` where each call gives the count; `1 of 2 concurrent` for concurrent calls.
 fn left(state: &RuleState) -> String {
     let Some(used) = state.used.map(grouped) else { return String::new() };
+    let unit = state.rule.unit().map(|unit| format!(" {unit}")).unwrap_or_default();
     match (state.limit.map(grouped), state.remaining.map(grouped)) {
         (Some(limit), _) if state.rule.lease().is_some() => format!("{used} of {limit} concurrent"),
-        (_, Some(remaining)) => format!("{remaining} left"),
+        (_, Some(remaining)) => format!("{remaining}{unit} left"),
         _ if state.rule.lease().is_some() => format!("{used} concurrent"),
-        _ => format!("{used} used"),
+        _ => format!("{used}{unit} used"),
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use tallygate::admin::__shared::RuleState;
+use tallygate::admin::__shared::json::with_unit;
 use tallygate::{Decision, Denial, RejectionKind, Rule, Subject};
 
 use super::scope::{SubjectGroup, SubjectScope};
@@ -125,13 +126,14 @@ impl Usage {
 
     pub(in crate::commands) fn json(&self) -> Value {
         let rule = |state: &RuleState| {
-            json!({
+            let document = json!({
                 "position": state.position,
                 "rule": state.rule.to_string(),
                 "used": state.used,
                 "limit": state.limit,
                 "shadow": state.rule.is_shadow(),
-            })
+            });
+            with_unit(document, &state.rule)
         };
         json!({
             "policy": self.policy,

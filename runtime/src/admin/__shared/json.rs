@@ -44,12 +44,13 @@ pub fn policy(policy: &RegisteredPolicy, overrides: &[Override]) -> Value {
 
 fn policy_with<'o>(policy: &RegisteredPolicy, own: impl Iterator<Item = &'o Override>) -> Value {
     let rule = |(position, rule): (usize, &Rule)| {
-        json!({
+        let document = json!({
             "position": position,
             "name": rule.name(),
             "rule": rule.to_string(),
             "label": policy.label_of(position),
-        })
+        });
+        with_unit(document, rule)
     };
     let subjects = policy.subjects().map(|subject| json!({ "label": subject.label(), "key": subject.key() }));
     let seen = policy.seen().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -123,16 +124,20 @@ pub fn banned(banned: &BannedSubject) -> Value {
 }
 
 pub(super) fn denial(denial: &Denial) -> Value {
-    json!({
+    let document = json!({
         "kind": denial.kind().as_str(),
         "rule": denial.rule().map(|rule| rule.position()),
         "retry_after_ms": denial.retry_after().map(ms),
-    })
+    });
+    match denial.rule() {
+        Some(rule) => with_unit(document, rule.rule()),
+        None => document,
+    }
 }
 
 /// Returns the state of a rule.
 pub(super) fn state(state: &RuleState) -> Value {
-    json!({
+    let document = json!({
         "position": state.position,
         "name": state.rule.name(),
         "rule": state.rule.to_string(),
@@ -142,5 +147,15 @@ pub(super) fn state(state: &RuleState) -> Value {
         "concurrent": state.used.filter(|_| state.rule.lease().is_some()),
         "reset_ms": state.reset.map(ms),
         "shadow": state.rule.is_shadow(),
-    })
+    });
+    with_unit(document, &state.rule)
+}
+
+/// Returns what is written about a rule, with its unit. Most rules count calls, and have none.
+#[must_use]
+pub fn with_unit(mut document: Value, rule: &Rule) -> Value {
+    if let Some(unit) = rule.unit() {
+        document["unit"] = json!(unit);
+    }
+    document
 }

@@ -108,5 +108,6 @@ fn bottomless(rule: &Rule) -> Rule {
     let full = bucket.capacity().into_iter().fold(full, TokenBucket::with_capacity);
     let open = Rule::from_bucket(1, full).varying();
     let open = if rule.is_shadow() { open.shadow() } else { open };
+    let open = rule.unit().map(str::to_owned).into_iter().fold(open, Rule::counting);
     rule.name().map(str::to_owned).into_iter().fold(open, Rule::named)
 }

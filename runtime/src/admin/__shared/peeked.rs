@@ -1,6 +1,7 @@
 //! A peek at the subjects of a call, with its report.
 
 use serde_json::{Value, json};
+use tallygate_rules::{CALLS, Rule};
 
 use super::{OpenPolicy, RuleState, json, shadow};
 use crate::admin::Subjects;
@@ -21,13 +22,15 @@ pub struct Peeked<'a> {
     pub decision: Decision,
     /// The overrides that are for these subjects.
     pub overrides: Vec<Override>,
-    cost: u64,
+    /// What the call costs, by its units.
+    costs: Vec<(String, u64)>,
     /// The labels of the subjects that the rules count, in the order of their positions.
     labels: Vec<Option<String>>,
 }
 
 impl<'a> Peeked<'a> {
-    /// Peeks at these subjects for a call of that cost. `missing` has the labels of the subjects that were not given.
+    /// Peeks at these subjects for a call of these costs by their units, of 1 call unless they say it. `missing` has the labels of
+    /// the subjects that were not given.
     ///
     /// # Errors
     ///
@@ -36,9 +39,10 @@ impl<'a> Peeked<'a> {
         limiter: &Limiter,
         listed: &'a OpenPolicy<'a>,
         (subjects, missing): (Subjects, Vec<Option<String>>),
-        cost: u64,
+        costs: Vec<(String, u64)>,
     ) -> Result<Self, Error> {
-        let check = subjects.check(limiter, &listed.policy).cost(cost).peek().report();
+        let check = subjects.check(limiter, &listed.policy).peek().report();
+        let check = costs.iter().fold(check, |check, (unit, cost)| check.cost_of(unit, *cost));
         let decision = check.clone().await?;
         if decision.decided_by() != DecidedBy::Backend {
             return Err(BackendError::away("redis: it is away, so nobody knows where the subject stands").into());
@@ -52,7 +56,7 @@ impl<'a> Peeked<'a> {
             one.policy() == listed.described.name() && one.subject().is_none_or(|only| Some(only) == subject)
         };
         let overrides = limiter.overrides().await?.into_iter().filter(is_meant).collect();
-        Ok(Self { listed, subjects, missing, decision, overrides, cost, labels })
+        Ok(Self { listed, subjects, missing, decision, overrides, costs, labels })
     }
 
     /// Returns whether a call would be admitted, as far as its counts are known; `None` if no count is known.
@@ -88,8 +92,15 @@ impl<'a> Peeked<'a> {
     #[must_use]
     pub fn denied_in_shadow(&self) -> Vec<usize> {
         let is_known = |status: &&RuleStatus| self.listed.varying.listed(status.rule()).is_none();
-        let denying = self.tried().filter(is_known).filter(|status| status.remaining() < self.cost);
+        let denying = self.tried().filter(is_known).filter(|status| status.remaining() < self.cost(status.rule()));
         if self.admitted() == Some(true) { denying.map(RuleStatus::position).collect() } else { Vec::new() }
+    }
+
+    /// What the call costs in the unit of that rule.
+    fn cost(&self, rule: &Rule) -> u64 {
+        let unit = rule.unit().unwrap_or(CALLS);
+        let unnamed = u64::from(unit == CALLS);
+        self.costs.iter().find(|(named, _)| named == unit).map_or(unnamed, |(_, cost)| *cost)
     }
 
     /// Returns the states of the rules that decide the call and whose subjects were given.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::{iter, slice};
 
-use super::inputs::{Inputs, UnitCost};
+use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
 use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall};
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Permit, RecountTicket};
@@ -13,7 +13,7 @@ use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
 use crate::limiter::overrides::RulesInForce;
 use crate::limiter::stack::Stack;
-use crate::policy::{Policy, RuleGroup, Trial};
+use crate::policy::{Policy, RuleGroup, Trial, UnitCost};
 use crate::store::{Answer, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
 
@@ -220,7 +220,7 @@ impl<'a> Attempt<'a> {
         if policy.warn_at().is_some() && closed.is_none() && !options.report {
             (options.report, options.report_is_optional) = (true, true);
         }
-        let costs = if policy.has_units() { costs(&policy, check.inputs.costs()) } else { Vec::new() };
+        let costs = policy.costs(check.inputs.costs());
         Self { core: &check.limiter().core, policy, subjects, costs, options, closed }
     }
 
@@ -303,14 +303,4 @@ fn closed(policy: &Policy, is_overridden: bool, given: &[UnitCost]) -> Option<Ou
     let is_free = |unit: &Arc<str>| given.iter().any(|(named, cost)| named == unit && *cost == 0);
     let pays = |_: usize, group: &RuleGroup| group.unit.as_ref().map_or(is_overridden, |unit| !is_free(unit));
     if is_overridden || policy.has_units() { Outcome::closed(policy, pays) } else { None }
-}
-
-/// What a call costs in each group and each trial of a policy with units; `None` where calls are counted.
-fn costs(policy: &Policy, given: &[UnitCost]) -> Vec<Option<u64>> {
-    let trials = policy.trials().iter().flat_map(|trial| trial.policy.groups());
-    let cost = |group: &RuleGroup| {
-        let unit = group.unit.as_ref()?;
-        Some(given.iter().find(|(named, _)| named == unit).map_or(0, |(_, cost)| *cost))
-    };
-    policy.groups().iter().chain(trials).map(cost).collect()
 }

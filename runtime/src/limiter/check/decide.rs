@@ -152,7 +152,7 @@ impl Check<'_> {
         let (outcome, decided_by) = match decided {
             Ok(Decision::Allowed(permit)) => (DecisionOutcome::Allowed, permit.decided_by()),
             Ok(Decision::Denied(denial)) => {
-                let rule = denial.rule().map(|rule| ObservedRule { position: rule.position(), name: rule.name() });
+                let rule = denial.rule().map(|rule| ObservedRule::new(rule.position(), rule.rule()));
                 (DecisionOutcome::Denied { kind: denial.kind().as_str(), rule }, denial.decided_by())
             }
             Err(error) => (DecisionOutcome::Undecided(error), DecidedBy::Nobody),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::call::SubjectKeys;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
-use crate::policy::Policy;
+use crate::policy::{Policy, UnitCost};
 use crate::subject::{Subject, SubjectKey};
 
 /// The limiter, the policy and the subjects of a call.
@@ -32,9 +32,6 @@ pub(super) struct OwnedInputs<'a> {
     /// What the call costs in the units that it names.
     costs: Vec<UnitCost>,
 }
-
-/// The cost of a call in a unit of its policy.
-pub(super) type UnitCost = (Arc<str>, u64);
 
 /// The subjects that the caller gave, or why nothing can be counted.
 #[derive(Clone, Debug)]

@@ -109,7 +109,7 @@ impl PolicyRequest<'_> {
 
     async fn peek(&self) -> Result<Value, AdminError> {
         let subjects = self.query.subjects_partly(self.operated, self.listed.described)?;
-        Ok(Peeked::look(&self.operated.limiter, self.listed, subjects, 1).await?.json())
+        Ok(Peeked::look(&self.operated.limiter, self.listed, subjects, Vec::new()).await?.json())
     }
 
     async fn reset(&self) -> Result<Value, AdminError> {

@@ -1,5 +1,6 @@
 //! One limit, as the fields show it.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use tallygate_rules::{Role, Rule, format_duration};
@@ -8,7 +9,7 @@ use crate::decision::{RuleStatus, Wait};
 use crate::policy::Policy;
 use crate::web::decisions::LimitStatus;
 
-/// One limit, in the units of the fields: calls and whole seconds.
+/// One limit, as the fields show it.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     /// The name of the policy and that of the rule, like `captcha.1m`.
@@ -18,17 +19,18 @@ pub(super) struct Item {
     /// The greatest cost that would be admitted now.
     pub(super) remaining: u64,
     /// The time in which no more than `remaining` may be used.
-    pub(super) window_s: Option<u64>,
+    pub(super) window: Option<Duration>,
     /// Whether the call waits longer for another rule, so that the window of this one ends too early.
     waits_for_another: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Allowance {
     pub(super) limit: u64,
+    /// The unit, in the words of the fields.
+    pub(super) unit: Cow<'static, str>,
     /// `None` for windows of changing length, and for concurrent calls.
     pub(super) window_s: Option<u64>,
-    pub(super) is_concurrency: bool,
 }
 
 impl Item {
@@ -40,16 +42,17 @@ impl Item {
             name: limit_name(policy, rule.as_ref().map(|status| (status.position(), status.rule()))),
             quota: rule.as_ref().map(Allowance::new),
             remaining: standing.remaining(),
-            window_s: window.and_then(Wait::retry_after).map(whole_seconds),
+            window: window.and_then(Wait::retry_after),
             waits_for_another: standing.waits_for_another(),
         }
     }
 
     /// The quota and the reset, for fields that always have both. If the reset is not known, it is the whole window.
     /// `None` without a quota, as for a ban, and if neither time is known.
-    pub(super) fn quota_and_reset_s(&self) -> Option<(Allowance, u64)> {
-        let quota = self.quota.filter(|_| !self.waits_for_another)?;
-        Some((quota, self.window_s.or(quota.window_s).unwrap_or(0)))
+    pub(super) fn quota_and_reset(&self) -> Option<(&Allowance, Duration)> {
+        let quota = self.quota.as_ref().filter(|_| !self.waits_for_another)?;
+        let whole = || quota.window_s.map_or(Duration::ZERO, Duration::from_secs);
+        Some((quota, self.window.unwrap_or_else(whole)))
     }
 }
 
@@ -62,9 +65,21 @@ impl Allowance {
         // A window is at least a second long.
         Self {
             limit: status.limit(),
+            unit: unit_in_fields(rule),
             window_s: window.map(|window| whole_seconds(window).max(1)),
-            is_concurrency: rule.lease().is_some(),
         }
+    }
+}
+
+/// The default unit of the draft, and what OpenAI's fields call calls.
+pub(super) const REQUESTS: &str = "requests";
+
+/// Returns the unit of a rule in the words of the draft. Some proxies drop a field with an underscore in its name.
+fn unit_in_fields(rule: &Rule) -> Cow<'static, str> {
+    match rule.unit() {
+        _ if rule.lease().is_some() => "concurrent-requests".into(),
+        Some(unit) => unit.replace('_', "-").into(),
+        None => REQUESTS.into(),
     }
 }
 
@@ -80,12 +95,13 @@ pub(crate) fn limit_name(policy: &Policy, rule: Option<(usize, &Rule)>) -> Strin
 }
 
 fn short_name(rule: &Rule) -> String {
+    let unit = rule.unit().map(|unit| format!("{unit}.")).unwrap_or_default();
     match (rule.name(), rule.role(), rule.per()) {
         (Some(name), ..) => name.to_owned(),
         (None, Role::Duplicate, _) => "duplicate".to_owned(),
         (None, Role::Concurrency, _) => "concurrency".to_owned(),
-        (None, _, Some(per)) => format_duration(per),
-        (None, _, None) => "schedule".to_owned(),
+        (None, _, Some(per)) => format!("{unit}{}", format_duration(per)),
+        (None, _, None) => format!("{unit}schedule"),
     }
 }
 

@@ -1,10 +1,12 @@
 mod duplicates;
+mod units;
 
 use std::time::Duration;
 
 use sfv::{ListEntry, Parser};
 use tallygate_rules::{Ban, Rule, TokenBucket};
 
+use super::formats::ResponseField;
 use super::*;
 use crate::context::{Context, scope};
 use crate::limiter::Limiter;
@@ -43,7 +45,7 @@ impl Decided {
         decision.is_allowed()
     }
 
-    fn fields(&self, fields: impl Into<Fields>) -> Vec<(&'static str, String)> {
+    fn fields(&self, fields: impl Into<Fields>) -> Vec<ResponseField> {
         fields.into().of(&self.decisions)
     }
 
@@ -113,8 +115,8 @@ async fn a_ban_is_a_limit_without_a_quota() {
     assert_eq!(policies, r#""login.1m";q=1;w=60"#);
     assert_eq!(limits, r#""login.1m";r=0;t=60, "login.ban";r=0;t=3600"#);
     let tightest = decided.fields(Fields::from(Draft::V11).items(Items::Tightest));
-    assert_eq!(tightest, [("ratelimit", r#""login.ban";r=0;t=3600"#.to_owned())]);
-    assert_eq!(decided.fields(Draft::V7), [("ratelimit-policy", "1;w=60".to_owned())]);
+    assert_eq!(tightest, [("ratelimit".into(), r#""login.ban";r=0;t=3600"#.to_owned())]);
+    assert_eq!(decided.fields(Draft::V7), [("ratelimit-policy".into(), "1;w=60".to_owned())]);
     assert_eq!(decided.fields(Legacy::XRateLimit), []);
 }
 
@@ -211,9 +213,9 @@ async fn older_fields_show_the_tightest_rule() {
     let decided = Decided::new();
     assert!(decided.call(&policy("a", [Rule::sliding_window(9, secs(60)), Rule::fixed_window(5, secs(10))]), 1).await);
     let draft_7 = [("ratelimit-policy", "9;w=60, 5;w=10"), ("ratelimit", "limit=5, remaining=4, reset=10")];
-    assert_eq!(decided.fields(Draft::V7), draft_7.map(|(name, value)| (name, value.to_owned())));
+    assert_eq!(decided.fields(Draft::V7), draft_7.map(|(name, value)| (name.into(), value.to_owned())));
     let legacy = [("x-ratelimit-limit", "5"), ("x-ratelimit-remaining", "4"), ("x-ratelimit-reset", "10")];
-    assert_eq!(decided.fields(Legacy::XRateLimit), legacy.map(|(name, value)| (name, value.to_owned())));
+    assert_eq!(decided.fields(Legacy::XRateLimit), legacy.map(|(name, value)| (name.into(), value.to_owned())));
     assert_eq!(decided.fields(Fields::from(Draft::V11).legacy(Legacy::XRateLimit)).len(), 5);
     assert_eq!(decided.fields(Fields::none()), []);
 }

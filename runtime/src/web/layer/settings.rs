@@ -41,7 +41,7 @@ pub(in crate::web) trait WebRequest {
 pub(in crate::web) trait WebResponse {
     fn status(&self) -> u16;
     fn has_field(&self, name: &str) -> bool;
-    fn set_field(&mut self, name: &'static str, value: &str);
+    fn set_field(&mut self, name: &str, value: &str);
     /// Stores the decisions for layers around this one.
     fn insert(&mut self, decisions: Decisions);
 }
@@ -58,10 +58,10 @@ macro_rules! web_response {
                 self.headers().contains_key(name)
             }
 
-            fn set_field(&mut self, name: &'static str, value: &str) {
-                // The values are ASCII.
-                if let Ok(value) = <$value>::from_str(value) {
-                    self.headers_mut().insert(<$name>::from_static(name), value);
+            fn set_field(&mut self, name: &str, value: &str) {
+                // Names and values are ASCII.
+                if let (Ok(name), Ok(value)) = (<$name>::try_from(name), <$value>::from_str(value)) {
+                    self.headers_mut().insert(name, value);
                 }
             }
 
@@ -151,7 +151,7 @@ impl LayerSettings {
     pub(in crate::web) fn write_fields(&self, response: &mut impl WebResponse, decisions: &Decisions) {
         if self.on_success || decisions.any_denied() {
             for (name, value) in self.fields.of(decisions) {
-                response.set_field(name, &value);
+                response.set_field(&name, &value);
             }
         }
         if !decisions.is_empty() {

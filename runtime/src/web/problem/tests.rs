@@ -198,3 +198,16 @@ async fn each_kind_has_a_status_of_grpc_with_details() {
         assert_eq!(violations.first().map(|violation| violation.subject.as_str()), limit);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_problem_names_the_unit_of_a_limit_that_does_not_count_requests() {
+    let policy = Policy::builder("chat").rule(Rule::sliding_window(9, MINUTE).counting("tokens")).build().unwrap();
+    let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    let call = || async { limiter.check(&policy, &alice).cost_of("tokens", 9).await.unwrap().into_result() };
+    call().await.unwrap();
+    let denial = call().await.unwrap_err();
+    let json: serde_json::Value = serde_json::from_str(&Problem::from(&denial.into()).to_json()).unwrap();
+    assert_eq!(json["unit"], "tokens");
+    assert_eq!(json["violated-policies"][0], "chat.tokens.1m");
+    assert_eq!(json["detail"], "too many tokens: at most 9 per 1m; try again in 1m");
+}

@@ -63,12 +63,12 @@ fn policy() -> Schemas {
         ),
         (
             "LimitRule",
-            object([
+            with_unit(object([
                 ("position", of(NUMBER, "The position, from 0.")),
                 ("name", of(TEXT_OR_NULL, "The name.")),
                 ("rule", of(TEXT, "The rule, like `10 per 1d as daily`.")),
                 ("label", of(TEXT_OR_NULL, "The label of the subject that it counts; `null` is the main one.")),
-            ]),
+            ])),
         ),
         (
             "LimitBan",
@@ -105,11 +105,11 @@ fn policy() -> Schemas {
 }
 
 fn state() -> Schemas {
-    let denied = object([
+    let denied = with_unit(object([
         ("kind", of(TEXT, "Why, as in rejections.")),
         ("rule", of(NUMBER_OR_NULL, "The position of the rule that denies it.")),
         ("retry_after_ms", of(NUMBER_OR_NULL, "For how long; `null` if waiting does not help.")),
-    ]);
+    ]));
     let other = object([("label", of(TEXT, "The label.")), ("subject", of(TEXT, "The subject."))]);
     vec![
         (
@@ -135,7 +135,7 @@ fn state() -> Schemas {
         ),
         (
             "LimitRuleState",
-            object([
+            with_unit(object([
                 ("position", of(NUMBER, "The position, from 0.")),
                 ("name", of(TEXT_OR_NULL, "The name.")),
                 ("rule", of(TEXT, "The rule, like `1 per 1m`.")),
@@ -145,7 +145,7 @@ fn state() -> Schemas {
                 ("concurrent", of(NUMBER_OR_NULL, "How many concurrent calls there are, if the rule limits these.")),
                 ("reset_ms", of(NUMBER_OR_NULL, "When nothing of it is used any more.")),
                 ("shadow", of(FLAG, "Whether the rule is tried out, and denies nothing.")),
-            ]),
+            ])),
         ),
     ]
 }
@@ -222,6 +222,11 @@ fn bodies() -> Schemas {
             ),
         ),
     ]
+}
+
+/// Adds the unit to the schema of what is written about a rule.
+fn with_unit(schema: RefOr<Schema>) -> RefOr<Schema> {
+    with_optional(schema, "unit", of(TEXT, "What the rule counts, like `tokens`, if it does not count calls."))
 }
 
 /// Returns the schema of an object that may have one more member.

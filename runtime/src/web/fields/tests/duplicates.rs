@@ -19,7 +19,7 @@ async fn a_duplicate_that_another_rule_denies_for_longer_shows_its_own_window_an
     assert!(!unreported.call_unreported(&policy).await);
     assert_eq!(unreported.values(), [r#""codes.duplicate";q=1;w=5"#, r#""codes.duplicate";r=0"#]);
     // Older fields do not invite the client before its wait is over, either.
-    assert_eq!(unreported.fields(Draft::V7), [("ratelimit-policy", "1;w=5".to_owned())]);
+    assert_eq!(unreported.fields(Draft::V7), [("ratelimit-policy".into(), "1;w=5".to_owned())]);
     assert_eq!(unreported.fields(Legacy::XRateLimit), []);
 }
 

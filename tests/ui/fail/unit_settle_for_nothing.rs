@@ -1,0 +1,12 @@
+use tallygate::{Rejection, rate_limit};
+
+#[rate_limit(
+    rule(count = 20_000, per = "60s", unit = "tokens"),
+    unit("tokens", cost = max_tokens, settle = |_| 0)
+)]
+async fn chat(prompt: &str, max_tokens: u64) -> Result<(), Rejection> {
+    println!("{prompt} {max_tokens}");
+    Ok(())
+}
+
+fn main() {}

@@ -150,8 +150,8 @@ impl Limiter {
     ///
     /// It gives back what is left of [units taken ahead](crate::guide::prefetch), and then waits until all refunds,
     /// settlements, leases and requests have ended, or until the time is over. Calls that are still running under a
-    /// concurrency limit are waited for, too. It returns what was under way when the time was over; in memory, that
-    /// can only be plain functions that wait. A correction that Redis has refused, or not answered by its deadline, has ended: it
+    /// concurrency limit, or whose [meters](crate::Meter) are in use, are waited for, too. It returns what was under way when
+    /// the time was over; in memory, that can only be metered calls and plain functions that wait. A correction that Redis has refused, or not answered by its deadline, has ended: it
     /// is lost, and the log says so.
     ///
     /// From then on, also for clones of the limiter, nothing is taken ahead, and

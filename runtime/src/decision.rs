@@ -3,24 +3,23 @@
 mod charge;
 mod decided_by;
 mod denial;
-mod metered;
+mod meter;
 mod permit;
 mod rejection;
 mod report;
 mod returned;
 mod settlement;
 
-pub(crate) use self::charge::{AdmittedAt, Charge, Recount, RecountTicket, Recounter, Recounting};
+pub(crate) use self::charge::{AdmittedAt, Charge, Recount, RecountTicket, Recounter, Recounting, report_settlement};
 pub use self::decided_by::DecidedBy;
 pub use self::denial::{Denial, LimitingRule, RejectionKind};
-pub use self::metered::Metered;
+pub use self::meter::Meter;
 pub(crate) use self::permit::Lease;
 pub use self::permit::Permit;
 pub use self::rejection::Rejection;
 pub(crate) use self::report::Report;
 pub use self::report::{RuleStatus, Warning};
 pub use self::returned::{Answered, FromRejection, HoldPermit, Holding, hold, hold_any};
-pub(crate) use self::settlement::report_settlement;
 pub(crate) use crate::wait::{RoundedUp, Wait};
 
 /// The answer to one call.

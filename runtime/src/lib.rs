@@ -191,7 +191,7 @@ pub use tallygate_rules::{
 pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 
 pub use self::decision::{
-    DecidedBy, Decision, Denial, FromRejection, HoldPermit, LimitingRule, Metered, Permit, Rejection, RejectionKind,
+    DecidedBy, Decision, Denial, FromRejection, HoldPermit, LimitingRule, Meter, Permit, Rejection, RejectionKind,
     RuleStatus, Warning,
 };
 pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind, Setting};
@@ -220,7 +220,7 @@ mod tests {
         fn is_shared<T: Send + Sync>() {}
         fn is_passed<T: Send>() {}
         is_shared::<(Limiter, LimiterBuilder, Policy, PolicyBuilder, Subject, Check<'_>)>();
-        is_shared::<(Decision, Permit, Metered, Denial, Rejection, BackendError, Error)>();
+        is_shared::<(Decision, Permit, Meter, Denial, Rejection, BackendError, Error)>();
         is_passed::<Deciding<'_>>();
     }
 
@@ -243,10 +243,10 @@ mod tests {
         assert_short(&(&phone, &decision));
         assert_short(&decision.report()[0]);
         assert_short(&policy);
-        let permit = decision.into_result().unwrap();
+        let mut permit = decision.into_result().unwrap();
         let denial = check().await.unwrap().into_result().unwrap_err();
         assert_short(&permit);
-        assert_short(&permit.metered());
+        assert_short(&permit.meter("calls"));
         assert_short(&denial);
         assert_short(&Rejection::from(denial).with_message(PHONE));
     }

@@ -152,9 +152,10 @@ impl Limiter {
     ///
     /// It gives back what is left of [units taken ahead](crate::guide::prefetch), and then waits until all refunds,
     /// settlements, leases and requests have ended, or until the time is over. Calls that are still running under a
-    /// concurrency limit are waited for, too. It returns what was under way when the time was over; in memory, that
-    /// can only be plain functions that wait. A correction that Redis has refused, or not answered by its deadline, has
-    /// ended: it is lost, and [counted as failed](UnderWay::failed_corrections).
+    /// concurrency limit, or whose [meters](crate::Meter) are in use, are waited for, too. It returns what was under way
+    /// when the time was over; in memory, that can only be metered calls and plain functions that wait. A correction that
+    /// Redis has refused, or not answered by its deadline, has ended: it is lost, and
+    /// [counted as failed](UnderWay::failed_corrections).
     ///
     /// The time is measured by a thread of its own: a callback that blocks, as within
     /// [`on_warning`](LimiterBuilder::on_warning), keeps what waits for it from ending, and not this from returning.

@@ -1,22 +1,28 @@
 //! The charge of an admitted call, and its recount: a refund removes it, and a settlement changes it to what the call
 //! has used.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tallygate_rules::MAX_EXACT;
 
 use super::decided_by::DecidedBy;
 use crate::algorithm::CostChange;
 use crate::call::{Call, OwnedCall};
 use crate::error::BackendError;
+use crate::observe::log;
 use crate::policy::RuleGroup;
 use crate::subject::SubjectKey;
 use crate::system::Handle;
 use crate::system::home::Runtimes;
-use crate::system::under_way::TaskKind;
+use crate::system::under_way::{CountedTask, TaskKind};
 
 /// The charge of an admitted call: what it was counted as.
+#[derive(Clone)]
 pub(crate) struct Charge {
     pub(crate) call: OwnedCall,
     pub(crate) admitted: AdmittedAt,
@@ -83,9 +89,13 @@ pub(crate) trait Recounter: Send + Sync {
     /// Returns the runtimes for a recount in the background; `None` if the counts are in this process, where a recount
     /// blocks nobody.
     fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>>;
+
+    /// Counts a call as metered until what this returns is dropped.
+    fn begin_metering(&self) -> CountedTask;
 }
 
 /// The data for a refund or a settlement of a permit.
+#[derive(Clone)]
 pub(crate) struct RecountTicket {
     /// `None` if nobody has counted the call.
     recounter: Option<Arc<dyn Recounter>>,
@@ -103,6 +113,16 @@ impl RecountTicket {
 
     pub(crate) fn new(recounter: Arc<dyn Recounter>, charge: Charge) -> Self {
         Self { recounter: Some(recounter), charge, trials: Vec::new() }
+    }
+
+    /// Whether the call was counted.
+    pub(super) fn is_counted(&self) -> bool {
+        self.recounter.is_some()
+    }
+
+    /// `None` if nobody has counted the call.
+    pub(super) fn begin_metering(&self) -> Option<CountedTask> {
+        self.recounter.as_ref().map(|recounter| recounter.begin_metering())
     }
 
     pub(crate) async fn recount(mut self, recount: Recount) -> Result<bool, BackendError> {
@@ -149,19 +169,26 @@ impl RecountTicket {
         mem::take(&mut self.trials).into_iter().filter(is_meant).collect()
     }
 
-    /// Recounts where the caller cannot await: in a task, if there is a runtime.
-    pub(crate) fn recount_unawaited(
-        self,
-        recount: Recount,
-        report: impl FnOnce(Result<bool, BackendError>) + Send + 'static,
-    ) {
+    /// Settles where the caller cannot await: in a task, if there is a runtime.
+    pub(super) fn settle_unawaited(self, settlement: Recount) {
+        let policy = self.charge.call.policy.clone();
         let runtimes = self.recounter.as_ref().and_then(|recounter| recounter.runtimes(&self.charge));
         match (runtimes.map(Arc::clone), Handle::try_current()) {
-            (Some(runtimes), Ok(_)) => {
-                runtimes.spawn(TaskKind::Correction, async move { report(self.recount(recount).await) });
-            }
-            _ => report(self.blocking_recount(&recount)),
+            (Some(runtimes), Ok(_)) => runtimes.spawn(TaskKind::Correction, async move {
+                report_settlement(policy.name(), self.recount(settlement).await);
+            }),
+            _ => report_settlement(policy.name(), self.blocking_recount(&settlement)),
         }
+    }
+}
+
+/// Reports a failed settlement: use beyond the cost is never counted.
+pub(crate) fn report_settlement(policy: &str, settled: Result<bool, BackendError>) {
+    /// Whether the last settlement of this process has failed.
+    static FAILING: AtomicBool = AtomicBool::new(false);
+    let was_failing = FAILING.swap(settled.is_err(), Ordering::Relaxed);
+    if let Err(error) = settled {
+        log::not_settled(policy, &error, !was_failing);
     }
 }
 
@@ -177,11 +204,32 @@ pub(crate) enum Recount {
 /// The label of a subject; `None` for the main one.
 pub(crate) type SubjectLabel = Option<Arc<str>>;
 
-/// What a call has used. Of units that are not named, it has used what it has cost.
+/// What a call has used of each unit; `None` names calls. Of units that are not named, it has used what it has cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Used {
-    pub(crate) calls: Option<u64>,
-    pub(crate) units: Box<[(Arc<str>, u64)]>,
+pub(crate) struct Used(BTreeMap<Option<Arc<str>>, u64>);
+
+impl Used {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn of(&self, unit: Option<&Arc<str>>) -> Option<u64> {
+        self.0.iter().find(|(named, _)| named.as_ref() == unit).map(|(_, used)| *used)
+    }
+
+    pub(super) fn add(&mut self, unit: Option<&Arc<str>>, used: u64) {
+        let sum = self.0.entry(unit.cloned()).or_default();
+        *sum = sum.saturating_add(used).min(MAX_EXACT);
+    }
+
+    pub(super) fn set(&mut self, unit: Option<Arc<str>>, used: u64) {
+        self.0.insert(unit, used.min(MAX_EXACT));
+    }
+
+    /// Takes over what the other has of the units that it names.
+    pub(super) fn replace(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
 }
 
 impl Recount {
@@ -192,10 +240,7 @@ impl Recount {
     pub(crate) fn used_of(&self, group: &RuleGroup) -> Option<u64> {
         match self {
             Self::Refund(label) => label.as_ref().is_none_or(|label| *label == group.label).then_some(0),
-            Self::Settle(used) => match &group.unit {
-                None => used.calls,
-                Some(unit) => used.units.iter().find(|(named, _)| named == unit).map(|(_, used)| *used),
-            },
+            Self::Settle(used) => used.of(group.unit.as_ref()),
         }
     }
 

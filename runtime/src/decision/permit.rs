@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::charge::{Charge, Recount, RecountTicket};
 use super::decided_by::DecidedBy;
+use super::meter::Metering;
 use super::report::{Report, RuleStatus};
 use crate::error::BackendError;
 use crate::observe::opaque_debug;
@@ -29,6 +30,8 @@ struct PermitExtras {
     warn_at: Option<f64>,
     /// Boxed, as few calls can be refunded, and it is large.
     ticket: Option<Box<RecountTicket>>,
+    /// Has the ticket of a call with meters.
+    metering: Option<Arc<Metering>>,
     lease: Option<Lease>,
 }
 
@@ -45,9 +48,13 @@ impl Permit {
         ticket: Option<Box<RecountTicket>>,
         lease: Option<Lease>,
     ) -> Self {
-        let is_plain = report.is_empty() && ticket.is_none() && lease.is_none();
-        let extras = (!is_plain).then(|| Arc::new(PermitExtras { report, warn_at, ticket, lease }));
-        Self { extras, decided_by }
+        Self::with_extras(decided_by, PermitExtras { report, warn_at, ticket, metering: None, lease })
+    }
+
+    fn with_extras(decided_by: DecidedBy, extras: PermitExtras) -> Self {
+        let PermitExtras { report, ticket, metering, lease, .. } = &extras;
+        let is_plain = report.is_empty() && ticket.is_none() && metering.is_none() && lease.is_none();
+        Self { extras: (!is_plain).then(|| Arc::new(extras)), decided_by }
     }
 
     /// Returns who admitted the call: the backend, or what takes its place while Redis is away.
@@ -72,8 +79,7 @@ impl Permit {
         let Some(extras) = self.extras.and_then(Arc::into_inner) else {
             return Self::new(decided_by, Report::default().with_trials(trials), None, None, None);
         };
-        let PermitExtras { report, warn_at, ticket, lease } = extras;
-        Self::new(decided_by, report.with_trials(trials), warn_at, ticket, lease)
+        Self::with_extras(decided_by, PermitExtras { report: extras.report.with_trials(trials), ..extras })
     }
 
     /// Returns the status of the rule whose limit the subject is near after this call. If there are several, it is the
@@ -215,8 +221,22 @@ impl Permit {
     }
 
     pub(super) fn into_ticket(self) -> Result<Box<RecountTicket>, BackendError> {
-        let ticket = self.extras.and_then(Arc::into_inner).and_then(|extras| extras.ticket);
+        let extras = self.extras.and_then(Arc::into_inner).ok_or_else(not_refundable)?;
+        let ticket = extras.ticket.or_else(|| extras.metering?.take_ticket().map(Box::new));
         ticket.ok_or_else(not_refundable)
+    }
+
+    /// Returns what the meters of the call share, which has the ticket from then on; `None` if it has no ticket.
+    pub(super) fn metering(&mut self) -> Option<&Arc<Metering>> {
+        let extras = Arc::get_mut(self.extras.as_mut()?)?;
+        if let Some(ticket) = extras.ticket.take() {
+            extras.metering = Some(Arc::new(Metering::new(Some(*ticket))));
+        }
+        extras.metering.as_ref()
+    }
+
+    pub(super) fn take_metering(&mut self) -> Option<Arc<Metering>> {
+        Arc::get_mut(self.extras.as_mut()?)?.metering.take()
     }
 
     /// Adds the permits of rules in shadow, which a refund or a settlement of this permit recounts, too.
@@ -229,20 +249,24 @@ impl Permit {
         self
     }
 
-    /// Splits the permit into what can be refunded or settled, and what keeps the call running.
+    /// Splits the permit into what can be refunded or settled, and what keeps the call running and its meters open.
     pub(crate) fn split(self) -> (Self, Self) {
         let decided_by = self.decided_by;
         let Some(extras) = self.extras.and_then(Arc::into_inner) else {
             return (Self::plain(decided_by), Self::plain(decided_by));
         };
-        let PermitExtras { report, warn_at, ticket, lease } = extras;
-        let counted = Self::new(decided_by, report, warn_at, ticket, None);
-        (counted, Self::new(decided_by, Report::default(), None, None, lease))
+        let PermitExtras { report, warn_at, ticket, metering, lease } = extras;
+        let running =
+            PermitExtras { report: Report::default(), warn_at: None, ticket: None, metering: metering.clone(), lease };
+        let counted = PermitExtras { report, warn_at, ticket, metering, lease: None };
+        (Self::with_extras(decided_by, counted), Self::with_extras(decided_by, running))
     }
 
     /// Returns what the call was counted as, if the permit can be refunded.
     pub(crate) fn charge(&self) -> Option<&Charge> {
-        self.extras.as_ref()?.ticket.as_ref().map(|ticket| &ticket.charge)
+        let extras = self.extras.as_ref()?;
+        let metered = || extras.metering.as_ref()?.ticket();
+        extras.ticket.as_deref().or_else(metered).map(|ticket| &ticket.charge)
     }
 
     /// The policy that admitted the call, if the permit can be refunded.

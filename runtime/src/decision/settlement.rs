@@ -1,14 +1,14 @@
 //! Settlements: a call counts as what it has used, in place of its cost.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
-use tallygate_rules::MAX_EXACT;
+use tallygate_rules::CALLS;
 
-use super::charge::{Recount, RecountTicket, Used};
+use super::charge::{Charge, Recount, RecountTicket, Used};
 use super::decided_by::DecidedBy;
+use super::meter::Meter;
 use super::permit::{Permit, not_refundable};
 use crate::error::BackendError;
-use crate::observe::log;
 
 impl Permit {
     /// Settles the permit: from now on, the call counts as what it has really used, instead of the cost that it has
@@ -57,10 +57,7 @@ impl Permit {
     /// # }
     /// ```
     pub async fn settle(self, used: u64) -> Result<bool, BackendError> {
-        match self.into_settlement(Used { calls: Some(used), ..Used::default() })? {
-            Some((ticket, recount)) => ticket.recount(recount).await,
-            None => Ok(false),
-        }
+        self.settle_units(&[(CALLS, used)]).await
     }
 
     /// Settles as [`settle`](Self::settle) does, and blocks the calling thread meanwhile.
@@ -69,8 +66,7 @@ impl Permit {
     ///
     /// Fails as [`settle`](Self::settle) does.
     pub fn blocking_settle(self, used: u64) -> Result<bool, BackendError> {
-        self.into_settlement(Used { calls: Some(used), ..Used::default() })?
-            .map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(&recount))
+        self.blocking_settle_units(&[(CALLS, used)])
     }
 
     /// Settles the permit by unit: from now on, the call counts as what it has really used of the units that are named,
@@ -79,6 +75,9 @@ impl Permit {
     ///
     /// A unit in which the call has cost nothing is charged now, even beyond the limit: then the next calls of the subject
     /// wait until there is room again. Apart from that, it works like [`settle`](Self::settle).
+    ///
+    /// Units with a [`meter`](Self::meter) that are not named count as what was added to it. While a meter of the call is in
+    /// use, this returns `false`, and the last meter settles the call when it is dropped.
     ///
     /// # Errors
     ///
@@ -107,7 +106,6 @@ impl Permit {
     /// # }
     /// ```
     pub async fn settle_units(self, used: &[(&str, u64)]) -> Result<bool, BackendError> {
-        let used = self.used_units(used)?;
         match self.into_settlement(used)? {
             Some((ticket, recount)) => ticket.recount(recount).await,
             None => Ok(false),
@@ -120,54 +118,48 @@ impl Permit {
     ///
     /// Fails as [`settle_units`](Self::settle_units) does.
     pub fn blocking_settle_units(self, used: &[(&str, u64)]) -> Result<bool, BackendError> {
-        let used = self.used_units(used)?;
         self.into_settlement(used)?.map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(&recount))
     }
 
-    fn used_units(&self, used: &[(&str, u64)]) -> Result<Used, BackendError> {
-        let policy = &self.charge().ok_or_else(not_refundable)?.call.policy;
-        let mut all = Used::default();
-        let mut units = Vec::with_capacity(used.len());
-        for &(unit, used) in used {
-            match policy.unit(unit)? {
-                None => all.calls = Some(used),
-                Some(unit) => units.push((unit, used)),
-            }
-        }
-        Ok(Used { units: units.into(), ..all })
+    /// Returns a meter of that unit: when this permit and all of its meters are dropped, the call is
+    /// [settled](Self::settle_units) for what was added to them. `"calls"` names the cost of the call itself.
+    ///
+    /// Units of which no meter was asked for keep their cost. To await the settlement, drop the meters, and call
+    /// `permit.settle_units(&[])`.
+    ///
+    /// # Errors
+    ///
+    /// The permit cannot be settled, as in [`settle_units`](Self::settle_units): the call was not
+    /// [`refundable`](crate::Check::refundable), has reserved nothing, or its policy has no such unit.
+    pub fn meter(&mut self, unit: &str) -> Result<Meter, BackendError> {
+        let unit = self.unit_to_settle(unit)?;
+        let metering = self.metering().ok_or_else(not_refundable)?;
+        Ok(metering.meter(unit))
     }
 
-    /// Fails if the permit cannot be settled.
-    pub(super) fn check_can_be_settled(&self) -> Result<(), BackendError> {
-        let charge = self.charge().ok_or_else(not_refundable)?;
-        if charge.call.options.cost == 0 && self.decided_by() != DecidedBy::Nobody {
+    /// Returns `None` for a call that nobody has counted, or that a meter will settle.
+    fn into_settlement(mut self, used: &[(&str, u64)]) -> Result<Option<(RecountTicket, Recount)>, BackendError> {
+        let mut said = Used::default();
+        for &(unit, used) in used {
+            said.set(self.unit_to_settle(unit)?, used);
+        }
+        if let Some(metering) = self.take_metering() {
+            return Ok(metering.settlement(said));
+        }
+        let ticket = *self.into_ticket()?;
+        Ok(ticket.is_counted().then_some((ticket, Recount::Settle(said))))
+    }
+
+    /// Returns a unit that can be settled; `None` for calls.
+    pub(super) fn unit_to_settle(&self, unit: &str) -> Result<Option<Arc<str>>, BackendError> {
+        let Charge { call, .. } = self.charge().ok_or_else(not_refundable)?;
+        let unit = call.policy.unit(unit)?;
+        let is_free = call.options.peek || unit.is_none() && call.options.cost == 0;
+        if is_free && self.decided_by() != DecidedBy::Nobody {
             let message =
                 "the call has reserved nothing, so there is nothing to settle; give it a `cost`, and do not peek";
             return Err(BackendError::misuse(message));
         }
-        Ok(())
-    }
-
-    /// Returns `None` for a call that nobody has counted.
-    pub(super) fn into_settlement(self, used: Used) -> Result<Option<(RecountTicket, Recount)>, BackendError> {
-        if used.calls.is_some() {
-            self.check_can_be_settled()?;
-        }
-        if self.decided_by() == DecidedBy::Nobody {
-            return Ok(None);
-        }
-        let calls = used.calls.map(|used| used.min(MAX_EXACT));
-        let units = used.units.into_iter().map(|(unit, used)| (unit, used.min(MAX_EXACT))).collect();
-        Ok(Some((*self.into_ticket()?, Recount::Settle(Used { calls, units }))))
-    }
-}
-
-/// Reports a failed settlement: use beyond the cost is never counted.
-pub(crate) fn report_settlement(policy: &str, settled: Result<bool, BackendError>) {
-    /// Whether the last settlement of this process has failed.
-    static FAILING: AtomicBool = AtomicBool::new(false);
-    let was_failing = FAILING.swap(settled.is_err(), Ordering::Relaxed);
-    if let Err(error) = settled {
-        log::not_settled(policy, &error, !was_failing);
+        Ok(unit)
     }
 }

@@ -25,7 +25,7 @@ use crate::subject::filters::Secret;
 #[cfg(feature = "config")]
 use crate::system::home::BackgroundTask;
 use crate::system::home::Runtimes;
-use crate::system::under_way::TaskKind;
+use crate::system::under_way::{CountedTask, TaskKind};
 
 /// The callback of the application for a subject that comes near a limit.
 pub(super) type OnWarning = Arc<dyn Fn(&Warning<'_>) + Send + Sync>;
@@ -162,5 +162,9 @@ impl Recounter for Core {
     fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>> {
         let is_in_redis = self.stack.is_remote() && charge.counted_by == DecidedBy::Backend;
         is_in_redis.then_some(&self.runtimes)
+    }
+
+    fn begin_metering(&self) -> CountedTask {
+        self.runtimes.background.begin(TaskKind::Meter)
     }
 }

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 #[must_use = "what was under way when the time was over stays counted, or stays taken until its lease ends"]
 pub struct UnderWay {
     leases: usize,
+    meters: usize,
     corrections: usize,
     failed_corrections: usize,
     others: usize,
@@ -26,6 +27,7 @@ pub struct UnderWay {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TaskKind {
     Lease,
+    Meter,
     Correction,
     Other,
 }
@@ -59,6 +61,12 @@ impl UnderWay {
         self.leases
     }
 
+    /// The number of calls whose [meters](crate::Meter) are in use. They are settled when the last one is dropped.
+    #[must_use]
+    pub fn meters(&self) -> usize {
+        self.meters
+    }
+
     /// The number of refunds, settlements, and [units taken ahead](crate::guide::prefetch) that have not reached Redis.
     /// Their calls stay counted as they were. A call of several slots of a cluster is one, too: what a slot has counted
     /// may have to be taken back.
@@ -85,6 +93,7 @@ impl UnderWay {
     fn of(&mut self, kind: TaskKind) -> &mut usize {
         match kind {
             TaskKind::Lease => &mut self.leases,
+            TaskKind::Meter => &mut self.meters,
             TaskKind::Correction => &mut self.corrections,
             TaskKind::Other => &mut self.others,
         }
@@ -95,6 +104,7 @@ impl fmt::Display for UnderWay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = [
             (self.leases, "lease", "leases"),
+            (self.meters, "metered call", "metered calls"),
             (self.corrections, "correction", "corrections"),
             (self.failed_corrections, "failed correction", "failed corrections"),
             (self.others, "other request", "other requests"),

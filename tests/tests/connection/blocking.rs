@@ -153,14 +153,14 @@ fn leases_end_with_the_body_and_refunds_are_made_before_the_function_returns() {
 }
 
 #[test]
-fn a_metered_permit_that_is_dropped_without_a_runtime_is_settled_before_the_thread_goes_on() {
+fn a_meter_that_is_dropped_without_a_runtime_settles_before_the_thread_goes_on() {
     let server = Server::start();
     let (limiter, subject) = (limiter(&server.url()), Subject::of("s"));
     let policy = Policy::builder("metered").rule(Rule::sliding_window(100, LONG)).build().unwrap();
     let permit = limiter.check(&policy, &subject).cost(50).refundable().blocking_decide().unwrap().into_result();
-    let mut metered = permit.unwrap().metered().unwrap();
-    metered.add(7);
-    drop(metered);
+    let meter = permit.unwrap().meter("calls").unwrap();
+    meter.add(7);
+    drop(meter);
     let decision = limiter.check(&policy, &subject).peek().report().blocking_decide().unwrap();
     assert_eq!(decision.report()[0].remaining(), 93);
 }

@@ -44,10 +44,9 @@ async fn permit(limiter: &Limiter, policy: &Policy, cost: u64) -> Permit {
 /// One request: a stream whose end nobody awaits, a settlement where nobody can await, or a plain function.
 async fn request(limiter: Limiter, number: usize) {
     let slot = permit(&limiter, &slots(), 1).await;
-    let tokens = permit(&limiter, &tokens(), RESERVED).await;
+    let mut tokens = permit(&limiter, &tokens(), RESERVED).await;
     if number.is_multiple_of(2) {
-        let mut metered = tokens.metered().unwrap();
-        metered.add(USED);
+        tokens.meter("calls").unwrap().add(USED);
     } else {
         spawn_blocking(move || tokens.blocking_settle(USED).unwrap()).await.unwrap();
     }
@@ -111,10 +110,11 @@ fn a_process_that_drains_before_it_ends_leaves_nothing_taken_on_a_cluster() {
 async fn while_redis_is_away_a_limiter_drains_no_longer_than_it_may() {
     let mut server = Server::start();
     let limiter = server.limiter().await;
-    let (slot, tokens) = (permit(&limiter, &slots(), 1).await, permit(&limiter, &tokens(), RESERVED).await);
+    let (slot, mut tokens) = (permit(&limiter, &slots(), 1).await, permit(&limiter, &tokens(), RESERVED).await);
     server.kill();
     drop(slot);
-    drop(tokens.metered().unwrap());
+    tokens.meter("calls").unwrap().add(USED);
+    drop(tokens);
     let left = limiter.drain(Duration::from_millis(1)).await;
     assert_eq!(left.leases(), 1, "{left}");
     server.restart();

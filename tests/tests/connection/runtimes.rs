@@ -102,10 +102,10 @@ fn what_a_runtime_gives_back_as_it_ends_is_given_back() {
         let (limiter, policy, subject) = (limiter.clone(), policy.clone(), subject.clone());
         runtime.block_on(async move {
             let permit = limiter.check(&policy, &subject).cost(50).refundable().await.unwrap().into_result();
-            let mut metered = permit.unwrap().metered().unwrap();
-            metered.add(7);
+            let meter = permit.unwrap().meter("calls").unwrap();
+            meter.add(7);
             tokio::spawn(async move {
-                let _metered = metered;
+                let _meter = meter;
                 pending::<()>().await;
             });
         });

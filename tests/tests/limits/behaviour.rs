@@ -30,6 +30,9 @@ tallygate_harness::every_backend!(
     a_cost_of_nothing_or_beyond_the_limit_of_a_unit_is_decided_by_that_unit,
     a_settlement_of_a_unit_leaves_the_others,
     what_is_paid_afterwards_counts_even_beyond_the_limit,
+    meters_settle_their_units_together_and_hold_no_lease,
+    a_refunded_call_is_settled_for_nothing_more,
+    only_a_unit_that_a_call_has_is_metered,
     units_of_several_subjects_and_running_calls_are_decided_together,
     a_call_names_only_units_of_its_policy,
     a_rule_in_shadow_counts_its_unit,
@@ -62,7 +65,7 @@ tallygate_harness::every_backend!(
     a_settled_call_stays_one_call_unless_it_has_used_nothing,
     a_settlement_far_behind_the_last_call_only_adds,
     a_call_that_has_reserved_nothing_cannot_be_settled,
-    a_metered_permit_is_settled_for_what_it_has_counted_when_it_is_dropped,
+    a_metered_call_is_settled_for_what_was_added_when_its_last_meter_is_dropped,
     a_permit_warns_from_the_share_of_the_limit_on,
     a_permit_warns_of_the_tightest_rule,
     no_more_calls_are_running_than_the_limit,
@@ -100,7 +103,11 @@ mod by_hand {
 }
 
 mod draining {
-    tallygate_harness::every_store!(a_drained_limiter_leaves_nothing_taken, a_drained_limiter_goes_on_deciding);
+    tallygate_harness::every_store!(
+        a_drained_limiter_leaves_nothing_taken,
+        a_drained_limiter_goes_on_deciding,
+        a_metered_call_is_still_under_way,
+    );
 }
 
 /// Only in Redis, a call that runs has something under way.

@@ -11,7 +11,7 @@ use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt as _, stream};
 use serde::Deserialize;
-use tallygate::{Limiter, Metered, Policy, Rejection, Rule, Subject, rate_limit};
+use tallygate::{Limiter, Meter, Policy, Rejection, Rule, Subject, rate_limit};
 use tokio::time::sleep;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -57,7 +57,7 @@ async fn answer(
     State(budget): State<Policy>,
     Json(question): Json<Question>,
 ) -> Result<impl IntoResponse, Rejection> {
-    let mut tokens = reserve(&budget, &user, question.tokens() + u64::from(question.longest)).await?;
+    let tokens = reserve(&budget, &user, question.tokens() + u64::from(question.longest)).await?;
     tokens.add(question.tokens());
     let events = model(question.longest).map(move |word| {
         tokens.add(1);
@@ -78,8 +78,8 @@ fn model(longest: u32) -> impl Stream<Item = &'static str> {
 
 // Glue begins.
 /// Reserves so many tokens. What is not used of them is given back when the stream that holds them ends.
-async fn reserve(budget: &Policy, user: &User, most: u64) -> Result<Metered, Rejection> {
+async fn reserve(budget: &Policy, user: &User, most: u64) -> Result<Meter, Rejection> {
     let (limiter, user) = (Limiter::installed(), Subject::of(&user.name));
-    Ok(limiter.check(budget, &user).cost(most.max(1)).refundable().await?.into_result()?.metered()?)
+    Ok(limiter.check(budget, &user).cost(most.max(1)).refundable().await?.into_result()?.meter("calls")?)
 }
 // Glue ends.

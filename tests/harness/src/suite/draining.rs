@@ -32,17 +32,33 @@ async fn remaining(stage: &Stage, policy: &Policy) -> Vec<u64> {
 pub async fn a_drained_limiter_leaves_nothing_taken(stage: &Stage) {
     let (slots, busy, limits) = (slots(), busy(), super::limits([(100, 60)]));
     let slot = permit(stage, &slots, 1).await;
-    let mut metered = permit(stage, &limits, 50).await.metered().expect("it is refundable");
-    metered.add(7);
+    let meter = permit(stage, &limits, 50).await.meter("calls").expect("it is refundable");
+    meter.add(7);
     for _ in 0..40 {
         stage.admitted(&busy, &everyone()).await;
     }
-    drop((slot, metered));
+    drop((slot, meter));
     let left = stage.limiter().drain(secs(60)).await;
     assert!(left.is_nothing(), "{left}");
     assert_eq!(remaining(stage, &slots).await, [1]);
     assert_eq!(remaining(stage, &limits).await, [93]);
     assert_eq!(remaining(stage, &busy).await, [560]);
+}
+
+/// A call that is metered is under way until its last meter is dropped, also in memory.
+pub async fn a_metered_call_is_still_under_way(stage: &Stage) {
+    let limits = super::limits([(100, 60)]);
+    let meter = permit(stage, &limits, 50).await.meter("calls").expect("it is refundable");
+    let left = stage.limiter().drain(secs(0)).await;
+    assert_eq!((left.meters(), left.corrections(), left.leases()), (1, 0, 0), "{left}");
+    assert!(left.to_string().starts_with("1 metered call"), "{left}");
+    let end = async move {
+        meter.add(7);
+        drop(meter);
+    };
+    let (left, ()) = tokio::join!(stage.limiter().drain(secs(60)), end);
+    assert!(left.is_nothing(), "{left}");
+    assert_eq!(remaining(stage, &limits).await, [93]);
 }
 
 /// Calls that come after it are decided, and take nothing ahead; a clone can drain once more.

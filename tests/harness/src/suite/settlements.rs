@@ -136,30 +136,36 @@ pub async fn a_call_that_has_reserved_nothing_cannot_be_settled(stage: &Stage) {
         let error = permit.settle(5).await.expect_err("there is nothing to settle").to_string();
         assert!(error.contains("has reserved nothing") && error.contains("give it a `cost`"), "{error}");
     }
-    let error = permit(stage, &policy, &subject, 0).await.metered().expect_err("there is nothing to settle");
+    let error = permit(stage, &policy, &subject, 0).await.meter("calls").expect_err("there is nothing to settle");
     assert!(error.to_string().contains("has reserved nothing"), "{error}");
     let once = stage.limiter().check(&policy, &subject).await.expect("the backend answers");
-    let error = once.into_result().expect("there is room").metered().expect_err("it cannot be settled");
+    let error = once.into_result().expect("there is room").meter("calls").expect_err("it cannot be settled");
     assert!(error.to_string().contains("ask for it with `Check::refundable`"), "{error}");
     assert_eq!(remaining(stage, &policy, &subject).await, [9]);
 }
 
-/// A metered permit is settled when it is dropped, wherever that is, for what was counted until then.
-pub async fn a_metered_permit_is_settled_for_what_it_has_counted_when_it_is_dropped(stage: &Stage) {
+/// A metered call is settled when its permit and its last meter are dropped, wherever that is, for what was added until then.
+pub async fn a_metered_call_is_settled_for_what_was_added_when_its_last_meter_is_dropped(stage: &Stage) {
     let (policy, subject) = (limit([Rule::sliding_window(100, secs(60))]), Subject::of("metered"));
-    let metered = async || permit(stage, &policy, &subject, 20).await.metered().expect("it can be settled");
-    let [mut less, mut more, unused] = [metered().await, metered().await, metered().await];
+    let meter = |mut permit: Permit| permit.meter("calls").expect("it can be settled");
+    let metered = async || meter(permit(stage, &policy, &subject, 20).await);
+    let [less, more, unused] = [metered().await, metered().await, metered().await];
+    let other = less.clone();
     less.add(3);
-    less.add(2);
+    drop(less);
+    other.add(2);
     more.add(50);
-    assert_eq!([less.used(), more.used(), unused.used()], [5, 50, 0]);
-    for (dropped, left) in [(less, 55), (more, 25), (unused, 45)] {
+    assert_eq!([other.used(), more.used(), unused.used()], [5, 50, 0]);
+    assert_eq!(remaining(stage, &policy, &subject).await, [40], "a meter of each is in use");
+    for (dropped, left) in [(other, 55), (more, 25), (unused, 45)] {
         drop(dropped);
         until_found("it is settled", async || remaining(stage, &policy, &subject).await == [left]).await;
     }
-    let mut awaited = metered().await;
-    awaited.add(u64::MAX);
-    awaited.add(1);
-    assert!(awaited.settle().await.expect("the backend answers"));
+    let mut permit = permit(stage, &policy, &subject, 20).await;
+    let meter = permit.meter("calls").expect("it can be settled");
+    meter.add(u64::MAX);
+    meter.add(1);
+    drop(meter);
+    assert!(permit.settle_units(&[]).await.expect("the backend answers"));
     assert_eq!(remaining(stage, &policy, &subject).await, [0]);
 }

@@ -104,8 +104,10 @@ async fn by_hand(service: Data<Service>) -> Result<HttpResponse, Rejection> {
 async fn metered(service: Data<Service>) -> Result<HttpResponse, Rejection> {
     let subject = Subject::of("k");
     let check = service.limiter.check(&service.metered, &subject).cost(100).refundable();
-    let mut used = check.await?.into_result()?.metered()?;
-    Ok(HttpResponse::Ok().streaming(service.bodies.open().inspect(move |_| used.add(1))))
+    let mut permit = check.await?.into_result()?;
+    let used = permit.meter("calls")?;
+    let body = service.bodies.open().inspect(move |_| used.add(1));
+    Ok(HttpResponse::Ok().streaming(body).hold_permit(permit))
 }
 
 fn metered_policy(path: &str) -> Policy {

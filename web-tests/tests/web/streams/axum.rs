@@ -170,8 +170,10 @@ async fn by_hand(State(service): State<Service>) -> Result<Response, Rejection> 
 async fn metered(State(service): State<Service>) -> Result<Response, Rejection> {
     let subject = Subject::of("k");
     let check = service.limiter.check(&service.metered, &subject).cost(100).refundable();
-    let mut used = check.await?.into_result()?.metered()?;
-    Ok(Body::from_stream(service.bodies.open().inspect(move |_| used.add(1))).into_response())
+    let mut permit = check.await?.into_result()?;
+    let used = permit.meter("calls")?;
+    let body = Body::from_stream(service.bodies.open().inspect(move |_| used.add(1)));
+    Ok(body.into_response().hold_permit(permit))
 }
 
 fn metered_policy(path: &str) -> Policy {

@@ -4,9 +4,8 @@
 
 use tallygate_rules::Role;
 
-use super::wait_queue::QueueHead;
+use super::wait_queue::{QueueDemand, QueueHead};
 use crate::algorithm::{self, Span};
-use crate::call::Demand;
 use crate::policy::Policy;
 
 /// The time in which a caller has to be served, in microseconds since 1970.
@@ -20,7 +19,7 @@ pub(super) struct WaitSpan {
 
 impl WaitSpan {
     /// Whether this demand can be admitted in that time, given the first caller of the queue.
-    pub(super) fn has_room(self, policy: &Policy, needed: Demand, head: QueueHead) -> bool {
+    pub(super) fn has_room(self, policy: &Policy, needed: &QueueDemand, head: QueueHead) -> bool {
         if self.until_us < self.from_us {
             return false;
         }
@@ -32,7 +31,11 @@ impl WaitSpan {
             let is_reason = is_head_known && head.rule == Some(position);
             let room = is_reason.then_some(head.cost);
             let most = algorithm::with(rule, |counting| counting.most_admitted(within, room));
-            let needed = if rule.role() == Role::Duplicate { needed.calls } else { needed.cost };
+            let needed = match rule.unit() {
+                Some(unit) => needed.of_unit(unit),
+                None if rule.role() == Role::Duplicate => needed.calls.calls,
+                None => needed.calls.cost,
+            };
             most.is_none_or(|most| needed <= most)
         })
     }
@@ -45,9 +48,14 @@ mod tests {
     use tallygate_rules::{Rule, TokenBucket};
 
     use super::*;
+    use crate::call::Demand;
 
     const SECOND_US: u64 = 1_000_000;
     const SECOND: Duration = Duration::from_secs(1);
+
+    fn demand(calls: u64) -> QueueDemand {
+        QueueDemand { calls: Demand { calls, cost: calls }, units: Vec::new() }
+    }
 
     /// The most that is admitted in two seconds after the first caller may go.
     fn most_in_two_seconds(rule: &Rule, is_reason: bool) -> u64 {
@@ -55,7 +63,7 @@ mod tests {
         let from_us = 60 * SECOND_US;
         let span = WaitSpan { from_us, until_us: from_us + 2 * SECOND_US, store_ahead: 0 };
         let head = QueueHead { us: from_us, rule: is_reason.then_some(0), cost: 1 };
-        let fits = |units: &u64| span.has_room(&policy, Demand { calls: *units, cost: *units }, head);
+        let fits = |units: &u64| span.has_room(&policy, &demand(*units), head);
         (0..1_000).take_while(fits).last().unwrap()
     }
 
@@ -88,6 +96,6 @@ mod tests {
     fn nothing_is_admitted_before_the_first_caller_may_go() {
         let policy = Policy::builder("p").rule(Rule::sliding_window(9, SECOND)).build().unwrap();
         let span = WaitSpan { from_us: 2, until_us: 1, store_ahead: 0 };
-        assert!(!span.has_room(&policy, Demand { calls: 1, cost: 1 }, QueueHead::default()));
+        assert!(!span.has_room(&policy, &demand(1), QueueHead::default()));
     }
 }

@@ -8,6 +8,7 @@ use crate::call::Demand;
 use crate::clock::Clock;
 use crate::lock::lock;
 use crate::observe::WaitRefusal;
+use crate::policy::UnitCost;
 use crate::system::RandomState;
 
 /// The wait queues of this process, by the keys of all tallies that decide a call. Calls that share only some tallies
@@ -29,8 +30,39 @@ struct WaitQueue {
     /// Held by the first caller of the queue. The mutex is fair, so it is handed on in order.
     turn: Arc<tokio::sync::Mutex<()>>,
     callers: usize,
-    waiting: Demand,
+    waiting: QueueDemand,
     head: QueueHead,
+}
+
+/// What callers of one queue need together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct QueueDemand {
+    pub(super) calls: Demand,
+    /// Units in which no caller pays may be left out.
+    pub(super) units: Vec<UnitCost>,
+}
+
+impl QueueDemand {
+    /// What they need of a unit.
+    pub(super) fn of_unit(&self, unit: &str) -> u64 {
+        self.units.iter().find(|(named, _)| **named == *unit).map_or(0, |(_, cost)| *cost)
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        let mut units = self.units.clone();
+        for (unit, cost) in &other.units {
+            match units.iter_mut().find(|(named, _)| named == unit) {
+                Some((_, sum)) => *sum = sum.saturating_add(*cost),
+                None => units.push((Arc::clone(unit), *cost)),
+            }
+        }
+        Self { calls: self.calls.plus(other.calls), units }
+    }
+
+    fn less(&self, other: &Self) -> Self {
+        let left = |(unit, cost): &UnitCost| (Arc::clone(unit), cost.saturating_sub(other.of_unit(unit)));
+        Self { calls: self.calls.less(other.calls), units: self.units.iter().map(left).collect() }
+    }
 }
 
 /// The known state of the first caller of a queue; empty before it was denied.
@@ -40,6 +72,7 @@ pub(super) struct QueueHead {
     pub(super) us: u64,
     /// The position of the rule that denies it.
     pub(super) rule: Option<usize>,
+    /// What it costs in the unit of that rule.
     pub(super) cost: u64,
 }
 
@@ -64,17 +97,17 @@ impl WaitQueues {
     pub(super) fn join(
         &self,
         key: Arc<str>,
-        own: Demand,
+        own: QueueDemand,
         denied: QueueHead,
-        can_be_served: impl FnOnce(Demand, QueueHead) -> bool,
+        can_be_served: impl FnOnce(&QueueDemand, QueueHead) -> bool,
     ) -> Result<QueuePlace<'_>, WaitRefusal> {
         let mut state = lock(&self.state);
         if state.callers >= self.max_callers {
             return Err(WaitRefusal::Full);
         }
-        let needed = state.by_key.get(&key).map_or(own, |queue| queue.waiting.plus(own));
+        let needed = state.by_key.get(&key).map_or_else(|| own.clone(), |queue| queue.waiting.plus(&own));
         let head = state.by_key.get(&key).map_or(denied, |queue| queue.head);
-        if !can_be_served(needed, head) {
+        if !can_be_served(&needed, head) {
             return Err(WaitRefusal::Late);
         }
         state.callers += 1;
@@ -89,7 +122,7 @@ impl WaitQueues {
         lock(&self.state).by_key.values().map(|queue| queue.callers).collect()
     }
 
-    fn leave(&self, key: &str, own: Demand) {
+    fn leave(&self, key: &str, own: &QueueDemand) {
         let mut state = lock(&self.state);
         state.callers -= 1;
         let Some(queue) = state.by_key.get_mut(key) else { return };
@@ -105,7 +138,7 @@ impl WaitQueues {
 pub(super) struct QueuePlace<'a> {
     queues: &'a WaitQueues,
     key: Arc<str>,
-    own: Demand,
+    own: QueueDemand,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -151,6 +184,6 @@ impl Drop for QueueTurn<'_> {
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
-        self.queues.leave(&self.key, self.own);
+        self.queues.leave(&self.key, &self.own);
     }
 }

@@ -25,7 +25,7 @@ const LIMITED: Failure = Failure::Rejected(RejectionKind::Limited);
 /// Returns how much each rule has counted.
 async fn used(check: Check<'_>) -> Vec<u64> {
     let peeked = check.peek().report().await.expect("the limiter decides");
-    peeked.report().iter().map(|rule| rule.used()).collect()
+    peeked.report().iter().map(tallygate::RuleStatus::used).collect()
 }
 
 #[derive(Debug, PartialEq)]

@@ -16,7 +16,7 @@ use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::limiter::wait_prospect::WaitSpan;
-use crate::limiter::wait_queue::{QueueHead, QueuePlace, QueueTurn};
+use crate::limiter::wait_queue::{QueueDemand, QueueHead, QueuePlace, QueueTurn};
 use crate::micros;
 use crate::observe::WaitRefusal;
 use crate::policy::Policy;
@@ -63,14 +63,14 @@ impl Check<'_> {
         deadline_us: Option<u64>,
     ) -> Waiting<QueuePlace<'_>> {
         let core = &self.limiter().core;
-        let (own, denied) = (Demand::of(self.options), retry.map_or_else(QueueHead::default, Retry::head));
+        let (own, denied) = (self.demand(), retry.map_or_else(QueueHead::default, Retry::head));
         let attempt = Attempt::new(self)?;
-        let can_be_served = |needed, head: QueueHead| {
+        let can_be_served = |needed: &QueueDemand, head: QueueHead| {
             let Some(deadline_us) = deadline_us else { return true };
             let span = core.wait_span(&attempt.policy, head, deadline_us);
             span.has_room(&attempt.policy, needed, head)
         };
-        let refused = match core.wait_queues.join(Arc::clone(&key), own, denied, can_be_served) {
+        let refused = match core.wait_queues.join(Arc::clone(&key), own.clone(), denied, can_be_served) {
             Ok(place) => return Ok(ControlFlow::Continue(place)),
             Err(refused) => refused,
         };
@@ -91,6 +91,12 @@ impl Check<'_> {
             self.policy().observed().wait_refused(refused);
         }
         Ok(ControlFlow::Break(decision))
+    }
+
+    /// What the call needs to be admitted.
+    fn demand(&self) -> QueueDemand {
+        let units = if self.options.peek { Vec::new() } else { self.inputs.costs().to_vec() };
+        QueueDemand { calls: Demand::of(self.options), units }
     }
 
     /// Waits as the first of a queue, which asks when there may be room.
@@ -176,6 +182,9 @@ impl Check<'_> {
             Decision::Denied(denial) => denial.retry_after().and_then(|wait| {
                 let wait_us = micros::from_duration(wait);
                 let rule = denial.rule().map(|rule| rule.position());
+                let unit = denial.rule().and_then(|denying| denying.rule().unit());
+                let cost = unit.map_or(self.options.cost, |unit| self.demand().of_unit(unit));
+                let retry = Retry { cost, ..retry };
                 let at_us = now_us.checked_add(wait_us)?;
                 if waits_for_lease(denial) {
                     Retry { room: AwaitedRoom::Lease, at_us, earliest_us: 0, rule, ..retry }

@@ -10,6 +10,7 @@ use super::lines::{At, Lines};
 use super::table::{Entry, Table};
 use crate::bounds::{MOST_SUGGESTIONS, MOST_TEXTS, PLAN_NAME_BYTES};
 use crate::error::{Mistake, Place};
+use crate::observe::{ReportedOnce, log};
 
 const PLANS: &str = "plans = { free = 100, paid = 10000 }";
 const LIST: &str = r#"plans = ["free", "paid"]"#;
@@ -31,6 +32,8 @@ pub(crate) struct ListedPlans {
     names: Option<BTreeSet<String>>,
     /// The counts that policies have which give none of their own.
     counts: BTreeMap<String, u64>,
+    /// Set once it was reported that calls ask for a plan that is not among these.
+    reported: ReportedOnce,
 }
 
 impl Plans {
@@ -45,8 +48,9 @@ impl Plans {
         Self { own, listed, place: Some(place) }
     }
 
-    pub(crate) fn count(&self, plan: &str) -> Option<u64> {
-        self.own.get(plan).map(|count| count.value).or_else(|| self.listed.count(plan))
+    /// Returns the count of a plan for that policy, for a call.
+    pub(crate) fn count(&self, policy: &str, plan: &str) -> Option<u64> {
+        self.own.get(plan).map(|count| count.value).or_else(|| self.listed.count(policy, plan))
     }
 
     /// Returns the names of all plans that the file lists before its policies.
@@ -74,10 +78,8 @@ impl ListedPlans {
             DeValue::Table(table) => {
                 let counts = counts(Table::new(table, name.place, lines), lines);
                 let names = counts.keys().cloned().collect();
-                Self {
-                    names: Some(names),
-                    counts: counts.into_iter().map(|(name, count)| (name, count.value)).collect(),
-                }
+                let counts = counts.into_iter().map(|(name, count)| (name, count.value)).collect();
+                Self { names: Some(names), counts, ..Self::default() }
             }
             DeValue::Array(list) => {
                 let names: Vec<_> = list.iter().map(|name| super::table::at(name, lines)).collect();
@@ -88,7 +90,7 @@ impl ListedPlans {
                     check_name(&name, lines);
                     Some(name.value.to_owned())
                 };
-                Self { names: Some(names.into_iter().filter_map(name).collect()), counts: BTreeMap::new() }
+                Self { names: Some(names.into_iter().filter_map(name).collect()), ..Self::default() }
             }
             _ => {
                 lines.report(
@@ -100,8 +102,16 @@ impl ListedPlans {
         }
     }
 
-    pub(crate) fn count(&self, plan: &str) -> Option<u64> {
-        self.counts.get(plan).copied()
+    /// Returns the count of a plan for that policy, which gives none of its own, for a call.
+    pub(crate) fn count(&self, policy: &str, plan: &str) -> Option<u64> {
+        let count = self.counts.get(plan).copied();
+        if count.is_none()
+            && let Some(names) = self.names.as_ref().filter(|names| !names.contains(plan))
+            && self.reported.is_first()
+        {
+            log::plan_not_listed(policy, nearest(plan, names.iter().map(String::as_str)));
+        }
+        count
     }
 
     pub(super) fn counts(&self) -> impl Iterator<Item = (&str, u64)> {

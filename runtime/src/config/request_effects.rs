@@ -107,7 +107,7 @@ impl RequestEffects {
     pub(crate) fn planned(&self, policy: &Policy, value: impl FnOnce(&str) -> Option<String>) -> Option<Policy> {
         let planned = self.planned.as_ref()?;
         let plan = value(&self.plan.as_ref()?.value);
-        let count = plan.and_then(|plan| self.plans.count(&plan)).unwrap_or(planned.count);
+        let count = plan.and_then(|plan| self.plans.count(policy.name(), &plan)).unwrap_or(planned.count);
         let counts = policy.rules().iter().enumerate();
         Some(policy.with_counts(counts.map(|(at, rule)| if at == planned.position { count } else { rule.count() })))
     }

@@ -189,6 +189,7 @@ impl<S> Overrides<S> {
 
     #[cfg(feature = "config")]
     pub(super) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
+        let _quiet = Quiet::begin();
         self.read().from_file.as_ref()?.plan_count(policy, plan)
     }
 

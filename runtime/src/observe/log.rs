@@ -265,6 +265,15 @@ pub(crate) fn policy_not_changed(policy: &str, mistake: &crate::error::Mistake) 
     });
 }
 
+/// Reports that calls ask for a plan that the file does not list. What they ask for may come from a client.
+#[cfg(feature = "config")]
+pub(crate) fn plan_not_listed(policy: &str, alike: Option<&str>) {
+    let (policy, alike) = (policy.to_owned(), alike.map(|plan| shown_word(plan).into_owned()));
+    report(move || {
+        tracing::warn!(target: TARGET, policy = &*policy, alike, "calls ask for a plan that the file does not list; they have the count without a plan");
+    });
+}
+
 /// Reports that events are left out.
 fn lines_left_out() {
     report(|| {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Notes that an event was reported that the log reports once. Unlike a `Once`, it blocks no thread.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ReportedOnce(AtomicBool);
 
 impl ReportedOnce {

@@ -163,7 +163,7 @@ impl FromFile {
 
     pub(super) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
         let own = self.changes.get(policy).map(|(change, _)| &change.plans);
-        own.map_or_else(|| self.policies.listed_plans().count(plan), |plans| plans.count(plan))
+        own.map_or_else(|| self.policies.listed_plans().count(policy, plan), |plans| plans.count(policy, plan))
     }
 
     /// Returns the policy as the file changes it; `None` if it does not. A change that does not fit is reported once.

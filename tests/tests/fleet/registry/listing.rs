@@ -62,6 +62,22 @@ async fn a_function_without_a_key_in_shadow_and_with_counts_of_its_calls_is_list
 }
 
 #[tokio::test]
+async fn the_plans_of_a_file_are_listed_unless_they_are_too_long() {
+    let server = Server::start();
+    let limiter = listing_limiter(&server).await;
+    limiter.apply(&Policies::from_toml("[plans]\nfree = 1\npaid = 9").unwrap()).unwrap();
+    keyless(&limiter, 9).await.unwrap();
+    let listed = until_listed(&limiter, "keyless", |_| true).await;
+    assert_eq!(listed.plans().collect::<Vec<_>>(), [("free", 1), ("paid", 9)]);
+
+    let many: String = (0..200).map(|plan| format!("plan{plan:0>100} = 1\n")).collect();
+    limiter.apply(&Policies::from_toml(format!("[plans]\n{many}")).unwrap()).unwrap();
+    keyless(&limiter, 9).await.unwrap();
+    let listed = until_listed(&limiter, "keyless", |listed| listed.plans().count() == 0).await;
+    assert_eq!(listed.rules_text(), "n per 1h");
+}
+
+#[tokio::test]
 async fn a_policy_that_was_built_by_hand_is_listed_with_the_keys_that_it_was_given() {
     let server = Server::start();
     let limiter = listing_limiter(&server).await;

@@ -88,3 +88,27 @@ fn a_file_may_list_the_values_that_the_program_finds() {
         "whether requests have `{@user}`, only the program knows; list its values, like `values = [\"user\"]`";
     assert_eq!(unlisted.iter().map(ToString::to_string).collect::<Vec<_>>(), [format!("line 3, column 7: {message}")]);
 }
+
+#[tokio::test]
+async fn a_plan_of_requests_that_the_file_does_not_list_is_told_once() {
+    let (log, _listening) = Log::listen();
+    let limiter = Limiter::in_memory();
+    let policy =
+        "[policy.asked]\nmatch = { path = '/*' }\nkey = 'all'\nrules = ['9 per 1h']\nplan = '{@header_x_plan}'\n";
+    limiter.apply(&Policies::from_toml(format!("plans = ['free', 'piad']\n{policy}plans.piad = 1")).unwrap()).unwrap();
+    let router = Router::new().fallback(any(|| async { "done" })).layer(web::limits(&limiter).unwrap());
+    let client = Client::new(serve(router).await);
+    let told = || log.lines().into_iter().filter(|line| line.contains("calls ask for a plan")).collect::<Vec<_>>();
+    for plan in ["piad", "free"] {
+        client.get_with("/", &[("x-plan", plan)]).await;
+    }
+    client.get("/").await;
+    assert_eq!(told(), Vec::<String>::new(), "each of these is listed, or no plan");
+    for _ in 0..2 {
+        client.get_with("/", &[("x-plan", "paid")]).await;
+        assert_eq!(limiter.plan_count("other", "paid"), None);
+    }
+    let told = told();
+    let [line] = &told[..] else { panic!("{told:?}") };
+    assert!(line.contains("WARN") && line.contains("policy=\"asked\"") && line.contains("alike=\"piad\""), "{line}");
+}

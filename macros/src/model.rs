@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use proc_macro2::{Ident, TokenStream};
 use syn::{Expr, Path};
-use tallygate_rules::{CALLS, Field, OnOutage, RELEASED_LABEL, Role};
+use tallygate_rules::{CALLS, Field, OnOutage, RELEASED_LABEL, Role, meant};
 
-use self::rule::UNTIL_BELONGS;
 pub(crate) use self::rule::{BanModel, RuleModel};
 pub(crate) use self::subject::{CountingSubject, SubjectModel};
 pub(crate) use self::unit::{UnitModel, UnitSettlement};
@@ -48,6 +47,8 @@ pub(crate) struct Model {
     pub(crate) settle: Option<Expr>,
     /// What a call uses beside its cost in calls.
     pub(crate) units: Vec<UnitModel>,
+    /// The span of `until = "body"`, with which a call runs until the body of its response is over.
+    pub(crate) until_body: Option<SpanRange>,
     pub(crate) skip_if: Option<Expr>,
     pub(crate) shadow: Option<SpanRange>,
     pub(crate) reject: Option<Expr>,
@@ -120,6 +121,7 @@ impl Model {
             refund_if: arguments.function("refund_if", "refund_if = Result::is_err"),
             refund_key: subject::take_refund_key(&mut arguments, has_refund),
             settle: arguments.function("settle", "settle = |reply| reply.tokens()"),
+            until_body: arguments.parsed("until", r#"until = "body""#, check_until).map(|until| until.span),
             skip_if: arguments.expression("skip_if", "skip_if = user.is_admin()"),
             shadow: arguments.flag("shadow"),
             reject: arguments.function("reject", "reject = ApiError::limited"),
@@ -188,8 +190,7 @@ impl Model {
 
     /// Returns whether the function's result decides what the call counts as.
     pub(crate) fn is_refundable(&self) -> bool {
-        let is_settled = self.settle.is_some() || self.units.iter().any(|unit| unit.settle.is_some());
-        self.refund_if.is_some() || is_settled || self.release().is_some()
+        self.refund_if.is_some() || self.is_settled() || self.release().is_some()
     }
 
     /// Returns the functions of the result that say what a call has used, each with its unit; calls come first.
@@ -199,9 +200,20 @@ impl Model {
         of_calls.chain(of_units)
     }
 
-    /// Returns the span of `until = "body"`, with which a call runs until the body of its response is over.
-    pub(crate) fn until_body(&self) -> Option<SpanRange> {
-        self.rules.iter().find_map(|rule| rule.until_body)
+    /// Returns the units that the call meters while it runs.
+    pub(crate) fn metered_units(&self) -> impl Iterator<Item = &str> {
+        self.units.iter().filter(|unit| unit.is_metered()).filter_map(UnitModel::name)
+    }
+
+    /// Returns where the call says how it is settled.
+    pub(crate) fn settlement_spans(&self) -> impl Iterator<Item = SpanRange> {
+        let of_calls = self.settle.iter().map(SpanRange::of_tokens);
+        of_calls.chain(self.units.iter().filter_map(|unit| Some(unit.settle.as_ref()?.span())))
+    }
+
+    /// Returns whether a settlement decides what the call counts as.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settlement_spans().next().is_some()
     }
 
     pub(crate) fn other_subjects(&self) -> Vec<OtherSubject<'_>> {
@@ -246,7 +258,7 @@ impl Model {
 /// Reports arguments of rules and of bans that are outside of them. Returns whether there are none.
 fn refuse_misplaced(arguments: &mut Arguments<'_>) -> bool {
     const RULE: &[&str] = &["count", "per", "algorithm", "capacity", "initial", "reset_after", "cron", "tz"];
-    let misplaced: [(&[&str], &str); 7] = [
+    let misplaced: [(&[&str], &str); 6] = [
         (RULE, r#"belongs in a rule, like `rule(count = 10, per = "60s")`"#),
         (&["denials"], r#"belongs in a ban, like `ban(denials = 20, within = "10m", duration = "1h")`"#),
         (
@@ -261,7 +273,17 @@ fn refuse_misplaced(arguments: &mut Arguments<'_>) -> bool {
              `rule(count = 10, per = \"60s\")`",
         ),
         (&["lease"], r#"belongs in `concurrency(limit = 10, lease = "30s")`"#),
-        (&["until"], UNTIL_BELONGS),
     ];
     misplaced.into_iter().fold(true, |in_place, (names, belongs)| arguments.refuse(names, belongs) && in_place)
+}
+
+/// Refuses all values but `body`.
+fn check_until(end: &str) -> Result<(), String> {
+    match end {
+        "body" => Ok(()),
+        _ if meant(end, &["body"]).is_some() => Err(format!("unknown `until`: `{end}`; did you mean `body`?")),
+        _ => {
+            Err(format!("unknown `until`: `{end}`; write `body`, or leave it out: a call then ends with its function"))
+        }
+    }
 }

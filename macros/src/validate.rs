@@ -27,14 +27,13 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     policy::check_prefetch(model, diagnostics);
     call::check_cost(model, diagnostics);
     unit::check_units(model, diagnostics);
-    unit::check_metered(model, diagnostics);
     call::check_wait(model, diagnostics);
     refund::check_counted(model, diagnostics);
     refund::check_subject(model, diagnostics);
     call::check_settle(model, diagnostics);
     call::check_limiter(model, diagnostics);
-    call::check_settled_by_hand(model, diagnostics);
-    call::check_all_end_together(model, diagnostics);
+    call::check_settled_before_body(model, diagnostics);
+    call::check_until_lasts(model, diagnostics);
     effect::check_skip(model, diagnostics);
     effect::check_results_used(model, diagnostics);
     effect::check_cost_counted(model, diagnostics);

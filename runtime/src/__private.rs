@@ -16,7 +16,8 @@ pub use utoipa::IntoResponses;
 pub use self::admission::{Admission, Admitted, run_body};
 pub use self::call::{DeferredCall, LimitedCall, call, installed, limiter};
 pub use self::correction::{
-    AmountUsed, Correction, blocking_finish, finish, finish_holding, refund_if, refund_on, settle, settle_units, used,
+    AmountUsed, Correction, blocking_finish, finish, finish_holding, refund_if, refund_on, settle, settle_metered,
+    settle_units, used,
 };
 pub use self::policy_cell::PolicyCell;
 pub use self::rejection::{
@@ -28,7 +29,7 @@ pub use self::values::{
     first_in_context, hash, lower, subject, subnet, trim,
 };
 pub use crate::__announce as announce;
-pub use crate::decision::{Answered, Holding, hold, hold_any};
+pub use crate::decision::{Answered, Holding, MeteredCall, hold, hold_any, metered};
 #[cfg(feature = "config")]
 pub use crate::policy::registry::Announced;
 #[cfg(feature = "utoipa")]

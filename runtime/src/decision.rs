@@ -4,6 +4,7 @@ mod charge;
 mod decided_by;
 mod denial;
 mod meter;
+mod metered_call;
 mod permit;
 mod rejection;
 mod report;
@@ -14,6 +15,7 @@ pub(crate) use self::charge::{AdmittedAt, Charge, Recount, RecountTicket, Recoun
 pub use self::decided_by::DecidedBy;
 pub use self::denial::{Denial, LimitingRule, RejectionKind};
 pub use self::meter::Meter;
+pub use self::metered_call::{MeteredCall, meter, metered};
 pub(crate) use self::permit::Lease;
 pub use self::permit::Permit;
 pub use self::rejection::Rejection;

@@ -192,7 +192,7 @@ pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 
 pub use self::decision::{
     DecidedBy, Decision, Denial, FromRejection, HoldPermit, LimitingRule, Meter, Permit, Rejection, RejectionKind,
-    RuleStatus, Warning,
+    RuleStatus, Warning, meter,
 };
 pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind, Setting};
 #[cfg(feature = "config")]

@@ -53,7 +53,6 @@ Examples:
   tallygate peek sms.send 13800000000 --watch
   tallygate peek api alice --plan paid
   tallygate peek api alice --count 500
-  tallygate peek chat alice --cost tokens=500
 
 The exit code is 0 if the call would be admitted, and 1 if not, or if that depends on counts that each call gives, or on
 subjects that are not given.";

@@ -55,6 +55,49 @@ async fn a_peek_tells_what_the_next_call_gets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_unit_is_shown_and_a_peek_takes_a_cost_in_each() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let tokens = Rule::sliding_window(20_000, HOUR).counting("tokens");
+    let rules = Policy::builder("chat").key("{user}").rule(Rule::sliding_window(60, HOUR)).rule(tokens);
+    let policy = rules.build().unwrap();
+    let alice = Subject::of("alice");
+    assert!(fleet.check(&policy, &alice).cost_of("tokens", 15_500).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    let printed = console.run("policies").expect(0);
+    assert!(printed.out.contains("60 per 1h · 20000 tokens per 1h"), "{printed:?}");
+    let json = console.run("policies --json").expect(0).json();
+    let rules = &json["policies"][0]["rules"];
+    assert_eq!((rules[0].get("unit"), &rules[1]["unit"]), (None, &"tokens".into()));
+
+    let printed = console.run("peek chat alice --cost tokens=4500").expect(0);
+    let lines: Vec<_> = printed.out.lines().collect();
+    assert!(
+        lines[1].starts_with("0   60 per 1h             59 left ") && lines[2].contains("4,500 tokens left"),
+        "{printed:?}"
+    );
+    let printed = console.run("peek chat alice --cost 3 --cost tokens=4501").expect(1);
+    let verdict = printed.out.lines().next().unwrap();
+    assert!(verdict.starts_with("denied for ") && verdict.ends_with(" by rule 1, which counts tokens"), "{printed:?}");
+    let json = console.run("peek chat alice --cost tokens=4501 --json").expect(1).json();
+    assert_eq!((&json["denied"]["unit"], &json["rules"][1]["unit"]), (&"tokens".into(), &"tokens".into()));
+    for (words, mistake) in [
+        ("--cost tokns=1", "no rule of chat counts the unit `tokns`; did you mean `tokens`?"),
+        ("--cost tokens=1 --cost tokens=2", "`--cost` gives `tokens` twice; give it once"),
+        ("--cost tokens=many", "write a number, like 3, or a unit with one, like tokens=500"),
+        ("--cost many", "write a number, like 3, or a unit with one, like tokens=500"),
+    ] {
+        let printed = console.run(&format!("peek chat alice {words}")).expect(2);
+        assert!(printed.errors.contains(mistake), "{printed:?}");
+    }
+    let printed = console.run("top chat").expect(0);
+    assert!(printed.out.contains("1 of 60 per 1h · 15,500 of 20,000 tokens per 1h"), "{printed:?}");
+    let json = console.run("top chat --json").expect(0).json();
+    assert_eq!(json["top"][0]["rules"][1]["unit"], "tokens");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_processes_took_ahead_counts_as_used_and_the_command_line_says_so() {
     let seeded = Seeded::start().await;
     let console = seeded.console();

@@ -78,6 +78,29 @@ fn a_trace_that_is_none_is_a_mistake() {
 }
 
 #[test]
+fn a_trace_has_a_column_for_each_unit_that_a_rule_counts() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    write(folder.path(), "chat.toml", "[policy.chat]\nrules = [\"3 per 1m\", \"20_000 tokens per 1m\"]\n");
+    write(folder.path(), "plain.toml", "[policy.chat]\nrules = [\"3 per 1m\"]\n");
+    let trace = "time,subject,tokens\n1800000000,a,15000\n1800000001,a,6000\n1800000002,a,5000\n1800000003,b,\n";
+    let printed = console.run_with("simulate chat.toml chat", trace).expect(0);
+    assert_eq!(printed.out, "3 of 4 admitted; denied: rule 1 1; longest wait 59s\n");
+    let compared = console.run_with("simulate plain.toml chat --compare chat.toml", trace).expect(0);
+    assert!(compared.out.contains("1 call: rule 1 1"), "{compared:?}");
+    for (trace, mistake) in [
+        (
+            "time,tokns\n",
+            "column `tokns` is unknown; the columns are `time`, `subject`, `cost`, `tokens` and `subject:label`",
+        ),
+        ("time,tokens\n1800000000,many\n", "line 2: `tokens` must be a whole number, like 3"),
+    ] {
+        let printed = console.run_with("simulate chat.toml chat", trace).expect(2);
+        assert!(printed.errors.contains(mistake), "{printed:?}");
+    }
+}
+
+#[test]
 fn two_files_are_compared_and_drawn() {
     let folder = folder();
     let console = Console { url: "", folder: folder.path() };

@@ -17,7 +17,7 @@ impl Expansion<'_> {
         let answer = self.answer();
         let message = self.message();
         let returned = self.returned_rejection();
-        quote_hygienic! {
+        let permit = quote_hygienic! {
             match #answer {
                 ::core::result::Result::Ok(tallygate_permit) => tallygate_permit,
                 ::core::result::Result::Err(tallygate_rejection) => {
@@ -25,11 +25,24 @@ impl Expansion<'_> {
                     return #returned;
                 }
             }
+        };
+        if !self.is_metered() {
+            return permit;
         }
+        let private = self.private();
+        let units = self.model.metered_units();
+        quote_hygienic!(#private::metered(#permit, &[#(#units),*]))
     }
 
-    /// Returns the name of the permit. It begins with `_` if the permit is only kept, so that no lint calls it unused.
+    fn is_metered(self) -> bool {
+        self.model.metered_units().next().is_some()
+    }
+
+    /// Returns the name of the permit, or the pattern of the permit and of what the body meters. It begins with `_` if the permit is only kept, so that no lint calls it unused.
     pub(super) fn permit(self) -> TokenStream {
+        if self.is_metered() {
+            return quote_hygienic!((tallygate_permit, tallygate_metered));
+        }
         let is_used = self.model.is_refundable() || self.runs_until_body();
         if is_used { quote_hygienic!(tallygate_permit) } else { quote_hygienic!(_tallygate_permit) }
     }
@@ -74,6 +87,10 @@ impl Expansion<'_> {
     // call that is running until the body of its response is over keeps what `finish_holding` returns of its permit,
     // and ends with this instead of the result:
     //             hold(tallygate_result, tallygate_permit)
+    // A function with metered units runs its body so that it finds them:
+    //             let (tallygate_permit, tallygate_metered) = metered(match … , &["tokens"]);
+    //             let tallygate_result = tallygate_metered.run(async move { … }).await;
+    //             let tallygate_due = [settle_metered([])];
     // A function that returns `impl IntoResponse` ends with this, and its rejections have this type, too:
     //             Answered::Result(tallygate_result)
     pub(super) fn epilogue(self) -> Option<Epilogue> {
@@ -81,7 +98,7 @@ impl Expansion<'_> {
         if !is_refundable && !self.returns_any_response() && !self.runs_until_body() {
             return None;
         }
-        let finish = is_refundable.then(|| self.finish());
+        let finish = self.finish();
         let result = quote_hygienic!(tallygate_result);
         let response = if self.runs_until_body() { self.with_permit() } else { result.clone() };
         let returned = if self.returns_any_response() {
@@ -114,7 +131,7 @@ impl Expansion<'_> {
     }
 
     /// Refunds the call on all subjects or on one, or only its duplicates, or settles it.
-    fn finish(self) -> TokenStream {
+    fn finish(self) -> Option<TokenStream> {
         let private = self.private();
         let subject = self.model.refunded_subject();
         let refunded = self.model.refund_if.as_ref().map(|refund_if| match subject {
@@ -126,6 +143,9 @@ impl Expansion<'_> {
             self.correction("refund_on", Some(optional(Some(label))), condition)
         });
         let settled = self.settlement();
+        if refunded.is_none() && released.is_none() && settled.is_none() {
+            return None;
+        }
         let finished = if self.function.is_blocking() {
             quote_hygienic!(#private::blocking_finish(tallygate_permit, tallygate_due))
         } else if self.runs_until_body() {
@@ -133,14 +153,14 @@ impl Expansion<'_> {
         } else {
             quote_hygienic!(#private::finish(tallygate_permit, tallygate_due).await)
         };
-        quote_hygienic! {
+        Some(quote_hygienic! {
             let tallygate_due = [#refunded #released #settled];
             #finished;
-        }
+        })
     }
 
     pub(super) fn runs_until_body(self) -> bool {
-        self.model.until_body().is_some()
+        self.model.until_body.is_some()
     }
 
     /// Returns the response, with a body that holds the permit if there is one.
@@ -178,9 +198,15 @@ impl Expansion<'_> {
         self.function.returns_response_in_result().then_some(in_result)
     }
 
-    fn run_body(self) -> TokenStream {
+    /// Returns the function that runs the body. An async block that meters nothing needs none.
+    fn run_body(self) -> Option<TokenStream> {
         let private = self.private();
-        quote_hygienic!(#private::run_body)
+        match (self.function.is_blocking(), self.is_metered()) {
+            (true, true) => Some(quote_hygienic!(tallygate_metered.run_blocking)),
+            (true, false) => Some(quote_hygienic!(#private::run_body)),
+            (false, true) => Some(quote_hygienic!(tallygate_metered.run)),
+            (false, false) => None,
+        }
     }
 
     /// Returns the settlement of the call. All units are settled at once.
@@ -192,6 +218,9 @@ impl Expansion<'_> {
         let used: Vec<_> =
             used.map(|(unit, settle)| self.correction("used", Some(quote_hygienic!(#unit)), settle)).collect();
         let private = self.private();
+        if self.is_metered() && !self.runs_until_body() {
+            return Some(quote_hygienic!(#private::settle_metered([#(#used)*]),));
+        }
         (!used.is_empty()).then(|| quote_hygienic!(#private::settle_units([#(#used)*]),))
     }
 

@@ -1,20 +1,21 @@
 //! The models of what denies calls: `rule(...)`, `prevent_duplicate`, `concurrency(...)`, and `ban(...)`.
 
 use syn::{Expr, ExprLit, Lit};
-use tallygate_rules::{Ban, DUPLICATE_PER, MAX_LEASE, MAX_PER, Role, Rule, meant, read_limit};
+use tallygate_rules::{Ban, DUPLICATE_PER, MAX_LEASE, MAX_PER, Role, Rule, read_limit};
 
 use crate::attr::{Amount, Argument, Arguments, WrittenList, number};
-use crate::diagnostic::{Diagnostics, SpanRange};
+use crate::diagnostic::Diagnostics;
 use crate::template::{SpannedTemplate, TextPurpose};
 
 /// Arguments that apply to the whole call, and so to all rules.
-pub(super) const CALL_ARGUMENTS: [&str; 17] = [
+pub(super) const CALL_ARGUMENTS: [&str; 18] = [
     "cost",
     "allow_zero_cost",
     "wait",
     "refund_if",
     "refund_key",
     "settle",
+    "until",
     "skip_if",
     "limiter",
     "on_outage",
@@ -33,8 +34,6 @@ const PER: &str = r#"per = "60s""#;
 const LIMIT: &str = "limit = 10";
 const LEASE: &str = r#"lease = "30s""#;
 
-pub(super) const UNTIL_BELONGS: &str = r#"belongs in `concurrency(limit = 10, lease = "30s", until = "body")`"#;
-
 /// A rule, and where its arguments are written.
 pub(crate) struct RuleModel {
     pub(crate) rule: Rule,
@@ -45,8 +44,6 @@ pub(crate) struct RuleModel {
     pub(crate) message: Option<SpannedTemplate>,
     /// The condition on the result by which the call's hit is removed from this rule alone.
     pub(crate) release_if: Option<Expr>,
-    /// The span of `until = "body"`: the call is running until the body of its response is over.
-    pub(crate) until_body: Option<SpanRange>,
     /// A valid value stands for each argument that could not be read.
     pub(crate) written: WrittenList,
 }
@@ -67,7 +64,7 @@ impl RuleModel {
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the rule");
         let in_concurrency =
             r#"is no argument of a rule; write `concurrency(limit = 10, lease = "30s")` beside the rule"#;
-        list.refuse(&["concurrency", "lease", "until"], in_concurrency);
+        list.refuse(&["concurrency", "lease"], in_concurrency);
         let count = list.amount("count", [COUNT, "count = user.calls()"]);
         let is_shadow = list.flag("shadow").is_some();
         let rule = read_limit(&mut list);
@@ -82,7 +79,6 @@ impl RuleModel {
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `prevent_duplicate`");
         list.refuse(&["shadow"], "is for a `rule`, or for the whole call; write it outside of `prevent_duplicate`");
         list.refuse(&["unit"], "is for a `rule`, and `prevent_duplicate` counts calls; remove it");
-        list.refuse(&["until"], UNTIL_BELONGS);
         let per = list.duration("per", r#"per = "5s""#);
         Some(Self {
             rule: Rule::duplicate(per.map_or(DUPLICATE_PER, |per| per.value)),
@@ -90,7 +86,6 @@ impl RuleModel {
             key: list.template("key", r#"key = "{order.id}""#, TextPurpose::Key),
             message: list.message(TextPurpose::Message),
             release_if: list.function("release_if", "release_if = Result::is_err"),
-            until_body: None,
             written: list.finish(),
         })
     }
@@ -105,8 +100,7 @@ impl RuleModel {
         list.refuse(&["unit"], "is for a `rule`, and `concurrency` counts calls; remove it");
         let limit = list.amount("limit", [LIMIT, "limit = plan.calls()"]);
         let lease = list.duration("lease", LEASE).map_or(MAX_LEASE, |lease| lease.value);
-        let until_body = list.parsed("until", r#"until = "body""#, check_until).map(|until| until.span);
-        Self { until_body, ..Self::finish(list, Rule::concurrency(0, lease), limit, r#"name = "exports""#) }
+        Self::finish(list, Rule::concurrency(0, lease), limit, r#"name = "exports""#)
     }
 
     /// Reads the arguments that any rule can have, and adds them to the rule.
@@ -123,18 +117,7 @@ impl RuleModel {
             // The count could not be read, so it is treated as varying: a varying count is compared with no other.
             None => (rule.varying(), None),
         };
-        Self { rule, count, key, message, release_if: None, until_body: None, written: list.finish() }
-    }
-}
-
-/// Refuses all values but `body`.
-fn check_until(end: &str) -> Result<(), String> {
-    match end {
-        "body" => Ok(()),
-        _ if meant(end, &["body"]).is_some() => Err(format!("unknown `until`: `{end}`; did you mean `body`?")),
-        _ => {
-            Err(format!("unknown `until`: `{end}`; write `body`, or leave it out: a call then ends with its function"))
-        }
+        Self { rule, count, key, message, release_if: None, written: list.finish() }
     }
 }
 
@@ -168,7 +151,6 @@ impl BanModel {
         list.require("duration", duration);
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of the ban");
         list.refuse(&["shadow"], "is for a `rule`, or for the whole call; write it outside of the ban");
-        list.refuse(&["until"], UNTIL_BELONGS);
         list.refuse(&["unit"], "is for a `rule`, and a ban counts denials; remove it");
         list.refuse(&["key"], "of a ban is that of the function; write it outside of the ban");
         let denials = list.integer("denials", denials).unwrap_or(1);

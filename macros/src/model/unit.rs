@@ -50,6 +50,10 @@ impl UnitModel {
         Some(&self.name.as_ref()?.value)
     }
 
+    pub(crate) fn is_metered(&self) -> bool {
+        matches!(self.settle, Some(UnitSettlement::Metered(_)))
+    }
+
     /// Returns the function of the result that says what a call has used.
     pub(crate) fn settle_function(&self) -> Option<&Expr> {
         match &self.settle {
@@ -60,6 +64,13 @@ impl UnitModel {
 }
 
 impl UnitSettlement {
+    pub(crate) fn span(&self) -> SpanRange {
+        match self {
+            Self::Function(function) => SpanRange::of_tokens(function),
+            Self::Metered(span) => *span,
+        }
+    }
+
     fn from_value(value: Expr) -> Self {
         match &value {
             Expr::Path(path) if path.path.is_ident("metered") => Self::Metered(SpanRange::of_tokens(&value)),

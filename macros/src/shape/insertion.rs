@@ -26,8 +26,8 @@ pub(crate) struct Epilogue {
     pub(crate) result: TokenStream,
     /// A statement before the body that gives its result a type.
     pub(crate) result_type: TokenStream,
-    /// The function that runs the body of a plain function as a closure.
-    pub(crate) run_body: TokenStream,
+    /// The function that runs the body: as a closure if it is plain, or else, if there is one, as an async block.
+    pub(crate) run_body: Option<TokenStream>,
     /// Statements that use the permit and the result, and the value that the function returns.
     pub(crate) after: TokenStream,
 }
@@ -69,11 +69,13 @@ impl Insertion<'_> {
             Some(Epilogue { result, result_type, run_body, after }) => {
                 let body = with_contents(block, quote!(#result_type #rest));
                 let wrapped = match wrapper {
-                    Wrapper::Async => quote!(async #body.await),
-                    Wrapper::AsyncMove => quote!(async move #body.await),
-                    Wrapper::Closure => quote!(#run_body(move || #body)),
+                    Wrapper::Async => quote!(async #body),
+                    Wrapper::AsyncMove => quote!(async move #body),
+                    Wrapper::Closure => quote!(move || #body),
                 };
-                quote!(#statements let #result = #wrapped; #after)
+                let run = run_body.as_ref().map_or_else(|| wrapped.clone(), |run| quote!(#run(#wrapped)));
+                let awaited = (!matches!(wrapper, Wrapper::Closure)).then(|| quote!(.await));
+                quote!(#statements let #result = #run #awaited; #after)
             }
         })
     }

@@ -50,7 +50,7 @@ fn a_handler_may_return_any_response() {
 fn a_call_that_runs_until_its_body_is_over_leaves_its_permit_to_the_response() {
     let attribute = quote! {
         rule(count = 10, per = "60s"),
-        concurrency(limit = 2, lease = "30s", until = "body"),
+        until = "body", concurrency(limit = 2, lease = "30s"),
         refund_if = Result::is_err,
     };
     let item = quote! { async fn export() -> Result<Response, Rejection> { stream() } };
@@ -90,8 +90,33 @@ fn the_units_of_a_call_are_reserved_and_settled_together() {
 }
 
 #[test]
+fn a_call_that_meters_units_runs_its_body_so_that_it_finds_them() {
+    let attribute = quote! {
+        rule(count = 20000, per = "60s", unit = "tokens"),
+        rule(count = 1000000, per = "1d", unit = "bytes"),
+        unit("tokens", cost = request.max_tokens, settle = metered),
+        unit("bytes", settle = Reply::bytes),
+    };
+    let item = quote! { async fn chat(request: Request) -> Reply { answer(request).await } };
+    let function = expansion(attribute.clone(), &item);
+    let plain = expansion(attribute, &quote! { fn chat(request: Request) -> Reply { answer(request) } });
+    insta::assert_snapshot!(format!("{function}\n{plain}"));
+}
+
+#[test]
+fn what_is_metered_until_the_body_is_over_is_settled_with_the_response() {
+    let attribute = quote! {
+        rule(count = 20000, per = "60s", unit = "tokens"),
+        unit("tokens", settle = metered),
+        until = "body",
+    };
+    let item = quote! { async fn chat(prompt: String) -> impl IntoResponse { stream(prompt) } };
+    insta::assert_snapshot!(expansion(attribute, &item));
+}
+
+#[test]
 fn a_response_of_any_type_in_a_result_holds_the_permit_beside_it_and_a_rejection_holds_none() {
-    let attribute = quote! { concurrency(limit = 2, lease = "30s", until = "body"), reject = Err };
+    let attribute = quote! { until = "body", concurrency(limit = 2, lease = "30s"), reject = Err };
     let item = quote! { async fn export() -> axum::response::Result<impl IntoResponse, Rejection> { stream() } };
     insta::assert_snapshot!(expansion(attribute, &item));
 }

@@ -2,7 +2,7 @@
 
 use syn::visit::{Visit, visit_expr_call};
 use syn::{Expr, ExprCall, ExprClosure, LitInt};
-use tallygate_rules::Role;
+use tallygate_rules::{CALLS, Role};
 
 use crate::attr::{Amount, number};
 use crate::diagnostic::{Diagnostics, SpanRange};
@@ -54,11 +54,15 @@ pub(super) fn check_wait(model: &Model, diagnostics: &mut Diagnostics) {
 
 /// Reports a `settle` that no rule counts, or beside an argument that excludes it.
 pub(super) fn check_settle(model: &Model, diagnostics: &mut Diagnostics) {
-    for (_, settle) in model.settlements().filter(|_| model.release().is_some()) {
+    for span in model.settlement_spans().filter(|_| model.release().is_some()) {
         let message = "`settle` and `release_if` exclude each other: a call is settled or released; remove one";
-        diagnostics.report(SpanRange::of_tokens(settle), message);
+        diagnostics.report(span, message);
     }
     let Some(settle) = &model.settle else { return };
+    if matches!(settle, Expr::Path(path) if path.path.is_ident("metered")) {
+        let message = "a unit is metered, and `settle` beside the rules is about calls; write `unit(\"tokens\", settle = metered)`";
+        diagnostics.report(SpanRange::of_tokens(settle), message);
+    }
     if let Some(zero) = model.allow_zero_cost {
         let message = "`settle` needs a cost of 1 or more, for which it settles; remove `allow_zero_cost`";
         diagnostics.report(zero, message);
@@ -107,7 +111,7 @@ impl Visit<'_> for Constructors {
 
 /// Reports a function whose response no framework sends.
 pub(super) fn check_until_async(model: &Model, function: &Function, diagnostics: &mut Diagnostics) {
-    if let Some(until) = model.until_body().filter(|_| function.is_blocking()) {
+    if let Some(until) = model.until_body.filter(|_| function.is_blocking()) {
         let name = &function.signature.ident;
         let message = format!(
             "`until = \"body\"` is for handlers of web frameworks, and this function is not async; write `async fn {name}`, \
@@ -117,23 +121,26 @@ pub(super) fn check_until_async(model: &Model, function: &Function, diagnostics:
     }
 }
 
-/// Reports concurrency limits of which only some last until the body is over.
-pub(super) fn check_all_end_together(model: &Model, diagnostics: &mut Diagnostics) {
-    if model.until_body().is_none() {
-        return;
-    }
-    let concurrency = model.rules.iter().filter(|rule| rule.rule.role() == Role::Concurrency);
-    for rule in concurrency.filter(|rule| rule.until_body.is_none() && rule.written.complete) {
-        let message = "a call ends for all of its concurrency limits together; add `until = \"body\"` to this one, too";
-        diagnostics.report(rule.written.span, message);
+/// Reports `until = "body"` where no call lasts longer for it.
+pub(super) fn check_until_lasts(model: &Model, diagnostics: &mut Diagnostics) {
+    let Some(until) = model.until_body.filter(|_| model.policy.is_none() && model.complete) else { return };
+    let has_concurrency = model.rules.iter().any(|rule| rule.rule.role() == Role::Concurrency);
+    if !has_concurrency && !model.is_settled() {
+        let message = "`until = \"body\"` is for calls that count while they run, and here they count when they are admitted; \
+                       add `concurrency(limit = 10, lease = \"30s\")` or `unit(\"tokens\", settle = metered)`, or remove it";
+        diagnostics.report(until, message);
     }
 }
 
 /// Reports a `settle` that comes before the body has used anything.
-pub(super) fn check_settled_by_hand(model: &Model, diagnostics: &mut Diagnostics) {
-    for (_, settle) in model.settlements().filter(|_| model.until_body().is_some()) {
-        let message = "`settle` sees the response before its body has used anything; remove it, and settle by hand at the end \
-                       of the body, with `Permit::metered`";
+pub(super) fn check_settled_before_body(model: &Model, diagnostics: &mut Diagnostics) {
+    for (unit, settle) in model.settlements().filter(|_| model.until_body.is_some()) {
+        let metered = if unit == CALLS { "make it a unit that is metered" } else { "meter it" };
+        let unit = if unit == CALLS { "tokens" } else { unit };
+        let message = format!(
+            "`settle` sees the response before its body has used anything; {metered}, `unit({unit:?}, settle = metered)`, and \
+             add what the body uses to `tallygate::meter({unit:?})`"
+        );
         diagnostics.report(SpanRange::of_tokens(settle), message);
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn check_subject(model: &Model, diagnostics: &mut Diagnostics) {
         let message = "`refund_key` and `release_if` exclude each other: a call is refunded or released on one subject; \
                        remove one";
         diagnostics.report(key.span, message);
-    } else if model.settlements().next().is_some() {
+    } else if model.is_settled() {
         let message = "`refund_key` and `settle` exclude each other: the other subjects of a refunded call would keep the \
                        reserved `cost`; remove one";
         diagnostics.report(key.span, message);

@@ -4,7 +4,7 @@ use tallygate_rules::{Field, nearest, remedy};
 
 use crate::attr::{Amount, number};
 use crate::diagnostic::Diagnostics;
-use crate::model::{Model, RuleModel, UnitModel, UnitSettlement};
+use crate::model::{Model, RuleModel, UnitModel};
 use crate::validate::call::check_admissible;
 
 pub(super) fn check_units(model: &Model, diagnostics: &mut Diagnostics) {
@@ -82,16 +82,6 @@ fn check_counted(model: &Model, diagnostics: &mut Diagnostics) {
                 name.value
             );
             diagnostics.report(name.span, message);
-        }
-    }
-}
-
-/// Reports a unit that is metered, as a call of this function has no meter.
-pub(super) fn check_metered(model: &Model, diagnostics: &mut Diagnostics) {
-    for unit in &model.units {
-        if let Some(UnitSettlement::Metered(span)) = unit.settle {
-            let message = "`metered` is no function of the result; write one, like `settle = |reply| reply.tokens()`";
-            diagnostics.report(span, message);
         }
     }
 }

@@ -73,6 +73,13 @@ pub fn settle_units<const N: usize>(used: [Option<(&'static str, u64)>; N]) -> O
     (!used.is_empty()).then_some(Correction::Settle(used))
 }
 
+/// Returns a settlement for what the call has metered, and used of other units.
+#[allow(clippy::unnecessary_wraps, reason = "one of several corrections")]
+#[must_use]
+pub fn settle_metered<const N: usize>(used: [Option<(&'static str, u64)>; N]) -> Option<Correction> {
+    Some(Correction::Settle(used.into_iter().flatten().collect()))
+}
+
 /// Makes the first correction, if there is one. The body has run, so a failure is only logged.
 pub fn finish<const N: usize>(
     permit: Option<Permit>,

@@ -35,7 +35,11 @@ impl PolicyChange {
         for (label, rules) in self.rules_by_label(policy) {
             let replacement = Replacement::All(rules.iter().map(|rule| rule.rule.clone()).collect());
             let found = replacement.check(&own, label).err().into_iter().flatten();
-            mistakes.extend(found.filter_map(|mistake| Some(mistake_in(&mistake, rules.first()?))));
+            let of_unknown_unit = replacement.unknown_unit(&own);
+            let of_unknown_unit =
+                of_unknown_unit.and_then(|unit| rules.iter().find(|rule| rule.rule.unit() == Some(unit)));
+            let first = of_unknown_unit.or(rules.first());
+            mistakes.extend(found.filter_map(|mistake| Some(mistake_in(&mistake, first?))));
             changed = changed.with_replacement(label, &replacement).unwrap_or(changed);
         }
         mistakes.extend(self.check_plans(policy, &changed));
@@ -115,7 +119,7 @@ fn label_of<'a>(rule: &'a FileRule, policy: &Policy) -> Option<&'a str> {
     rule.label(key_of(policy)).or_else(|| (is_duplicate && is_released()).then_some(RELEASED_LABEL))
 }
 
-/// Returns the place of a mistake in rules on one subject, of which this is the first.
+/// Returns the place of a mistake in rules on one subject, of which this is the first, or the one with an unknown unit.
 fn mistake_in(mistake: &RuleError, first: &FileRule) -> Mistake {
     // The key of a rule names its subject, so a mistake in the subject is at the key.
     let key = first.key.as_ref().filter(|_| mistake.field() == Field::Subject).map(|key| key.place);

@@ -101,6 +101,7 @@ pub(super) fn read(
     let template = key.as_ref().and_then(|key| template(key.value, key.place, lines));
     let subjects = rules.as_ref().map(|rules| subjects(rules, main, lines)).unwrap_or_default();
     if let Some(rules) = &rules {
+        check_units(rules, lines);
         check_rules(rules, |rule| subject(rule, main), Costs::Always(effects.cost.max(1)), lines);
         check_prefetch(prefetch.as_ref(), rules, main, effects.cost, lines);
         check_key_used(rules, key.as_ref(), ban.is_some(), lines);
@@ -151,6 +152,19 @@ fn check_prefetch(
     let rules: Vec<_> = rules.value.iter().map(|rule| (subject(rule, main), rule.rule.clone())).collect();
     for mistake in validate_prefetch(*value, &rules, cost).err().into_iter().flatten() {
         lines.report(*place, mistake.to_string());
+    }
+}
+
+/// Reports rules that would limit nothing: only a function knows what a call uses of a unit.
+fn check_units(rules: &RuleList, lines: &mut Lines<'_>) {
+    for rule in &rules.value {
+        if let Some(unit) = rule.rule.unit() {
+            let message = format!(
+                "requests cost nothing in `{unit}`, so this rule limits nothing; count calls, or limit a function with \
+                 `unit({unit:?}, cost = …)`"
+            );
+            lines.report(rule.place_of(Field::Unit), message);
+        }
     }
 }
 

@@ -131,6 +131,7 @@ fn read_concurrency(mut table: Table<'_>, lines: &mut Lines<'_>) -> FileRule {
     table.require("limit", "limit = 10");
     let remedy = "is an argument of the attribute; remove it: requests that a file limits run until their body is over";
     table.refuse("until", remedy, lines);
+    table.refuse("unit", "is for a rule with a `count`: a limit on concurrent calls counts calls; remove it", lines);
     let limit = table.number("limit", "limit = 10", lines);
     let lease = table.duration("lease", r#"lease = "30s""#, lines);
     let rule = Rule::concurrency(0, lease.map_or(MAX_LEASE, |lease| lease.value));

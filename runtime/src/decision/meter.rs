@@ -10,7 +10,8 @@ use crate::system::under_way::CountedTask;
 
 /// What a call uses of one unit, such as the tokens of a stream from a language model: it is added while the call runs.
 ///
-/// [`Permit::meter`](crate::Permit::meter) returns the meter of a call. Clone it, and move it into what uses the unit: a stream, a task, another thread. When the call has ended and all of its
+/// [`tallygate::meter`](crate::meter()) returns the meter of a limited function, and
+/// [`Permit::meter`](crate::Permit::meter) that of a permit. Clone it, and move it into what uses the unit: a stream, a task, another thread. When the call has ended and all of its
 /// meters are dropped, the call is [settled](crate::Permit::settle_units) once, for what was added to each of them. That is at the end
 /// of the stream, after an error, or when the client has disconnected. A concurrency limit lets go of the call when the call itself ends.
 ///

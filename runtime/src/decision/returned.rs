@@ -32,7 +32,7 @@ impl<T, E: From<Rejection>> FromRejection for Result<T, E> {
     }
 }
 
-/// A response whose body can hold a permit. Functions with `concurrency(…, until = "body")` return one.
+/// A response whose body can hold a permit. Functions with `until = "body"` return one.
 ///
 /// With the feature of a web framework, its response is one, and so is a `Result<T, E>` of it. A function may also
 /// return `impl` of the response trait of the framework, alone or in a `Result`.

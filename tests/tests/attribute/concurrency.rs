@@ -125,7 +125,7 @@ impl HoldPermit for Streamed {
     }
 }
 
-#[rate_limit(concurrency(limit = 1, lease = "1m", until = "body"), wait = "1h", limiter = limiter)]
+#[rate_limit(until = "body", concurrency(limit = 1, lease = "1m"), wait = "1h", limiter = limiter)]
 async fn streamed(limiter: &Limiter) -> Result<Streamed, Rejection> {
     let _ = limiter;
     Ok(Streamed(None))

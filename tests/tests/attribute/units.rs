@@ -1,10 +1,10 @@
 //! Calls that use more than one unit: tokens and bytes beside calls.
 
 use std::future::Future;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use tallygate::{Check, Limiter, Policy, Rejection, RejectionKind, Rule, rate_limit};
+use tallygate::{BackendErrorKind, Check, Limiter, Meter, Policy, Rejection, RejectionKind, Rule, Subject, rate_limit};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -127,4 +127,145 @@ async fn import(limiter: &Limiter) -> Result<(), Failure> {
 #[tokio::test]
 async fn a_unit_that_the_policy_does_not_count_admits_nothing() {
     assert_eq!(import(&Limiter::in_memory()).await, Err(Failure::Rejected(RejectionKind::Unavailable)));
+}
+
+#[rate_limit(
+    key = "{user}",
+    rule(count = 100, per = "1h"),
+    rule(count = 100, per = "1h", unit = "tokens"),
+    rule(count = 1_000, per = "1h", unit = "bytes"),
+    concurrency(limit = 1, lease = "1m"),
+    unit("tokens", cost = 40, settle = metered),
+    unit("bytes", settle = |answer| answer.as_ref().map_or(0, |answer| answer.len() as u64)),
+    refund_if = Result::is_err,
+    skip_if = user == "admin",
+    limiter = limiter,
+    check_fn = stream_limit
+)]
+async fn stream<T: AsRef<[u64]>>(limiter: &Limiter, user: &str, pieces: T) -> Result<Vec<Meter>, Failure> {
+    let _ = (limiter, user);
+    let tokens = tallygate::meter("tokens").unwrap();
+    pieces.as_ref().iter().for_each(|piece| tokens.add(*piece));
+    if tokens.used() == 0 { Err(Failure::Failed) } else { Ok(vec![tokens; pieces.as_ref().len()]) }
+}
+
+#[tokio::test]
+async fn what_is_metered_counts_when_the_call_and_its_last_meter_have_ended() {
+    let limiter = Limiter::in_memory();
+    let counted = || used(stream_limit(&limiter, "zoe", [0]));
+    let mut meters = stream(&limiter, "zoe", [3, 4]).await.unwrap();
+    assert_eq!(counted().await, [1, 40, 0, 0], "the call has ended, and its meters have not");
+    let task = meters.pop().unwrap();
+    tokio::spawn(async move { task.add(10) }).await.unwrap();
+    let thread = meters.pop().unwrap();
+    std::thread::spawn(move || thread.add(100)).join().unwrap();
+    assert_eq!(counted().await, [1, 100, 2, 0], "all units are settled");
+    assert_eq!(stream(&limiter, "kim", [0]).await.unwrap_err(), Failure::Failed);
+    assert_eq!(used(stream_limit(&limiter, "kim", [0])).await, [0, 0, 0, 0], "a refund is all");
+    drop(stream(&limiter, "admin", [7]).await.unwrap());
+    assert_eq!(used(stream_limit(&limiter, "admin", [0])).await, [0, 0, 0, 0], "nothing was counted");
+}
+
+#[tokio::test]
+async fn a_meter_that_is_kept_for_ever_keeps_only_its_settlement() {
+    let limiter = Limiter::in_memory();
+    let kept: Vec<_> = {
+        let pieces = Arc::new([1]);
+        let meters = stream(&limiter, "zoe", Shared(Arc::clone(&pieces))).await.unwrap();
+        assert_eq!(Arc::strong_count(&pieces), 1, "the body is gone");
+        meters
+    };
+    drop(stream(&limiter, "zoe", [2]).await.unwrap());
+    assert_eq!(used(stream_limit(&limiter, "zoe", [0])).await, [2, 42, 1, 0], "the place is free");
+    let left = limiter.drain(Duration::ZERO).await;
+    assert_eq!((left.meters(), left.corrections(), left.leases()), (1, 0, 0));
+    drop(kept);
+    assert!(limiter.drain(Duration::ZERO).await.is_nothing());
+}
+
+struct Shared(Arc<[u64; 1]>);
+
+impl AsRef<[u64]> for Shared {
+    fn as_ref(&self) -> &[u64] {
+        &*self.0
+    }
+}
+
+struct Model {
+    limiter: Limiter,
+}
+
+trait Answers {
+    fn count(&self, bytes: u64) -> Result<u64, Failure>;
+}
+
+impl Answers for Model {
+    /// Meters bytes, and finds the meter of the call around it, too.
+    #[rate_limit(
+        name = "units.count",
+        rule(count = 1_000, per = "1h", unit = "bytes"),
+        unit("bytes", settle = metered),
+        limiter = self.limiter
+    )]
+    fn count(&self, bytes: u64) -> Result<u64, Failure> {
+        tallygate::meter("bytes").unwrap().add(bytes);
+        tallygate::meter("tokens").unwrap().add(1);
+        let (bytes, tokens) = (tallygate::meter("bytes").unwrap(), tallygate::meter("tokens").unwrap());
+        Ok(bytes.used() + tokens.used())
+    }
+}
+
+impl Model {
+    #[rate_limit(
+        name = "units.answer",
+        rule(count = 100, per = "1h", unit = "tokens"),
+        rule(count = 1_000, per = "1h", unit = "bytes"),
+        unit("tokens", settle = metered),
+        unit("bytes", settle = metered),
+        limiter = self.limiter
+    )]
+    async fn answer(&self) -> Result<u64, Failure> {
+        tallygate::meter("bytes").unwrap().add(500);
+        tokio::task::yield_now().await;
+        self.count(20)
+    }
+
+    #[rate_limit(
+        name = "units.idle",
+        rule(count = 100, per = "1h", unit = "tokens"),
+        unit("tokens", cost = 30, settle = metered),
+        limiter = self.limiter
+    )]
+    async fn idle(&self) -> Result<(), Failure> {
+        let task = tokio::spawn(async { tallygate::meter("tokens").map(drop) }).await.unwrap();
+        assert_eq!(task.unwrap_err().kind(), BackendErrorKind::Misuse);
+        Ok(())
+    }
+
+    async fn used(&self, name: &str) -> Vec<u64> {
+        let policy = Limiter::policy(name).unwrap();
+        used(self.limiter.check(&policy, &Subject::everyone())).await
+    }
+}
+
+#[tokio::test]
+async fn a_meter_is_that_of_the_innermost_call_that_declares_its_unit() {
+    let model = Model { limiter: Limiter::in_memory() };
+    assert_eq!(model.answer().await, Ok(20 + 1));
+    assert_eq!(model.used("units.answer").await, [1, 500]);
+    assert_eq!(model.used("units.count").await, [20]);
+}
+
+#[tokio::test]
+async fn a_call_that_asks_for_no_meter_counts_as_its_cost() {
+    let model = Model { limiter: Limiter::in_memory() };
+    model.idle().await.unwrap();
+    assert_eq!(model.used("units.idle").await, [30]);
+}
+
+#[test]
+fn outside_of_a_call_that_meters_the_unit_there_is_no_meter() {
+    let error = tallygate::meter("tokens").unwrap_err();
+    assert_eq!(error.kind(), BackendErrorKind::Misuse);
+    assert!(error.to_string().contains("write `unit(\"tokens\", settle = metered)` in its attribute"), "{error}");
 }

@@ -126,9 +126,11 @@ async fn while_redis_is_away_a_limiter_drains_no_longer_than_it_may() {
 async fn a_correction_that_failed_meanwhile_is_told() {
     let mut server = Server::start();
     let limiter = server.limiter().await;
-    let [first, second] = [permit(&limiter, &tokens(), RESERVED).await, permit(&limiter, &tokens(), RESERVED).await];
+    let [mut first, second] =
+        [permit(&limiter, &tokens(), RESERVED).await, permit(&limiter, &tokens(), RESERVED).await];
     server.kill();
-    drop(first.metered().unwrap());
+    first.meter("calls").unwrap().add(USED);
+    drop(first);
     let left = limiter.drain(Duration::from_secs(60)).await;
     assert_eq!((left.corrections(), left.failed_corrections()), (0, 1), "{left}");
     assert_eq!(left.to_string(), "1 failed correction");

@@ -143,7 +143,8 @@ impl HoldPermit for Streamed {
 #[rate_limit(
     key = "{number}",
     rule(count = 1, per = "60s"),
-    concurrency(limit = 1, lease = "60s", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "60s"),
     refund_if = Result::is_ok
 )]
 pub async fn streamed(number: &u8) -> Result<Streamed, Rejection> {

@@ -2,7 +2,8 @@ use tallygate::{Rejection, rate_limit};
 
 #[rate_limit(
     rule(count = 10_000, per = "60s"),
-    concurrency(limit = 2, lease = "30s", until = "body"),
+    until = "body",
+    concurrency(limit = 2, lease = "30s"),
     cost = 500,
     settle = |_| tokens()
 )]

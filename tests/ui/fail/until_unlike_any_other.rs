@@ -1,6 +1,6 @@
 use tallygate::{Rejection, rate_limit};
 
-#[rate_limit(concurrency(limit = 2, lease = "30s", until = "return"))]
+#[rate_limit(concurrency(limit = 2, lease = "30s"), until = "return")]
 async fn export() -> Result<(), Rejection> {
     Ok(())
 }

@@ -49,7 +49,8 @@ impl Question {
     name = "answers",
     key = "{user.name}",
     rule(count = Limiter::installed().plan_count("answers", user.plan).unwrap_or(20), per = "1h"),
-    concurrency(limit = 1, lease = "30s", until = "body", message = "wait until your other answer is over"),
+    until = "body",
+    concurrency(limit = 1, lease = "30s", message = "wait until your other answer is over"),
     openapi = AnswerLimits
 )]
 async fn answer(

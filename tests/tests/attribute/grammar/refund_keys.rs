@@ -175,7 +175,8 @@ impl HoldPermit for Page {
     key = "{ip}",
     rule(count = 2, per = "1h"),
     rule(count = 1, per = "1h", key = "{user}"),
-    concurrency(limit = 1, lease = "30s", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "30s"),
     refund_if = Result::is_ok,
     refund_key = "{user}",
     limiter = limiter

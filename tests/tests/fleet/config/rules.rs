@@ -10,6 +10,7 @@ use super::{apply, every_backend, file, hourly, room, subject, try_apply};
 
 every_backend!(
     a_file_replaces_the_rules_of_a_function,
+    a_file_replaces_the_rules_of_the_units_that_it_names,
     a_file_changes_a_function_that_was_called_before,
     counts_change_and_what_was_counted_stays,
     another_longest_window_starts_new_tallies_and_the_old_ones_are_kept,
@@ -71,6 +72,29 @@ async fn a_file_replaces_the_rules_of_a_function(limiter: Limiter) {
     assert_eq!((rejection.rule().unwrap().name(), rejection.rule().unwrap().count()), (Some("short"), 3));
     send(&limiter, "139").await.unwrap();
     applied.require_known().unwrap();
+}
+
+async fn a_file_replaces_the_rules_of_the_units_that_it_names(limiter: Limiter) {
+    #[rate_limit(
+        name = "config.chat",
+        rule(count = 2, per = "1h"),
+        rule(count = 100, per = "1h", unit = "tokens"),
+        unit("tokens", cost = tokens),
+        limiter = limiter
+    )]
+    async fn chat(limiter: &Limiter, tokens: u64) -> Result<(), Rejection> {
+        Ok(())
+    }
+    let mistake = try_apply(&limiter, &file("config.chat", "'9 per 1h', '9 tokns per 1h'")).unwrap_err().to_string();
+    assert!(mistake.ends_with("the policy counts no `tokns`; did you mean `tokens`?"), "{mistake}");
+    assert!(mistake.starts_with("line 2, column 22: "), "{mistake}");
+    apply(&limiter, &file("config.chat", "{ count = 30, per = '1h', unit = 'tokens' }"));
+    let rejection = chat(&limiter, 31).await.unwrap_err();
+    assert_eq!(rejection.rule().unwrap().count(), 30);
+    chat(&limiter, 30).await.unwrap();
+    chat(&limiter, 0).await.unwrap();
+    let rejection = chat(&limiter, 0).await.unwrap_err();
+    assert_eq!(rejection.rule().unwrap().count(), 2);
 }
 
 async fn a_file_changes_a_function_that_was_called_before(limiter: Limiter) {

@@ -40,7 +40,8 @@ async fn plain(service: Data<Service>) -> HttpResponse {
 #[rate_limit(
     name = "/actix/response",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter
 )]
 async fn response(service: Data<Service>) -> HttpResponse {
@@ -50,7 +51,8 @@ async fn response(service: Data<Service>) -> HttpResponse {
 #[rate_limit(
     name = "/actix/result",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter
 )]
 async fn result(service: Data<Service>) -> actix_web::Result<HttpResponse> {
@@ -60,7 +62,8 @@ async fn result(service: Data<Service>) -> actix_web::Result<HttpResponse> {
 #[rate_limit(
     name = "/actix/any",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter
 )]
 async fn any(service: Data<Service>) -> impl Responder {
@@ -70,7 +73,8 @@ async fn any(service: Data<Service>) -> impl Responder {
 #[rate_limit(
     name = "/actix/any/result",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter
 )]
 async fn any_in_result(service: Data<Service>) -> Result<impl Responder, Rejection> {
@@ -82,7 +86,8 @@ async fn any_in_result(service: Data<Service>) -> Result<impl Responder, Rejecti
     name = "/actix/refund",
     key = "k",
     rule(count = 1, per = "1h"),
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter,
     refund_if = |response| response.status().is_success()
 )]
@@ -90,7 +95,7 @@ async fn refunded(service: Data<Service>) -> HttpResponse {
     service.response()
 }
 
-#[rate_limit(concurrency(limit = 1, lease = "1m", until = "body"), limiter = service.limiter)]
+#[rate_limit(until = "body", concurrency(limit = 1, lease = "1m"), limiter = service.limiter)]
 async fn whole(service: Data<Service>) -> Result<HttpResponse, Rejection> {
     let _ = service;
     Ok(HttpResponse::Ok().body("all of it"))
@@ -108,6 +113,20 @@ async fn metered(service: Data<Service>) -> Result<HttpResponse, Rejection> {
     let used = permit.meter("calls")?;
     let body = service.bodies.open().inspect(move |_| used.add(1));
     Ok(HttpResponse::Ok().streaming(body).hold_permit(permit))
+}
+
+#[rate_limit(
+    name = "/actix/unit",
+    key = "k",
+    until = "body",
+    unit("tokens", cost = 100, settle = metered),
+    rule(count = 1_000, per = "1h", unit = "tokens"),
+    concurrency(limit = 1, lease = "1m"),
+    limiter = service.limiter
+)]
+async fn metered_unit(service: Data<Service>) -> Result<HttpResponse, Rejection> {
+    let tokens = tallygate::meter("tokens")?;
+    Ok(HttpResponse::Ok().streaming(service.bodies.open().inspect(move |_| tokens.add(1))))
 }
 
 fn metered_policy(path: &str) -> Policy {
@@ -145,7 +164,8 @@ fn routes(config: &mut ServiceConfig, limiter: &Limiter) {
         .route("/actix/refund", get().to(refunded))
         .route("/actix/whole", get().to(whole))
         .route("/actix/hand", get().to(by_hand))
-        .route("/actix/metered", get().to(metered));
+        .route("/actix/metered", get().to(metered))
+        .route("/actix/unit", get().to(metered_unit));
 }
 
 /// Serves to clients that may close their half of the connection, or not.
@@ -176,7 +196,9 @@ async fn each_call_lasts_as_long_as_its_body(limiter: Limiter) {
         }
     }
     let client = Client::new(serve(service, false).await);
-    streaming.settles_for_its_pieces(&client, "/actix/metered").await;
+    for path in ["/actix/metered", "/actix/unit"] {
+        streaming.settles_for_its_pieces(&client, path).await;
+    }
 }
 
 #[tokio::test]

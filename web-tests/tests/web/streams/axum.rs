@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt as _;
@@ -42,7 +43,8 @@ async fn plain(State(service): State<Service>) -> Body {
 #[rate_limit(
     name = "/axum/response",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter
 )]
 async fn response(State(service): State<Service>) -> Response {
@@ -52,7 +54,8 @@ async fn response(State(service): State<Service>) -> Response {
 #[rate_limit(
     name = "/axum/result",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter
 )]
 async fn result(State(service): State<Service>) -> Result<Response, Rejection> {
@@ -62,7 +65,8 @@ async fn result(State(service): State<Service>) -> Result<Response, Rejection> {
 #[rate_limit(
     name = "/axum/any",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter
 )]
 async fn any(State(service): State<Service>) -> impl IntoResponse {
@@ -72,7 +76,8 @@ async fn any(State(service): State<Service>) -> impl IntoResponse {
 #[rate_limit(
     name = "/axum/any/result",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter
 )]
 async fn any_in_result(State(service): State<Service>) -> Result<impl IntoResponse, Rejection> {
@@ -82,7 +87,8 @@ async fn any_in_result(State(service): State<Service>) -> Result<impl IntoRespon
 #[rate_limit(
     name = "/axum/any/reject",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter,
     reject = Rejection::into_response
 )]
@@ -93,7 +99,8 @@ async fn any_with_its_own_rejection(State(service): State<Service>) -> impl Into
 #[rate_limit(
     name = "/axum/any/result/reject",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter,
     reject = Err
 )]
@@ -104,7 +111,8 @@ async fn any_in_result_with_its_own_rejection(State(service): State<Service>) ->
 #[rate_limit(
     name = "/axum/future",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter
 )]
 fn future(State(service): State<Service>) -> impl Future<Output = impl IntoResponse> + Send {
@@ -116,7 +124,8 @@ fn future(State(service): State<Service>) -> impl Future<Output = impl IntoRespo
     name = "/axum/refund",
     key = "k",
     rule(count = 1, per = "1h"),
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter,
     refund_if = |response| response.status().is_success()
 )]
@@ -127,7 +136,8 @@ async fn refunded(State(service): State<Service>) -> Response {
 #[rate_limit(
     name = "/axum/own",
     key = "k",
-    concurrency(limit = 1, lease = "1m", until = "body"),
+    until = "body",
+    concurrency(limit = 1, lease = "1m"),
     limiter = service.limiter
 )]
 async fn own(State(service): State<Service>) -> Page {
@@ -156,7 +166,7 @@ impl IntoResponse for Page {
     }
 }
 
-#[rate_limit(concurrency(limit = 1, lease = "1m", until = "body"), limiter = service.limiter)]
+#[rate_limit(until = "body", concurrency(limit = 1, lease = "1m"), limiter = service.limiter)]
 async fn whole(State(service): State<Service>) -> Result<Response, Rejection> {
     let _ = service;
     Ok("all of it".into_response())
@@ -174,6 +184,38 @@ async fn metered(State(service): State<Service>) -> Result<Response, Rejection> 
     let used = permit.meter("calls")?;
     let body = Body::from_stream(service.bodies.open().inspect(move |_| used.add(1)));
     Ok(body.into_response().hold_permit(permit))
+}
+
+#[rate_limit(
+    name = "/axum/unit",
+    key = "k",
+    until = "body",
+    unit("tokens", cost = 100, settle = metered),
+    rule(count = 1_000, per = "1h", unit = "tokens"),
+    concurrency(limit = 1, lease = "1m"),
+    limiter = service.limiter
+)]
+async fn metered_unit(State(service): State<Service>) -> Result<impl IntoResponse, Rejection> {
+    let tokens = tallygate::meter("tokens")?;
+    Ok(Body::from_stream(service.bodies.open().inspect(move |_| tokens.add(1))))
+}
+
+/// Answers at once, and leaves the work to a task.
+#[rate_limit(
+    name = "/axum/task",
+    key = "k",
+    unit("tokens", cost = 100, settle = metered),
+    rule(count = 1_000, per = "1h", unit = "tokens"),
+    limiter = service.limiter
+)]
+async fn metered_task(State(service): State<Service>) -> Result<StatusCode, Rejection> {
+    let tokens = tallygate::meter("tokens")?;
+    let pieces = service.bodies.open();
+    tokio::spawn(pieces.for_each(move |_| {
+        tokens.add(1);
+        std::future::ready(())
+    }));
+    Ok(StatusCode::ACCEPTED)
 }
 
 fn metered_policy(path: &str) -> Policy {
@@ -224,6 +266,8 @@ fn router(service: Service) -> Router {
         .route("/axum/whole", get(whole))
         .route("/axum/hand", get(by_hand))
         .route("/axum/metered", get(metered))
+        .route("/axum/unit", get(metered_unit))
+        .route("/axum/task", get(metered_task))
         .with_state(service)
 }
 
@@ -236,7 +280,11 @@ async fn each_call_lasts_as_long_as_its_body(limiter: Limiter) {
             streaming.plays_all_endings(&Client::by(http, address), path, Notices::AtOnce).await;
         }
     }
-    streaming.settles_for_its_pieces(&Client::new(address), "/axum/metered").await;
+    let client = Client::new(address);
+    for path in ["/axum/metered", "/axum/unit"] {
+        streaming.settles_for_its_pieces(&client, path).await;
+    }
+    streaming.settles_for_its_task(&client, "/axum/task").await;
 }
 
 #[tokio::test]

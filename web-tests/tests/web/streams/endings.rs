@@ -1,6 +1,7 @@
 //! The ways in which a streamed body ends.
 
 use std::io;
+use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::{Method, Response};
@@ -79,6 +80,20 @@ impl Streaming {
         drop(response);
         until_found("the loss of the client settles", async || self.remaining(path).await == 1_000 - 3 - 1).await;
         self.ends(path).await;
+    }
+
+    /// Plays a call that is answered at once, and whose task uses 1 for each piece.
+    pub(super) async fn settles_for_its_task(&mut self, client: &Client, path: &str) {
+        assert_eq!(client.get(path).await.status, 202, "{path}");
+        let sender = self.bodies.recv().await.expect("the task reads");
+        sender.send(Ok(Bytes::from("one"))).expect("the task reads");
+        assert_eq!(self.remaining(path).await, 900, "{path}");
+        assert_eq!(self.limiter.drain(Duration::ZERO).await.meters(), 1, "{path}");
+        sender.send(Ok(Bytes::from("two"))).expect("the task reads");
+        drop(sender);
+        let left = self.limiter.drain(Duration::from_secs(60)).await;
+        assert!(left.is_nothing(), "{path}: {left}");
+        assert_eq!(self.remaining(path).await, 1_000 - 2, "{path}");
     }
 
     /// Asks for a body, and awaits its first piece.

@@ -54,12 +54,13 @@ async fn permit(limiter: &Limiter, policy: &Policy, cost: u64) -> Result<Permit,
 
 #[rate_limit(
     name = "/shutdown/streams",
-    concurrency(limit = 8, lease = "1h", until = "body"),
+    until = "body",
+    concurrency(limit = 8, lease = "1h"),
     limiter = service.limiter
 )]
 async fn stream(State(service): State<Service>) -> Result<Response, Rejection> {
     permit(&service.limiter, &busy(), 1).await?;
-    let mut used = permit(&service.limiter, &service.tokens, RESERVED).await?.metered()?;
+    let used = permit(&service.limiter, &service.tokens, RESERVED).await?.meter("calls")?;
     Ok(Body::from_stream(service.bodies.open().inspect(move |_| used.add(1))).into_response())
 }
 

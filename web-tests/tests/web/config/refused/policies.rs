@@ -34,6 +34,40 @@ pub(super) const REFUSED: &[Refused] = &[
     ),
     refused(
         Refuses,
+        "policy.a.rules = [{ count = 9, per = '1m', unit = ‸'Tokens' }]",
+        &["`Tokens` is not the name of a unit; did you mean `tokens`?"],
+    ),
+    refused(
+        Accepts,
+        "policy.a.rules = [{ count = 9, per = '1m', unit = ‸'burst' }]",
+        &["`burst` is a word of the text of rules, and not the name of a unit; write another, like `tokens`"],
+    ),
+    refused(
+        Refuses,
+        "policy.a.rules = [‸'20k tokens/min']",
+        &["`20k tokens/min` is not a rule: the count `20k` is not a whole number; did you mean `20000 tokens per 1m`?"],
+    ),
+    refused(
+        Accepts,
+        "policy.a.rules = [‸'9 requests per 1m']",
+        &[
+            "`9 requests per 1m` is not a rule: `requests` means calls, which a rule counts without a unit; did you mean `9 per 1m`?",
+        ],
+    ),
+    refused(
+        Refuses,
+        "policy.a.rules = [{ limit = 1, lease = '30s', ‸unit = 'tokens' }]",
+        &["`unit` is for a rule with a `count`: a limit on concurrent calls counts calls; remove it"],
+    ),
+    refused(
+        Accepts,
+        "policy.a.rules = [{ count = ‸10_000_000_000, per = '1d', unit = 'bytes' }]",
+        &[
+            "`count` of this algorithm is at most 2147483648, as a log stores sums of costs in 32 bits; count a larger unit, like kilobytes in place of bytes, or use the algorithm `fixed_window`",
+        ],
+    ),
+    refused(
+        Refuses,
         "policy.a.rules = [‸10]",
         &["a rule must be a text, like `\"10 per 60s\"`, or a table, like `{ count = 10, per = \"60s\" }`"],
     ),

@@ -220,4 +220,12 @@ pub(super) const REFUSED: &[Refused] = &[
             "`plan` is for requests, beside `match`; the code of a function asks for a count of `plans` by `Limiter::plan_count`",
         ],
     ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s', ‸'9 tokens per 1s', { count = 9, per = '1s', unit = ‸'bytes' }]",
+        &[
+            "requests cost nothing in `tokens`, so this rule limits nothing; count calls, or limit a function with `unit(\"tokens\", cost = …)`",
+            "requests cost nothing in `bytes`, so this rule limits nothing; count calls, or limit a function with `unit(\"bytes\", cost = …)`",
+        ],
+    ),
 ];

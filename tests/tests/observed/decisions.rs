@@ -43,6 +43,39 @@ async fn a_denial_is_reported_with_policy_rule_and_kind() {
 }
 
 #[tokio::test]
+async fn a_denial_and_a_warning_say_the_unit_of_a_rule_that_does_not_count_calls() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let (log, _listening) = Log::listen();
+    let tokens = Rule::sliding_window(100, HOUR).counting("tokens").named("hourly");
+    let policy = Policy::builder("chat").rule(Rule::sliding_window(3, HOUR)).rule(tokens).warn_at(0.8);
+    let (limiter, policy) = (Limiter::in_memory(), policy.build().unwrap());
+    for tokens in [90, 11, 1, 1, 1] {
+        let _ = limiter.check(&policy, &canary()).cost_of("tokens", tokens).await.unwrap();
+    }
+    assert_eq!(lines_with(&log, &["tallygate: denied", "rule=1 unit=\"tokens\" kind=limited"]), 1);
+    assert_eq!(lines_with(&log, &["tallygate: denied", "rule=0 kind=limited"]), 1);
+    assert_eq!(lines_with(&log, &["near a limit", "rule=1 unit=\"tokens\""]), 1);
+    let mut counted = Vec::new();
+    for (key, _, _, value) in snapshots.snapshot().into_vec() {
+        let labels: Vec<_> = key.key().labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
+        if let DebugValue::Counter(count) = value {
+            counted.push(format!("{} {count}", labels.join(" ")));
+        }
+    }
+    counted.sort();
+    let expected = [
+        "policy=chat rule=0 1",
+        "policy=chat rule=0 outcome=limited decided_by=backend 1",
+        "policy=chat rule=hourly outcome=limited decided_by=backend unit=tokens 1",
+        "policy=chat rule=hourly unit=tokens 1",
+        "policy=chat rule=none outcome=allowed decided_by=backend 3",
+    ];
+    assert_eq!(counted, expected);
+}
+
+#[tokio::test]
 async fn a_peek_is_not_reported() {
     let recorder = DebuggingRecorder::new();
     let snapshots = recorder.snapshotter();

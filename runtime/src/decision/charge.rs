@@ -12,7 +12,7 @@ use tallygate_rules::MAX_EXACT;
 
 use super::decided_by::DecidedBy;
 use crate::algorithm::CostChange;
-use crate::call::{Call, OwnedCall};
+use crate::call::{Call, CallOptions, OwnedCall};
 use crate::error::BackendError;
 use crate::observe::log;
 use crate::policy::RuleGroup;
@@ -31,12 +31,10 @@ pub(crate) struct Charge {
 
 impl Charge {
     pub(crate) fn new(call: Call<'_>, admitted: AdmittedAt, counted_by: DecidedBy) -> Self {
-        let mut call = OwnedCall::new(call);
-        if call.options.peek {
-            // A peek has counted nothing that could be removed.
-            call.options.cost = 0;
-        }
-        Self { call, admitted, counted_by }
+        // A peek has counted nothing that could be removed.
+        let nothing = CallOptions { cost: 0, ..call.options };
+        let call = if call.options.peek { Call { costs: &[], options: nothing, ..call } } else { call };
+        Self { call: OwnedCall::new(call), admitted, counted_by }
     }
 
     pub(crate) fn counted(&self) -> Call<'_> {

@@ -107,12 +107,13 @@ impl Engine {
     fn outcome(&self, ready: &Ready) -> Result<Outcome, BackendError> {
         let subjects = ready.subjects.complete(&self.policy)?;
         let subjects = subjects.get(..self.policy.groups().len()).unwrap_or(subjects);
+        let call = ready.call(&self.policy, subjects);
         if let [subject] = subjects
-            && let Some(outcome) = self.memory.outcome(&self.policy, subject, ready.cost)
+            && let Some(outcome) = self.memory.outcome(&self.policy, subject, call.options.cost)
         {
             return Ok(outcome);
         }
-        Ok(self.memory.decide(ready.call(&self.policy, subjects))?.outcome)
+        Ok(self.memory.decide(call)?.outcome)
     }
 }
 

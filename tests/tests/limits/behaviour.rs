@@ -35,6 +35,14 @@ tallygate_harness::every_backend!(
     only_a_unit_that_a_call_has_is_metered,
     units_of_several_subjects_and_running_calls_are_decided_together,
     a_call_names_only_units_of_its_policy,
+    the_permit_of_a_peek_gives_no_unit_back,
+    a_refund_on_a_subject_removes_all_of_its_units,
+    denials_by_a_unit_lead_to_a_ban,
+    a_count_of_nothing_closes_a_unit_for_those_who_pay_in_it,
+    the_denial_of_a_costly_call_denies_no_cheaper_one,
+    a_settlement_of_a_unit_wakes_a_caller_that_waits,
+    a_permit_warns_of_the_unit_that_comes_near_its_limit,
+    units_are_taken_ahead_each_by_its_own_cost,
     a_rule_in_shadow_counts_its_unit,
     subjects_are_charged_together_or_not_at_all,
     a_call_names_every_subject_and_no_other,
@@ -86,6 +94,7 @@ tallygate_harness::every_backend!(
 /// Without Redis nothing can be changed by hand.
 mod by_hand {
     tallygate_harness::every_store!(
+        an_override_of_a_unit_keeps_what_the_others_have_counted,
         a_ban_of_one_subject_leaves_the_others_uncharged,
         a_banned_call_is_reported_on_and_counts_nowhere,
         a_banned_call_that_no_wait_admits_has_no_wait,

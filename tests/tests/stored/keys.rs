@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tallygate::{Policy, Rule, Subject};
+use tallygate::{Limiter, Policy, Rule, Subject};
 use tallygate_harness::server::{Server, ask};
 
 const PAIRS: u64 = 1_000_000;
@@ -92,5 +92,46 @@ async fn each_pair_has_a_key_of_its_own_in_redis() {
     for key in keys {
         assert!(key.len() <= 200 && key.starts_with(b"tallygate:of%3A%20all/w1h:"));
         assert!(!key.contains(&b'{') && !key.contains(&b'}'), "no part of a key is a hash tag");
+    }
+}
+
+/// The keys of one call under a policy with units and a concurrency limit, the shortest first.
+async fn keys_with_units(subject: impl Fn(&Limiter) -> Subject) -> Vec<String> {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    let hour = Duration::from_secs(3_600);
+    let builder = Policy::builder("chat").rule(Rule::sliding_window(5, hour)).rule(Rule::concurrency(5, hour));
+    let policy = builder.rule(Rule::sliding_window(500, hour).counting("tokens")).build().unwrap();
+    let check = limiter.check(&policy, &subject(&limiter)).cost_of("tokens", 7).await.unwrap();
+    let mut keys: Vec<String> = ask(&mut server.connection(), "KEYS *");
+    drop(check);
+    keys.retain(|key| key.contains(":chat"));
+    keys.sort_by_key(String::len);
+    keys
+}
+
+#[tokio::test]
+async fn units_and_leases_of_a_subject_lie_in_the_slot_of_its_calls() {
+    let long = "x".repeat(300);
+    let plain = ["alice", "", "a:b", "{}", "{a}b{c}", "é{é}", &long];
+    for value in plain {
+        let calls = format!("tallygate:chat/w1h:{}", Subject::of(value));
+        let keys = keys_with_units(|_| Subject::of(value)).await;
+        let leases = format!("tallygate:chat/leases:{{{calls}}}");
+        let tokens = format!("tallygate:chat=7d27cf62/w1h:{{{calls}}}");
+        assert_eq!(keys, [calls, leases, tokens], "{value}");
+        assert!(!keys[0].contains('{'), "the tally of calls keeps its key");
+    }
+}
+
+#[tokio::test]
+async fn a_subject_with_a_hash_tag_gets_no_other() {
+    // By the specification of the cluster, the first pair of braces counts, if there is text between them.
+    for (text, has_tag) in [("{a}b{c}", true), ("x{org}", true), ("{}", false), ("}{", false), ("{a", false)] {
+        let keys = keys_with_units(|limiter| limiter.subject().text(text).build()).await;
+        let calls = format!("tallygate:chat/w1h:{text}");
+        let beside = if has_tag { text.to_owned() } else { format!("{{{calls}}}") };
+        let leases = format!("tallygate:chat/leases:{beside}");
+        assert_eq!(keys, [calls, leases, format!("tallygate:chat=7d27cf62/w1h:{beside}")], "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! Units: several amounts in one decision.
 
-use tallygate::{Limiter, Permit, Policy, RejectionKind, Rule, Subject, TokenBucket};
+use tallygate::{Ban, Denial, Limiter, Permit, Policy, RejectionKind, Rule, Subject, TokenBucket};
 
 use super::secs;
 use crate::stage::Stage;
@@ -230,4 +230,162 @@ pub async fn only_a_unit_that_a_call_has_is_metered(stage: &Stage) {
     tokens.add(1);
     drop((quiet, tokens));
     assert_eq!(used(limiter, policy, &alice).await, [2, 51], "units without a meter keep their cost");
+}
+
+fn unit_of(denial: &Denial) -> Option<&str> {
+    denial.rule().and_then(|denying| denying.rule().unit())
+}
+
+/// A peek counts nothing in any unit, so its refund gives nothing back, and it cannot be settled.
+pub async fn the_permit_of_a_peek_gives_no_unit_back(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    for policy in chats() {
+        drop(permit(limiter, &policy, &alice, 60).await);
+        let peek = async || {
+            let peek = limiter.peek(&policy, &alice).cost_of("tokens", 40).refundable();
+            peek.await.unwrap().into_result().unwrap()
+        };
+        assert!(!peek().await.refund().await.unwrap(), "{policy:?}");
+        let error = peek().await.settle_units(&[("tokens", 1)]).await.unwrap_err();
+        assert!(error.to_string().contains("do not peek"), "{error}");
+        assert_eq!(used(limiter, &policy, &alice).await, [1, 60], "{policy:?}");
+    }
+}
+
+/// A refund on one subject removes all units of that subject, and no others.
+pub async fn a_refund_on_a_subject_removes_all_of_its_units(stage: &Stage) {
+    let (limiter, alice, org) = (stage.limiter(), Subject::of("alice"), Subject::of("acme"));
+    let tokens = || Rule::sliding_window(100, secs(60)).counting("tokens");
+    let builder = Policy::builder("chat").rule(Rule::sliding_window(3, secs(60))).rule(tokens());
+    let policy = builder.rule_on("org", Rule::sliding_window(5, secs(60))).rule_on("org", tokens()).build().unwrap();
+    let check = || limiter.check(&policy, &alice).subject("org", &org);
+    let used = async || {
+        let peek = check().peek().report().await.unwrap();
+        peek.report().iter().map(tallygate::RuleStatus::used).collect::<Vec<_>>()
+    };
+    let permit = check().cost_of("tokens", 70).refundable().await.unwrap().into_result().unwrap();
+    assert_eq!(used().await, [1, 70, 1, 70]);
+    assert!(permit.refund_on("org").await.unwrap());
+    assert_eq!(used().await, [1, 70, 0, 0]);
+}
+
+/// A denial by any unit counts towards the ban of the main subject, and a ban denies whatever the call costs.
+pub async fn denials_by_a_unit_lead_to_a_ban(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let policy = Policy::builder("chat")
+        .rule(Rule::sliding_window(60, secs(60)))
+        .rule(Rule::sliding_window(100, secs(60)).counting("tokens"))
+        .ban(Ban::new(2, secs(60), secs(600)))
+        .build()
+        .unwrap();
+    let check = async |tokens| limiter.check(&policy, &alice).cost_of("tokens", tokens).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(unit_of(&check(101).await.into_result().unwrap_err()), Some("tokens"));
+    }
+    assert_eq!(check(0).await.into_result().unwrap_err().kind(), RejectionKind::Banned);
+    stage.pass(secs(601)).await;
+    assert!(check(100).await.is_allowed());
+}
+
+/// A count of 0 closes a unit for calls that pay in it, or may pay in it afterwards.
+pub async fn a_count_of_nothing_closes_a_unit_for_those_who_pay_in_it(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    for policy in chats() {
+        let policy = policy.with_counts([3, 0]);
+        let check = || limiter.check(&policy, &alice);
+        for denied in [check().cost_of("tokens", 1), check()] {
+            let denial = denied.await.unwrap().into_result().unwrap_err();
+            assert_eq!((unit_of(&denial), denial.retry_after()), (Some("tokens"), None), "{policy:?}");
+        }
+        assert!(check().cost_of("tokens", 0).await.unwrap().is_allowed(), "{policy:?}");
+    }
+}
+
+/// An override of the rules of one unit leaves the rules and the counts of the others.
+pub async fn an_override_of_a_unit_keeps_what_the_others_have_counted(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let policy = &chats()[0];
+    drop(permit(limiter, policy, &alice, 70).await);
+    let overriding = || limiter.override_policy("chat0").allow_unknown();
+    let tokens = |count, seconds| Rule::sliding_window(count, secs(seconds)).counting("tokens");
+    overriding().rules([tokens(500, 60)]).set().await.unwrap();
+    assert_eq!(used(limiter, policy, &alice).await, [1, 70]);
+    assert!(limiter.check(policy, &alice).cost_of("tokens", 430).await.unwrap().is_allowed());
+    overriding().rules([tokens(500, 30)]).set().await.unwrap();
+    assert_eq!(used(limiter, policy, &alice).await, [2, 0], "tokens have another window");
+    overriding().rules([Rule::sliding_window(2, secs(60))]).set().await.unwrap();
+    let denial = limiter.check(policy, &alice).await.unwrap().into_result().unwrap_err();
+    assert_eq!(unit_of(&denial), None);
+    overriding().clear().await.unwrap();
+    assert_eq!(used(limiter, policy, &alice).await[0], 2);
+}
+
+/// The denial of a call answers those that cost as much in each unit, and no others.
+pub async fn the_denial_of_a_costly_call_denies_no_cheaper_one(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let tokens = Rule::sliding_window(5_000, secs(60)).counting("tokens");
+    let policy = Policy::builder("chat").rule(Rule::sliding_window(60, secs(60))).rule(tokens).build().unwrap();
+    let is_allowed =
+        async |tokens| limiter.check(&policy, &alice).cost_of("tokens", tokens).await.unwrap().is_allowed();
+    assert!(is_allowed(2_000).await);
+    assert!(!is_allowed(4_000).await);
+    assert!(is_allowed(10).await);
+    assert!(!is_allowed(4_000).await && !is_allowed(2_991).await);
+    assert!(is_allowed(2_990).await);
+    assert_eq!(used(limiter, &policy, &alice).await, [3, 5_000]);
+}
+
+/// A call that waits for room in a unit is woken when another one has used less than it has cost.
+pub async fn a_settlement_of_a_unit_wakes_a_caller_that_waits(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    for policy in chats() {
+        let running = permit(limiter, &policy, &alice, 90).await;
+        let waiting = limiter.acquire(&policy, &alice).cost_of("tokens", 50);
+        let settling = async {
+            // Its answers come after those to the caller that waits, which then sleeps.
+            for _ in 0..10 {
+                assert_eq!(used(limiter, &policy, &alice).await, [1, 90], "{policy:?}");
+            }
+            assert!(running.settle_units(&[("tokens", 40)]).await.unwrap(), "{policy:?}");
+        };
+        let before = stage.now();
+        let (admitted, ()) = tokio::join!(waiting.into_future(), settling);
+        assert!(admitted.unwrap().is_allowed(), "{policy:?}");
+        assert_eq!(stage.now(), before, "{policy:?}: it was woken");
+        assert_eq!(used(limiter, &policy, &alice).await, [2, 90], "{policy:?}");
+    }
+}
+
+/// A permit warns of the unit that comes near its limit.
+pub async fn a_permit_warns_of_the_unit_that_comes_near_its_limit(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let policy = Policy::builder("chat")
+        .rule(Rule::sliding_window(10, secs(60)))
+        .rule(Rule::sliding_window(100, secs(60)).counting("tokens"))
+        .warn_at(0.8)
+        .build()
+        .unwrap();
+    assert!(permit(limiter, &policy, &alice, 70).await.warning().is_none());
+    let near = permit(limiter, &policy, &alice, 15).await;
+    assert_eq!(near.warning().map(|status| (status.rule().unit(), status.used())), Some((Some("tokens"), 85)));
+}
+
+/// Under `prefetch`, each unit is counted by its own cost, however much of it is taken ahead.
+pub async fn units_are_taken_ahead_each_by_its_own_cost(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let policy = Policy::builder("busy")
+        .rule(Rule::sliding_window(600, secs(60)))
+        .rule(Rule::sliding_window(6_000, secs(60)).counting("tokens"))
+        .prefetch(std::time::Duration::from_millis(100))
+        .build()
+        .unwrap();
+    let is_allowed =
+        async |tokens| limiter.check(&policy, &alice).cost_of("tokens", tokens).await.unwrap().is_allowed();
+    for _ in 0..300 {
+        assert!(is_allowed(19).await);
+    }
+    assert!(!is_allowed(301).await, "5,700 tokens are used");
+    assert!(is_allowed(300).await);
+    assert!(!is_allowed(1).await);
+    assert!(is_allowed(0).await, "calls have room");
 }

@@ -15,7 +15,7 @@ use actix_web::web::{Data, ServiceConfig};
 use actix_web::{App, HttpResponse, HttpServer, Responder, get};
 use reqwest::Method;
 use tallygate::context::Context;
-use tallygate::web::{self, ClientIp, Layer, Limit};
+use tallygate::web::{self, ClientIp, Layer, Legacy, Limit};
 use tallygate::{BackendError, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_web_tests::{Client, Http};
 use tokio::sync::oneshot;
@@ -34,6 +34,19 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn captcha(limiter: Data<Limiter>) -> Result<&'static str, Rejection> {
     let _ = limiter;
     Ok("sent")
+}
+
+#[get("/chat")]
+#[rate_limit(
+    name = "chat",
+    unit("tokens", cost = 400),
+    rule(count = 3, per = "60s"),
+    rule(count = 500, per = "60s", unit = "tokens"),
+    limiter = limiter.get_ref()
+)]
+async fn chat(limiter: Data<Limiter>) -> Result<&'static str, Rejection> {
+    let _ = limiter;
+    Ok("said")
 }
 
 #[get("/response")]
@@ -92,7 +105,7 @@ async fn item() -> &'static str {
 
 fn routes(config: &mut ServiceConfig) {
     config.service(captcha).service(response).service(any_error).service(opaque).service(duplicate).service(once);
-    config.service(by_hand).service(whoami).service(item);
+    config.service(by_hand).service(whoami).service(item).service(chat);
 }
 
 async fn serve(layer: Option<Layer>, limit: Option<Limit>) -> SocketAddr {
@@ -133,6 +146,18 @@ fn any_limit() -> Limit {
 
 fn limit(count: u64, key: &str) -> Limit {
     web::limit(&policy(count), key).unwrap().limiter(&Limiter::in_memory())
+}
+
+#[tokio::test]
+async fn each_unit_has_its_fields() {
+    let layer = Layer::new().on_success(true).legacy(Legacy::XRateLimitByUnit).fields(None);
+    let client = Client::new(serve(Some(layer), None).await);
+    for status in [200, 429] {
+        let answer = client.get("/chat").await;
+        let remaining = ["requests", "tokens"].map(|unit| answer.header(&format!("x-ratelimit-remaining-{unit}")));
+        assert_eq!((answer.status, remaining), (status, [Some("2"), Some("100")]));
+        assert!(answer.header("x-ratelimit-reset-tokens").is_some_and(|reset| reset.ends_with('s')));
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tallygate::context::Context;
-use tallygate::web::{self, ClientIp, Layer, Limit};
+use tallygate::web::{self, ClientIp, Layer, Legacy, Limit};
 use tallygate::{Limiter, Policy, Rule, Subject, rate_limit};
 use tallygate_web_tests::LimitItem;
 use tokio::net::TcpListener;
@@ -26,6 +26,18 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn send(limiter: Limiter, phone: String) -> Result<Response<String>, Status> {
     let _ = limiter;
     Ok(Response::new(format!("sent to {phone}")))
+}
+
+#[rate_limit(
+    name = "chat",
+    unit("tokens", cost = 400),
+    rule(count = 3, per = "60s"),
+    rule(count = 500, per = "60s", unit = "tokens"),
+    limiter = limiter
+)]
+async fn chat(limiter: Limiter) -> Result<Response<String>, Status> {
+    let _ = limiter;
+    Ok(Response::new("said".to_owned()))
 }
 
 #[rate_limit(name = "twice", key = "{phone}", prevent_duplicate, limiter = limiter)]
@@ -55,6 +67,7 @@ async fn answer(limiter: Limiter, method: String, request: Request<String>) -> R
         "Send" => send(limiter, request.into_inner()).await,
         "Draw" => draw(limiter, request.into_inner()).await,
         "Once" => once(limiter).await,
+        "Chat" => chat(limiter).await,
         "ByHand" => by_hand().await,
         _ => Ok(Response::new(client.map_or("nobody".to_owned(), |client| client.address().to_string()))),
     }
@@ -111,6 +124,22 @@ async fn a_rejection_is_a_status_with_the_time_to_retry() {
     assert_eq!(status.get_details_quota_failure().unwrap().violations[0].subject, "captcha.1m");
     assert_eq!(remaining(status.metadata()), ("captcha.1m".into(), 0));
     assert!(call(server, "Send", "139", &[]).await.is_ok());
+}
+
+#[tokio::test]
+async fn each_unit_has_its_fields() {
+    let server = serve(Some(Layer::new().on_success(true).legacy(Legacy::XRateLimitByUnit)), None).await;
+    let remaining = |metadata: &MetadataMap| {
+        let of_unit =
+            |unit: &str| metadata.get(format!("x-ratelimit-remaining-{unit}"))?.to_str().ok().map(str::to_owned);
+        [of_unit("requests"), of_unit("tokens")]
+    };
+    let left = [Some("2".to_owned()), Some("100".to_owned())];
+    assert_eq!(remaining(call(server, "Chat", "", &[]).await.unwrap().metadata()), left);
+    let status = call(server, "Chat", "", &[]).await.unwrap_err();
+    assert_eq!(remaining(status.metadata()), left);
+    assert_eq!(status.get_details_quota_failure().unwrap().violations[0].subject, "chat.tokens.1m");
+    assert!(status.message().starts_with("too many tokens: at most 500 per 1m"), "{status}");
 }
 
 #[tokio::test]

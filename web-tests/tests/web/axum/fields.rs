@@ -161,6 +161,43 @@ async fn older_fields_can_take_the_place_of_the_draft_or_stand_beside_it() {
     assert!(answer.headers.keys().all(|name| !name.as_str().contains("ratelimit")), "{:?}", answer.headers);
 }
 
+#[rate_limit(
+    name = "chat",
+    key = "138",
+    unit("tokens", cost = 400),
+    rule(count = 3, per = "60s"),
+    rule(count = 1_000, per = "60s", unit = "tokens"),
+    limiter = limiter
+)]
+async fn chat(State(limiter): State<Limiter>) -> Result<&'static str, Rejection> {
+    let _ = limiter;
+    Ok("said")
+}
+
+#[tokio::test]
+async fn each_unit_has_its_fields_and_a_denial_names_the_unit_that_is_used_up() {
+    // Its time stands still.
+    let limiter = Limiter::builder().clock(&ManualClock::new(SystemTime::now())).build_in_memory().unwrap();
+    let layer = Layer::new().on_success(true).legacy(Legacy::XRateLimitByUnit);
+    let router = Router::new().route("/chat", get(chat)).layer(layer).with_state(limiter);
+    let client = Client::new(serve(router).await);
+    for (calls, tokens, status) in [("2", "600", 200), ("1", "200", 200), ("1", "200", 429)] {
+        let answer = client.get("/chat").await;
+        assert_eq!(answer.status, status);
+        let of_unit =
+            |unit: &str| ["limit", "remaining", "reset"].map(|of| answer.header(&format!("x-ratelimit-{of}-{unit}")));
+        assert_eq!(of_unit("requests"), [Some("3"), Some(calls), Some("1m0s")]);
+        assert_eq!(of_unit("tokens"), [Some("1000"), Some(tokens), Some("1m0s")]);
+        let draft = r#""chat.1m";q=3;w=60, "chat.tokens.1m";q=1000;qu="tokens";w=60"#;
+        assert_eq!(answer.header("ratelimit-policy"), Some(draft));
+        if status == 429 {
+            assert_eq!(answer.problem().violated_policies, ["chat.tokens.1m"]);
+            assert_eq!(answer.problem().detail, "too many tokens: at most 1,000 per 1m; try again in 1m");
+            assert!(answer.body.contains(r#""unit":"tokens""#), "{}", answer.body);
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_tightest_rule_alone_can_be_listed() {
     let limiter = Limiter::in_memory();

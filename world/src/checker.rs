@@ -11,6 +11,7 @@ mod forged;
 mod handover;
 mod keys;
 mod prefetch;
+mod slots;
 mod standby;
 mod tallies;
 mod violation;
@@ -28,6 +29,7 @@ use crate::workload::Scenario;
 /// The first promise that is broken.
 pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Result<(), Violation> {
     forged::check(history)?;
+    slots::check(scenario, history)?;
     tallies::check(scenario, history)?;
     counted::check(scenario, history)?;
     prefetch::check(scenario, history)?;

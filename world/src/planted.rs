@@ -35,6 +35,11 @@ pub const ALL: &[Planted] = &[
     Planted { name: "a concurrent call too many", old: "elseif held >= count then", new: "elseif held > count then" },
     Planted { name: "a denial that is charged", old: "if code == -1 and charging then", new: "if charging then" },
     Planted {
+        name: "a unit that is charged although another denies",
+        old: "if code == -1 and charging then",
+        new: "if (code == -1 or units and code >= 0) and charging then",
+    },
+    Planted {
         name: "a tally that never expires",
         old: "if last < slot then call('PEXPIRE', name, ttl) end",
         new: "if last < slot then call('PERSIST', name) end",

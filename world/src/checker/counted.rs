@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallygate::{DecidedBy, OnOutage};
 
-use super::keys::{find, is_leases, parts};
+use super::keys::{find, is_leases, parts, unit};
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event, Verdict};
 use crate::workload::{Action, PolicyPlan, Scenario, Topology};
@@ -29,19 +29,22 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     for entry in history {
         let Event::Done { deed, .. } = &entry.event else { continue };
         match deed {
-            Deed::Decided { keys, cost, is_charged: true, verdict: Verdict::Admitted, .. } => {
-                for key in keys.iter().filter(|key| !is_leases(key) && !is_ahead(scenario, key)) {
+            Deed::Decided { keys, costs, is_late: false, is_charged: true, verdict: Verdict::Admitted, .. } => {
+                let counted = keys.iter().zip(costs).filter(|(_, cost)| **cost > 0);
+                for (key, cost) in counted.filter(|(key, _)| !is_leases(key) && !is_ahead(scenario, key)) {
                     if let Some(tally) = tally(key) {
                         take(spans.entry(tally).or_default(), entry.us, *cost, key)?;
                     }
                 }
             }
             // Another master has denied the call, which may ask again, also where a reset has left nothing to correct.
-            Deed::Corrected { keys, used: 0, cost, .. } if scenario.topology == Topology::Cluster => {
-                let refunded = keys.iter().filter(|key| is_divided(scenario, key)).filter_map(|key| tally(key));
+            Deed::Corrected { keys, used, costs, .. } if scenario.topology == Topology::Cluster => {
+                let refunded = keys.iter().zip(costs).zip(used).filter(|(_, used)| **used == 0).map(|(one, _)| one);
                 let (from_us, until_us) = (entry.us, u64::MAX);
-                let again = || Span { call: usize::MAX, cost: *cost, from_us, until_us, is_admitted: false };
-                refunded.for_each(|tally| spans.entry(tally).or_default().push(again()));
+                let again = |cost: &u64| Span { call: usize::MAX, cost: *cost, from_us, until_us, is_admitted: false };
+                let refunded = refunded.filter(|(key, _)| is_divided(scenario, key));
+                let refunded = refunded.filter_map(|(key, cost)| Some((tally(key)?, again(cost))));
+                refunded.for_each(|(tally, again)| spans.entry(tally).or_default().push(again));
             }
             _ => {}
         }
@@ -50,9 +53,11 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     left.map_or(Ok(()), |span| Err(span.not_counted()))
 }
 
-/// The policy and the subject of a tally.
-fn tally(key: &str) -> Option<(String, String)> {
-    parts(key).map(|(policy, subject)| (policy.to_owned(), subject.to_owned()))
+/// The policy, the subject and the unit of a tally.
+type Counted = (String, String, Option<&'static str>);
+
+fn tally(key: &str) -> Option<Counted> {
+    parts(key).map(|(policy, subject)| (policy.to_owned(), subject.to_owned(), unit(key)))
 }
 
 /// Whether a server counts parts, and not calls.
@@ -67,7 +72,7 @@ fn is_divided(scenario: &Scenario, key: &str) -> bool {
 
 /// Whether the calls of a policy are on several tallies: one may count a call that another denies, until that is taken back.
 fn counts_in_parts(policy: &PolicyPlan) -> bool {
-    policy.groups.len() > 1 || policy.has_leases()
+    policy.has_net() || policy.has_leases()
 }
 
 /// Finds the call of that cost that was counted then: first one that was admitted, the one that ends first.
@@ -91,8 +96,8 @@ impl Span {
     }
 }
 
-/// The calls that may be counted, by policy and subject.
-fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<(String, String), Vec<Span>> {
+/// The calls that may be counted, by what counts them.
+fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<Counted, Vec<Span>> {
     let mut ends = BTreeMap::new();
     for entry in history {
         match &entry.event {
@@ -104,7 +109,7 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<(String, String), V
     let mut spans: BTreeMap<_, Vec<Span>> = BTreeMap::new();
     for entry in history {
         let Event::Called { call, plan, .. } = &entry.event else { continue };
-        if plan.action == Action::Peek || plan.is_administration() || plan.cost == 0 {
+        if plan.action == Action::Peek || plan.is_administration() {
             continue;
         }
         let (until_us, answer) = ends.get(call).copied().unwrap_or((u64::MAX, None));
@@ -119,9 +124,10 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<(String, String), V
         if is_denied && !counts_in_parts(policy) {
             continue;
         }
-        for group in &policy.groups {
-            let spans = spans.entry((policy.name.clone(), group.subject(plan.subject))).or_default();
-            let span = |is_admitted| Span { call: *call, cost: plan.cost, from_us: entry.us, until_us, is_admitted };
+        for group in policy.groups.iter().filter(|group| plan.cost_of(group.unit) > 0) {
+            let spans = spans.entry((policy.name.clone(), group.subject(plan.subject), group.unit)).or_default();
+            let cost = plan.cost_of(group.unit);
+            let span = |is_admitted| Span { call: *call, cost, from_us: entry.us, until_us, is_admitted };
             spans.push(span(is_admitted));
             // Where the standby denies after an answer was lost, a call that waits asks again.
             if matches!(plan.action, Action::Wait(_)) && scenario.on_outage(policy) == OnOutage::Local {

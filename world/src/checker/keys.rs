@@ -2,7 +2,7 @@
 
 use tallygate::Rule;
 
-use crate::workload::{PolicyPlan, Scenario};
+use crate::workload::{Group, PolicyPlan, Scenario};
 
 /// Policy and subject, by number.
 pub(super) type Tally = (usize, usize);
@@ -19,7 +19,9 @@ pub(super) fn tally(scenario: &Scenario, key: &str) -> Option<Tally> {
 pub(super) fn find<'s>(scenario: &'s Scenario, key: &str) -> Option<(&'s PolicyPlan, Vec<Rule>)> {
     let (policy, subject) = parts(key)?;
     let policy = scenario.policies.iter().find(|plan| plan.name == policy)?;
-    let group = policy.groups.iter().find(|group| subject.starts_with(group.label.unwrap_or("user")))?;
+    let unit = unit(key);
+    let is_meant = |group: &&Group| group.unit == unit && subject.starts_with(group.label.unwrap_or("user"));
+    let group = policy.groups.iter().find(is_meant)?;
     Some((policy, policy.stored(group)))
 }
 
@@ -29,7 +31,15 @@ pub(super) fn parts(key: &str) -> Option<(&str, &str)> {
     let (policy, rest) = rest.split_once('/')?;
     // Rules on another subject have a digest of its label.
     let policy = policy.split_once('=').map_or(policy, |(policy, _)| policy);
-    Some((policy, rest.split_once(':')?.1))
+    let subject = rest.split_once(':')?.1;
+    // What lies beside the tally of calls has its key in the place of the subject.
+    let whole = subject.strip_prefix('{').and_then(|tag| tag.strip_suffix('}'));
+    Some((policy, whole.map_or(subject, |calls| calls.rsplit(':').next().unwrap_or(calls))))
+}
+
+/// The unit that a tally counts; `None` for calls.
+pub(super) fn unit(key: &str) -> Option<&'static str> {
+    (key.ends_with('}') && !is_leases(key)).then_some("tokens")
 }
 
 /// Whether a key holds leases, and not a tally.

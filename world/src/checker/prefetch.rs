@@ -75,13 +75,16 @@ fn groups(scenario: &Scenario, plan: &CallPlan) -> usize {
 
 fn note(scenario: &Scenario, subjects: &mut BTreeMap<Place, Subject>, deed: &Deed, us: u64) {
     match deed {
-        Deed::Decided { keys, cost, is_charged: true, verdict: Verdict::Admitted, .. } => {
-            for subject in keys.iter().filter_map(|key| subject(scenario, key)) {
-                subjects.entry(subject).or_default().counted += cost;
+        Deed::Decided { keys, costs, is_charged: true, verdict: Verdict::Admitted, .. } => {
+            for (key, cost) in keys.iter().zip(costs) {
+                if let Some(subject) = subject(scenario, key) {
+                    subjects.entry(subject).or_default().counted += cost;
+                }
             }
         }
-        Deed::Corrected { keys, cost, used, changed: 1.., .. } => {
-            for subject in keys.iter().filter_map(|key| subject(scenario, key)) {
+        Deed::Corrected { keys, costs, used, changed: 1.., .. } => {
+            for ((key, cost), used) in keys.iter().zip(costs).zip(used) {
+                let Some(subject) = subject(scenario, key) else { continue };
                 let subject = subjects.entry(subject).or_default();
                 subject.counted = (subject.counted + used).saturating_sub(*cost);
             }

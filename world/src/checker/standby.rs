@@ -6,7 +6,7 @@ use tallygate::{Algorithm, DecidedBy, Role};
 
 use super::violation::Violation;
 use crate::history::{Answer, Entry, Event};
-use crate::workload::{Action, CallPlan, Scenario};
+use crate::workload::{Action, CallPlan, PolicyPlan, Scenario};
 
 const PART: &str = "a process that decides alone admits at most its part of the count in any window";
 
@@ -15,8 +15,8 @@ type Place = (usize, usize, usize);
 
 pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violation> {
     let mut begun: BTreeMap<usize, &CallPlan> = BTreeMap::new();
-    // When a call was admitted, and what it counts. A process that is killed begins anew.
-    let mut admitted: BTreeMap<Place, Vec<(u64, u64)>> = BTreeMap::new();
+    // When calls were admitted. A process that is killed begins anew.
+    let mut admitted: BTreeMap<Place, Vec<(u64, &CallPlan)>> = BTreeMap::new();
     // A reset empties the tallies of the process, too, at some time until it is over.
     let mut resets: BTreeMap<Place, usize> = BTreeMap::new();
     for entry in history {
@@ -33,7 +33,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                     continue;
                 }
                 let hits = admitted.entry(place(plan)).or_default();
-                hits.push((*local_us, least(plan)));
+                hits.push((*local_us, plan));
                 check_last(scenario, plan, hits, entry.us)?;
             }
             Event::Ended { call } | Event::Dropped { call } => {
@@ -55,25 +55,21 @@ fn place(plan: &CallPlan) -> Place {
     (plan.process, plan.policy, plan.subject)
 }
 
-/// The least that a call counts, also once it is refunded or settled.
-fn least(plan: &CallPlan) -> u64 {
-    match plan.action {
-        Action::Refund(_) => 0,
-        Action::Settle(_, used) => plan.cost.min(used),
-        _ => plan.cost,
-    }
+/// The least that a call counts in a unit, also once it is refunded or settled.
+fn least(plan: &CallPlan, unit: Option<&str>, policy: &PolicyPlan) -> u64 {
+    plan.cost_of(unit).min(plan.used_of(unit, policy))
 }
 
-fn check_last(scenario: &Scenario, plan: &CallPlan, hits: &[(u64, u64)], us: u64) -> Result<(), Violation> {
+fn check_last(scenario: &Scenario, plan: &CallPlan, hits: &[(u64, &CallPlan)], us: u64) -> Result<(), Violation> {
     let Some(&(last_us, _)) = hits.last() else { return Ok(()) };
-    let rules = scenario.policies.get(plan.policy).into_iter().flat_map(|policy| &policy.groups);
-    for rule in rules.flat_map(|group| &group.rules) {
+    let Some(policy) = scenario.policies.get(plan.policy) else { return Ok(()) };
+    for rule in policy.groups.iter().flat_map(|group| &group.rules) {
         let Algorithm::SlidingWindow { per } = rule.algorithm() else { continue };
         let part = rule.count().div_ceil(scenario.settings.processes);
         let per_us = u64::try_from(per.as_micros()).unwrap_or(u64::MAX);
         let weight = |cost: u64| if rule.role() == Role::Duplicate { cost.min(1) } else { cost };
         let live = hits.iter().rev().take_while(|(at_us, _)| at_us + per_us > last_us);
-        let sum: u64 = live.map(|(_, cost)| weight(*cost)).sum();
+        let sum: u64 = live.map(|(_, plan)| weight(least(plan, rule.unit(), policy))).sum();
         if sum > part {
             let how = format!("process {} admitted {sum} under `{rule}`, and its part is {part}", plan.process);
             return Err(Violation { us, promise: PART, how });

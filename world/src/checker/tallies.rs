@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallygate::{Algorithm, Role, Rule};
 
-use super::keys::{find, is_leases};
+use super::keys::{find, is_leases, unit};
 use super::violation::Violation;
 use crate::history::{Deed, Entry, Event, Verdict};
 use crate::workload::{Fault, Scenario};
@@ -12,6 +12,7 @@ use crate::workload::{Fault, Scenario};
 const WINDOW: &str = "any window without a loss of state admits at most the count";
 const OTHER: &str = "any window admits at most what the algorithm allows";
 const BACK: &str = "a call is refunded or settled once";
+const NAMED: &str = "a settlement changes the units that it names";
 const EXACT: &str = "a call is denied if and only if it does not fit, and exactly for as long as it does not";
 
 /// A call that a tally counts.
@@ -24,6 +25,8 @@ struct Hit {
     /// What it counts as, since it was refunded or settled.
     live: u64,
     is_corrected: bool,
+    /// Whether it was paid afterwards, even beyond the count.
+    is_late: bool,
 }
 
 /// What a tally has counted.
@@ -45,45 +48,63 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     for entry in history {
         let Event::Done { branch, steady_us, deed, .. } = &entry.event else { continue };
         match deed {
-            Deed::Decided { keys, cost, is_charged, verdict, at_us, wait_us, .. } => {
-                for key in keys.iter().filter(|key| !is_leases(key)) {
+            Deed::Decided { keys, costs, is_late, is_charged, verdict, at_us, wait_us, .. } => {
+                let mut asked = Vec::new();
+                for (key, cost) in keys.iter().zip(costs).filter(|(key, _)| !is_leases(key)) {
                     let Some((policy, rules)) = find(scenario, key) else { continue };
                     let fresh = || Tally { lost: lost.clone(), ..Tally::default() };
                     let tally = tallies.entry((*branch, key)).or_insert_with(fresh);
                     // A server that was replaced goes on from what it had counted before.
                     tally.is_vague |= *branch > 0
                         || policy.ban.is_some()
-                        || policy.groups.len() > 1
+                        || policy.has_net()
                         || policy.has_leases()
                         || policy.may_close
                         || policy.may_be_in_files;
-                    if is_steady && !tally.is_vague && *cost > 0 {
-                        tally.check_verdict(&rules, *cost, (*verdict, *wait_us), *at_us, entry.us)?;
-                    }
-                    if *is_charged && *verdict == Verdict::Admitted {
+                    asked.push((key.as_str(), rules, *cost));
+                }
+                let is_exact = |(key, ..): &(&str, _, _)| !tallies[&(*branch, *key)].is_vague;
+                if is_steady && !is_late && asked.iter().any(|(.., cost)| *cost > 0) && asked.iter().all(is_exact) {
+                    let asked = asked.iter().map(|(key, rules, cost)| (&tallies[&(*branch, *key)], &**rules, *cost));
+                    check_verdict(asked, (*verdict, *wait_us), *at_us, entry.us)?;
+                }
+                for (key, rules, cost) in asked {
+                    let Some(tally) = tallies.get_mut(&(*branch, key)) else { continue };
+                    if *is_charged && cost > 0 && *verdict == Verdict::Admitted {
+                        let live = if *is_late { charged_late(cost, &rules) } else { cost };
                         let hit = Hit {
                             us: entry.us,
                             steady_us: *steady_us,
                             at_us: *at_us,
-                            cost: *cost,
-                            live: *cost,
+                            cost,
+                            live,
                             is_corrected: false,
+                            is_late: *is_late,
                         };
                         tally.hits.push(hit);
-                        tally.check(key, &rules)?;
+                        if !is_late {
+                            tally.check(key, &rules)?;
+                        }
                     }
                 }
             }
-            Deed::Corrected { keys, admitted_us, cost, used, changed } if *changed > 0 => {
-                for key in keys {
+            Deed::Corrected { keys, admitted_us, costs, used, changed } if *changed > 0 => {
+                let corrected = keys.iter().zip(costs).zip(used).filter(|((_, cost), used)| cost != used);
+                let number = corrected.clone().count();
+                for ((key, cost), used) in corrected {
                     let Some((policy, rules)) = find(scenario, key) else { continue };
+                    let is_named = unit(key).is_some() || !policy.has_units();
+                    if !is_named && *used > 0 {
+                        let how = format!("{key} counts calls, and one of cost {cost} was settled for {used}");
+                        return Err(Violation { us: entry.us, promise: NAMED, how });
+                    }
                     let used = policy.least_settled(*used, &rules);
                     let correct = |tally: &mut Tally| match policy.prefetch_us {
                         Some(_) => tally.correct_part(*admitted_us, *cost, used, entry.us),
                         None => tally.correct(*admitted_us, *cost, used, entry.us),
                     };
                     let Some(tally) = tallies.get_mut(&(*branch, key.as_str())) else { continue };
-                    tally.is_vague |= usize::try_from(*changed) != Ok(keys.len());
+                    tally.is_vague |= usize::try_from(*changed) != Ok(number);
                     if correct(tally) {
                         continue;
                     }
@@ -109,6 +130,45 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
         }
     }
     Ok(())
+}
+
+/// Checks a decision against what is counted in the tallies, where sliding windows are all rules.
+fn check_verdict<'t>(
+    asked: impl Iterator<Item = (&'t Tally, &'t [Rule], u64)>,
+    (verdict, wait_us): (Verdict, i64),
+    at_us: u64,
+    us: u64,
+) -> Result<(), Violation> {
+    let (mut expected, mut costs) = (0, Vec::new());
+    for (tally, rules, cost) in asked {
+        costs.push(cost);
+        for rule in rules {
+            let Algorithm::SlidingWindow { per } = rule.algorithm() else { return Ok(()) };
+            if tally.lost.iter().any(|lost| lost + micros(*per) * 2 > us && *lost <= us) {
+                return Ok(());
+            }
+            expected = match tally.wait_us(rule, cost, micros(*per), at_us) {
+                Some(wait) if expected >= 0 => expected.max(wait),
+                _ => -1,
+            };
+        }
+    }
+    let found = match verdict {
+        Verdict::Admitted => 0,
+        Verdict::Denied(_) => wait_us,
+        Verdict::Banned | Verdict::Undecided => return Ok(()),
+    };
+    if found == expected {
+        return Ok(());
+    }
+    let how = format!("a call of cost {costs:?} at {at_us} has to wait {expected} and was told {found}");
+    Err(Violation { us, promise: EXACT, how })
+}
+
+/// What a call counts that was settled where it had cost nothing.
+fn charged_late(used: u64, rules: &[Rule]) -> u64 {
+    let windows = rules.iter().filter(|rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. }));
+    windows.map(Rule::count).max().map_or(used, |most| used.min(most))
 }
 
 impl Tally {
@@ -148,45 +208,13 @@ impl Tally {
             if self.losses(hit.us, last.us) > 0 {
                 break;
             }
-            sum += hit.cost;
+            sum += if hit.is_late { 0 } else { hit.cost };
             let back: u64 = self.given_back.iter().filter(|(us, _)| *us >= hit.us).map(|(_, cost)| cost).sum();
             if sum > most + back {
                 return Err(last.violation(OTHER, key, rule, sum));
             }
         }
         Ok(())
-    }
-
-    /// Checks a decision against what is counted, where sliding windows are all rules.
-    fn check_verdict(
-        &self,
-        rules: &[Rule],
-        cost: u64,
-        (verdict, wait_us): (Verdict, i64),
-        at_us: u64,
-        us: u64,
-    ) -> Result<(), Violation> {
-        let mut expected = 0;
-        for rule in rules {
-            let Algorithm::SlidingWindow { per } = rule.algorithm() else { return Ok(()) };
-            if self.lost.iter().any(|lost| lost + micros(*per) * 2 > us && *lost <= us) {
-                return Ok(());
-            }
-            expected = match self.wait_us(rule, cost, micros(*per), at_us) {
-                Some(wait) if expected >= 0 => expected.max(wait),
-                _ => -1,
-            };
-        }
-        let found = match verdict {
-            Verdict::Admitted => 0,
-            Verdict::Denied(_) => wait_us,
-            Verdict::Banned | Verdict::Undecided => return Ok(()),
-        };
-        if found == expected {
-            return Ok(());
-        }
-        let how = format!("a call of cost {cost} at {at_us} has to wait {expected} and was told {found}");
-        Err(Violation { us, promise: EXACT, how })
     }
 
     /// How long a call has to wait; `None` if for ever.

@@ -62,7 +62,7 @@ impl<'h> Waits<'h> {
         let Some((plan, began_us)) = self.forget(call) else { return };
         match answer {
             Answer::Done if plan.action == Action::Reset => self.wake(scenario, plan, began_us, us),
-            Answer::Admitted(DecidedBy::Backend) if gives_back(plan) => _ = self.admitted.insert(call, plan),
+            Answer::Admitted(DecidedBy::Backend) if gives_back(scenario, plan) => _ = self.admitted.insert(call, plan),
             _ => {}
         }
     }
@@ -108,10 +108,7 @@ impl<'h> Waits<'h> {
 }
 
 /// Whether a call counts less in the end than when it was admitted.
-fn gives_back(plan: &CallPlan) -> bool {
-    match plan.action {
-        Action::Refund(_) => plan.cost > 0,
-        Action::Settle(_, used) => plan.cost > used,
-        _ => false,
-    }
+fn gives_back(scenario: &Scenario, plan: &CallPlan) -> bool {
+    let Some(policy) = scenario.policies.get(plan.policy) else { return false };
+    policy.groups.iter().any(|group| plan.used_of(group.unit, policy) < plan.cost_of(group.unit))
 }

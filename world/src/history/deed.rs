@@ -14,8 +14,10 @@ pub enum Deed {
     Decided {
         /// The tallies of its subjects.
         keys: Vec<String>,
-        /// What it weighs.
-        cost: u64,
+        /// What it weighs in each of them.
+        costs: Vec<u64>,
+        /// Whether it is charged beyond the counts, because it was settled where it had cost nothing.
+        is_late: bool,
         /// Whether an admitted call is counted.
         is_charged: bool,
         /// Whether a denial counts towards a ban.
@@ -33,10 +35,10 @@ pub enum Deed {
         keys: Vec<String>,
         /// When it was admitted, by the server's clock.
         admitted_us: u64,
-        /// What it weighed when it was admitted.
-        cost: u64,
+        /// What it weighed in each of them when it was admitted.
+        costs: Vec<u64>,
         /// What it weighs from now on.
-        used: u64,
+        used: Vec<u64>,
         /// How many tallies have changed.
         changed: i64,
     },
@@ -136,11 +138,14 @@ impl Call<'_> {
             Script::Windows { rules, is_alone } => self.windows(answer, rules, is_alone),
             Script::Decide => self.requests(answer),
             Script::Refund => {
-                let [_, request, admitted, used] = self.arguments else { return None };
+                let [_, request, admitted, used @ ..] = self.arguments else { return None };
                 let changed = Fields(answer).skip(lua::INTEGER_BYTES)?.integer()?;
-                let (admitted_us, used) = (number(admitted)?, number(used)?);
-                let (keys, cost) = (self.names(0..self.keys.len()), Fields(request).request()?.cost);
-                Some(vec![Deed::Corrected { keys, admitted_us, cost, used, changed }])
+                let (admitted_us, keys) = (number(admitted)?, self.names(0..self.keys.len()));
+                let mut used: Vec<_> = used.iter().map(|used| number(used)).collect::<Option<_>>()?;
+                // One stands for all.
+                used.resize(keys.len(), *used.first()?);
+                let costs = Fields(request).request()?.costs;
+                Some(vec![Deed::Corrected { keys, admitted_us, costs, used, changed }])
             }
             Script::Ban => Some(self.names(0..1).into_iter().map(|key| Deed::Banned { key }).collect()),
         }
@@ -168,8 +173,16 @@ impl Call<'_> {
                 let wait_us = if matches!(verdict, Verdict::Denied(_)) { answer.integer()? } else { 0 };
                 let key = keys.next()?;
                 let keys = self.names(key..key + 1);
-                let (cost, is_charged, counts_denial) = (weight, true, true);
-                deeds.push(Deed::Decided { keys, cost, is_charged, counts_denial, verdict, at_us, wait_us });
+                deeds.push(Deed::Decided {
+                    keys,
+                    costs: vec![weight],
+                    is_late: false,
+                    is_charged: true,
+                    counts_denial: true,
+                    verdict,
+                    at_us,
+                    wait_us,
+                });
             }
         }
         Some(deeds)
@@ -178,7 +191,7 @@ impl Call<'_> {
     fn requests(&self, answer: &[u8]) -> Option<Vec<Deed>> {
         let (mut answer, mut key, mut deeds) = (Fields(answer), 0, Vec::new());
         for request in self.arguments.get(1..)? {
-            let Request { subjects, asked, cost, rules } = Fields(request).request()?;
+            let Request { subjects, asked, costs, rules } = Fields(request).request()?;
             let (at_us, code, wait_us) = (answer.unsigned()?, answer.integer()?, answer.integer()?);
             if asked & lua::PART != 0 {
                 answer = answer.skip(lua::INTEGER_BYTES)?;
@@ -193,11 +206,12 @@ impl Call<'_> {
                 0.. => Verdict::Denied(code),
                 _ => Verdict::Undecided,
             };
-            let is_charged = asked & (lua::PEEK | lua::DENIAL) == 0 && cost > 0;
+            let is_charged = asked & (lua::PEEK | lua::DENIAL) == 0 && costs.iter().any(|cost| *cost > 0);
             let keys = self.names(key..key + subjects);
             key += subjects;
             let counts_denial = asked & (lua::PEEK | lua::PROVISIONAL | lua::PART) == 0;
-            deeds.push(Deed::Decided { keys, cost, is_charged, counts_denial, verdict, at_us, wait_us });
+            let is_late = asked & lua::LATE != 0;
+            deeds.push(Deed::Decided { keys, costs, is_late, is_charged, counts_denial, verdict, at_us, wait_us });
         }
         Some(deeds)
     }
@@ -211,7 +225,8 @@ impl Call<'_> {
 struct Request {
     subjects: usize,
     asked: u8,
-    cost: u64,
+    /// For each subject.
+    costs: Vec<u64>,
     rules: usize,
 }
 
@@ -252,7 +267,7 @@ impl<'a> Fields<'a> {
 
     fn request(mut self) -> Option<Request> {
         let (subjects, asked, cost) = (usize::from(self.byte()?), self.byte()?, self.unsigned()?);
-        let mut all = 0;
+        let (mut all, mut costs) = (0, Vec::with_capacity(subjects));
         for _ in 0..subjects {
             let rules = usize::from(self.byte()?);
             all += rules;
@@ -264,6 +279,7 @@ impl<'a> Fields<'a> {
             if denials != [0, 0] {
                 self.take(2 * lua::INTEGER_BYTES)?;
             }
+            costs.push(if asked & lua::UNITS != 0 { self.unsigned()? } else { cost });
             for _ in 0..rules {
                 let kind = self.byte()?;
                 self.take(lua::INTEGER_BYTES)?;
@@ -276,7 +292,7 @@ impl<'a> Fields<'a> {
                 };
             }
         }
-        Some(Request { subjects, asked, cost, rules: all })
+        Some(Request { subjects, asked, costs, rules: all })
     }
 }
 

@@ -55,17 +55,27 @@ impl fmt::Display for Answer {
 impl fmt::Display for Deed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Decided { keys, cost, is_charged, verdict, at_us, wait_us, .. } => {
+            Self::Decided { keys, costs, is_late, is_charged, verdict, at_us, wait_us, .. } => {
                 let what = if *is_charged { "" } else { "peek: " };
-                write!(f, "{what}{verdict} {} for {cost} at {at_us}", keys.join(" "))?;
+                let late = if *is_late { "afterwards: " } else { "" };
+                write!(f, "{what}{late}{verdict} {} for {} at {at_us}", keys.join(" "), numbers(costs))?;
                 if *wait_us > 0 { write!(f, ", again in {wait_us}") } else { Ok(()) }
             }
-            Self::Corrected { keys, admitted_us, cost, used, changed } => {
-                write!(f, "corrected {} of {admitted_us} from {cost} to {used}: {changed} changed", keys.join(" "))
+            Self::Corrected { keys, admitted_us, costs, used, changed } => {
+                let (costs, used) = (numbers(costs), numbers(used));
+                write!(f, "corrected {} of {admitted_us} from {costs} to {used}: {changed} changed", keys.join(" "))
             }
             Self::Banned { key } => write!(f, "banned {key}"),
             Self::Removed { keys } => write!(f, "removed {}", keys.join(" ")),
         }
+    }
+}
+
+/// One number for each tally, or one that stands for all.
+fn numbers(of_tallies: &[u64]) -> String {
+    match of_tallies {
+        [first, others @ ..] if others.iter().all(|other| other == first) => first.to_string(),
+        all => all.iter().map(u64::to_string).collect::<Vec<_>>().join(" and "),
     }
 }
 

@@ -61,7 +61,8 @@ pub(super) async fn perform(call: usize, plan: CallPlan, member: Arc<Member>, ru
     };
     note.answer(answer(&decision));
     if let Ok(Decision::Allowed(permit)) = decision {
-        use_permit(&plan, permit, &member).await;
+        let has_units = limits.policies[plan.policy].plan.has_units();
+        use_permit(&plan, has_units, permit, &member).await;
     }
 }
 
@@ -78,6 +79,7 @@ async fn before<F: Future>(end: impl Future<Output = ()>, future: F) -> Option<F
 async fn decide(limits: &Limits, plan: &CallPlan) -> Result<Decision, BackendError> {
     let subjects = Subjects::of(plan);
     let check = subjects.check(limits, plan).cost(plan.cost);
+    let check = if plan.tokens > 0 { check.cost_of("tokens", plan.tokens) } else { check };
     match plan.action {
         Action::Report => check.report().await,
         Action::Peek => check.peek().await,
@@ -112,7 +114,7 @@ fn apply(limits: &Limits, plan: &CallPlan, divisor: u64) -> Result<(), ConfigErr
     limits.limiter.apply(&Policies::from_toml(&file)?).map(drop)
 }
 
-async fn use_permit(plan: &CallPlan, permit: Permit, member: &Arc<Member>) {
+async fn use_permit(plan: &CallPlan, has_units: bool, permit: Permit, member: &Arc<Member>) {
     match plan.action {
         Action::Refund(us) => {
             sleeping(member, us).await;
@@ -120,7 +122,7 @@ async fn use_permit(plan: &CallPlan, permit: Permit, member: &Arc<Member>) {
         }
         Action::Settle(us, used) => {
             sleeping(member, us).await;
-            let _ = permit.settle(used).await;
+            let _ = if has_units { permit.settle_units(&[("tokens", used)]).await } else { permit.settle(used).await };
         }
         Action::Hold(us) => {
             sleeping(member, us).await;
@@ -166,6 +168,6 @@ impl Subjects {
     pub(super) fn check_under<'a>(&'a self, limits: &'a Limits, policy: usize) -> Check<'a> {
         let policy = &limits.policies[policy];
         let check = limits.limiter.check(&policy.policy, &self.user);
-        if policy.has_net { check.subject("net", &self.net) } else { check }
+        if policy.plan.has_net() { check.subject("net", &self.net) } else { check }
     }
 }

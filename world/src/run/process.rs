@@ -21,11 +21,10 @@ pub(super) struct Limits {
     pub(super) policies: Vec<BuiltPolicy>,
 }
 
-/// A policy, what it was built from, and whether its calls have a second subject.
+/// A policy, and what it was built from.
 pub(super) struct BuiltPolicy {
     pub(super) plan: PolicyPlan,
     pub(super) policy: Policy,
-    pub(super) has_net: bool,
 }
 
 impl Running {
@@ -67,6 +66,5 @@ fn build(url: &str, scenario: &Scenario) -> Option<Limits> {
 }
 
 fn build_policy(plan: &PolicyPlan) -> Option<BuiltPolicy> {
-    let has_net = plan.groups.iter().any(|group| group.label.is_some());
-    plan.build().map(|policy| BuiltPolicy { plan: plan.clone(), policy, has_net })
+    plan.build().map(|policy| BuiltPolicy { plan: plan.clone(), policy })
 }

@@ -18,6 +18,8 @@ pub struct CallPlan {
     pub subject: usize,
     /// What it weighs.
     pub cost: u64,
+    /// What it weighs in tokens, if its policy counts them.
+    pub tokens: u64,
     /// What else it does.
     pub action: Action,
 }
@@ -33,7 +35,7 @@ pub enum Action {
     Peek,
     /// It is refunded after so many microseconds.
     Refund(u64),
-    /// It is settled after so many microseconds, for that cost.
+    /// It is settled after so many microseconds, for that cost: in tokens, if its policy counts them.
     Settle(u64, u64),
     /// Its permit is held for so many microseconds.
     Hold(u64),
@@ -74,13 +76,26 @@ pub(super) fn draw(
         calls.extend((0..burst).map(|place| {
             let action = draw_action(&mut chance, &policies[policy], horizon_us);
             let cost = if chance.happens(0.2) { chance.between(0, 9) } else { 1 };
-            CallPlan { us: us + place * apart_us, process: chance.index(processes), policy, subject, cost, action }
+            let process = chance.index(processes);
+            CallPlan { us: us + place * apart_us, process, policy, subject, cost, tokens: 0, action }
         }));
     }
     calls.extend(draw_files(seed, horizon_us, processes, policies));
     calls.extend(draw_busy(seed, horizon_us, processes, policies));
+    draw_tokens(seed, policies, &mut calls);
     calls.sort_by_key(|call| call.us);
     calls
+}
+
+/// Draws what calls cost in tokens, where their policies count them. Some pay afterwards.
+fn draw_tokens(seed: u64, policies: &[PolicyPlan], calls: &mut [CallPlan]) {
+    let mut chance = Chance::new(seed, "tokens");
+    for call in calls.iter_mut().filter(|call| policies[call.policy].has_units()) {
+        call.tokens = if chance.happens(0.3) { 0 } else { chance.spread(1, 600) };
+        if let Action::Settle(later_us, _) = call.action {
+            call.action = Action::Settle(later_us, chance.spread(1, 600));
+        }
+    }
 }
 
 /// Draws files that processes apply, each on its own.
@@ -91,7 +106,7 @@ fn draw_files(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPl
         files.extend((0..chance.spread(1, 20)).map(|_| {
             let action = Action::Apply(chance.between(1, LARGEST_DIVISOR));
             let (us, process) = (chance.between(0, horizon_us), chance.index(processes));
-            CallPlan { us, process, policy, subject: 0, cost: 0, action }
+            CallPlan { us, process, policy, subject: 0, cost: 0, tokens: 0, action }
         }));
     }
     files
@@ -110,7 +125,7 @@ fn draw_busy(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPla
                 let recounted = chance.happens(0.2);
                 let action = if recounted { draw_action(&mut chance, policy, horizon_us) } else { Action::Decide };
                 let cost = if chance.happens(0.1) { chance.between(0, 9) } else { 1 };
-                CallPlan { us: us + place * apart_us, process, policy: number, subject: 0, cost, action }
+                CallPlan { us: us + place * apart_us, process, policy: number, subject: 0, cost, tokens: 0, action }
             }));
         }
     }
@@ -136,6 +151,22 @@ fn draw_action(chance: &mut Chance, policy: &PolicyPlan, horizon_us: u64) -> Act
 }
 
 impl CallPlan {
+    /// What it weighs in what the rules of a group count.
+    #[must_use]
+    pub fn cost_of(&self, unit: Option<&str>) -> u64 {
+        if unit.is_some() { self.tokens } else { self.cost }
+    }
+
+    /// What it weighs once it is refunded or settled.
+    #[must_use]
+    pub fn used_of(&self, unit: Option<&str>, policy: &PolicyPlan) -> u64 {
+        match self.action {
+            Action::Refund(_) => 0,
+            Action::Settle(_, used) if unit.is_some() || !policy.has_units() => used,
+            _ => self.cost_of(unit),
+        }
+    }
+
     /// Whether it is no call that is decided, but changes what is.
     #[must_use]
     pub fn is_administration(&self) -> bool {
@@ -145,7 +176,11 @@ impl CallPlan {
 
 impl fmt::Display for CallPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { process, policy, subject, cost, action, .. } = self;
-        write!(f, "process {process}, p{policy}, subject {subject}, cost {cost}, {action:?}")
+        let Self { process, policy, subject, cost, tokens, action, .. } = self;
+        write!(f, "process {process}, p{policy}, subject {subject}, cost {cost}")?;
+        if *tokens > 0 {
+            write!(f, " and {tokens} tokens")?;
+        }
+        write!(f, ", {action:?}")
     }
 }

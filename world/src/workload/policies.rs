@@ -31,11 +31,13 @@ pub struct PolicyPlan {
     pub may_be_in_files: bool,
 }
 
-/// The rules on one subject of a call.
+/// The rules that count one unit on one subject of a call.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The label of the subject; the main subject has none.
     pub label: Option<&'static str>,
+    /// The unit that the rules count; calls have none.
+    pub unit: Option<&'static str>,
     /// The rules.
     pub rules: Vec<Rule>,
 }
@@ -109,6 +111,18 @@ impl PolicyPlan {
         group.rules.iter().map(stored).collect()
     }
 
+    /// Whether rules count tokens beside calls.
+    #[must_use]
+    pub fn has_units(&self) -> bool {
+        self.groups.iter().any(|group| group.unit.is_some())
+    }
+
+    /// Whether its calls have a second subject.
+    #[must_use]
+    pub fn has_net(&self) -> bool {
+        self.groups.iter().any(|group| group.label.is_some())
+    }
+
     /// Whether it limits concurrent calls.
     #[must_use]
     pub fn has_leases(&self) -> bool {
@@ -137,7 +151,36 @@ pub(super) fn draw(seed: u64, horizon_us: u64) -> Vec<PolicyPlan> {
         let several = chance.happens(0.4).then(|| with_users(&mut chance, &ahead, horizon_us)).flatten();
         *first = several.unwrap_or(ahead);
     }
+    let mut chance = Chance::new(seed, "units");
+    for policy in policies.iter_mut().filter(|policy| policy.prefetch_us.is_none() && !policy.may_be_in_files) {
+        if chance.happens(0.2)
+            && let Some(with_tokens) = (0..50).find_map(|_| with_tokens(&mut chance, policy, horizon_us))
+        {
+            *policy = with_tokens;
+        }
+    }
     policies
+}
+
+/// Adds rules that count tokens. The library may refuse them.
+fn with_tokens(chance: &mut Chance, calls: &PolicyPlan, horizon_us: u64) -> Option<PolicyPlan> {
+    let mut policy = calls.clone();
+    for label in calls.groups.iter().map(|group| group.label) {
+        if label.is_some() && chance.happens(0.5) {
+            continue;
+        }
+        let rules = (0..chance.between(1, 2)).map(|_| {
+            let (count, per) = (chance.spread(20, 4_000), draw_window(chance, horizon_us));
+            match chance.between(0, 5) {
+                0..=3 => Rule::sliding_window(count, per),
+                4 => Rule::fixed_window(count, per),
+                _ => Rule::from_bucket(count, TokenBucket::new(per).with_capacity(chance.spread(20, 2 * count))),
+            }
+        });
+        let rules = rules.map(|rule| rule.counting("tokens")).collect();
+        policy.groups.push(Group { label, unit: Some("tokens"), rules });
+    }
+    policy.build().map(|_| policy)
 }
 
 /// Draws a policy whose calls are taken ahead, in place of that one. The library may refuse it.
@@ -154,7 +197,7 @@ fn draw_ahead(chance: &mut Chance, other: &PolicyPlan, horizon_us: u64) -> Optio
         }
     });
     let policy = PolicyPlan {
-        groups: vec![Group { label: None, rules: rules.collect() }],
+        groups: vec![Group { label: None, unit: None, rules: rules.collect() }],
         prefetch_us: Some(ahead_us),
         may_be_in_files: false,
         ..other.clone()
@@ -171,15 +214,16 @@ fn with_users(chance: &mut Chance, busy: &PolicyPlan, horizon_us: u64) -> Option
         rules.push(Rule::concurrency(chance.between(1, 4), Duration::from_secs(chance.spread(1, 20))));
     }
     let busy_group = busy.groups.iter().map(|group| Group { label: Some("net"), ..group.clone() });
-    let groups = [Group { label: None, rules }].into_iter().chain(busy_group).collect();
+    let groups = [Group { label: None, unit: None, rules }].into_iter().chain(busy_group).collect();
     let policy = PolicyPlan { groups, ..busy.clone() };
     policy.build().map(|_| policy)
 }
 
 /// Draws a policy, which the library may refuse.
 fn draw_one(chance: &mut Chance, number: u64, horizon_us: u64) -> Option<PolicyPlan> {
-    let main = Group { label: None, rules: draw_rules(chance, horizon_us, true) };
-    let other = chance.happens(0.2).then(|| Group { label: Some("net"), rules: draw_rules(chance, horizon_us, false) });
+    let main = Group { label: None, unit: None, rules: draw_rules(chance, horizon_us, true) };
+    let net = |rules| Group { label: Some("net"), unit: None, rules };
+    let other = chance.happens(0.2).then(|| net(draw_rules(chance, horizon_us, false)));
     let ban = chance.happens(0.15).then(|| {
         let (within, duration) = (draw_window(chance, horizon_us), draw_window(chance, horizon_us));
         Ban::new(chance.between(2, 8), within, duration)

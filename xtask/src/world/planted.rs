@@ -121,6 +121,24 @@ const ALL: &[Planted] = &[
         new: "request.options.cost.min(1)",
     },
     Planted {
+        name: "costs of two units that are swapped",
+        file: "runtime/src/call.rs",
+        old: "self.costs.get(index)",
+        new: "self.costs.iter().rev().nth(index)",
+    },
+    Planted {
+        name: "a settlement of the wrong unit",
+        file: "runtime/src/decision/charge.rs",
+        old: "used.of(group.unit.as_ref())",
+        new: "used.0.values().next().copied()",
+    },
+    Planted {
+        name: "a key in the wrong slot",
+        file: "runtime/src/call/tally_key.rs",
+        old: "[prefix, \":\", segment, \":{\", prefix, \":\", slot, \":\", self.subject, \"}\"]",
+        new: "[prefix, \":\", segment, \":{\", prefix, \":\", segment, \":\", self.subject, \"}\"]",
+    },
+    Planted {
         name: "a process that admits the whole count by itself",
         file: "runtime/src/policy/variants.rs",
         old: "rule.clone().divided(processes)",

@@ -5,6 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use crate::call::SubjectKeys;
+use crate::decision::Reword;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::policy::Policy;
@@ -29,6 +30,8 @@ pub(super) struct OwnedInputs<'a> {
     limiter: Cow<'a, Limiter>,
     policy: Cow<'a, Policy>,
     subjects: CallSubjects,
+    /// What gives a denial its message. It is kept here so that most calls do not carry it.
+    reword: Option<Arc<Reword>>,
 }
 
 /// The subjects that the caller gave, or why nothing can be counted.
@@ -62,31 +65,44 @@ impl<'a> Inputs<'a> {
 
     #[cold]
     fn owned(limiter: Cow<'a, Limiter>, policy: Cow<'a, Policy>, subjects: CallSubjects) -> Self {
-        Self::Owned(Arc::new(OwnedInputs { limiter, policy, subjects }))
+        Self::Owned(Arc::new(OwnedInputs { limiter, policy, subjects, reword: None }))
     }
 
     /// Returns inputs that own their data.
     pub(super) fn into_owned(self) -> Inputs<'static> {
-        let (limiter, policy, subjects) = match self {
-            Self::Borrowed { limiter, policy, subject } => {
-                (limiter.clone(), policy.clone(), CallSubjects::one(*subject))
-            }
-            Self::Owned(inputs) => {
-                let OwnedInputs { limiter, policy, subjects } = Arc::unwrap_or_clone(inputs);
-                (limiter.into_owned(), policy.into_owned(), subjects)
-            }
+        let OwnedInputs { limiter, policy, subjects, reword } = match self {
+            Self::Borrowed { limiter, policy, subject } => OwnedInputs::borrowed(limiter, policy, subject),
+            Self::Owned(inputs) => Arc::unwrap_or_clone(inputs),
         };
-        Inputs::owned(Cow::Owned(limiter), Cow::Owned(policy), subjects)
+        let (limiter, policy) = (Cow::Owned(limiter.into_owned()), Cow::Owned(policy.into_owned()));
+        Inputs::Owned(Arc::new(OwnedInputs { limiter, policy, subjects, reword }))
     }
 
     /// Adds the subject with this label in the policy.
     pub(super) fn insert_subject(&mut self, label: &str, subject: &Subject) {
+        self.change(|OwnedInputs { policy, subjects, .. }| subjects.insert(policy, label, subject));
+    }
+
+    /// Lets this give a denial its message.
+    pub(super) fn reword(&mut self, reword: Arc<Reword>) {
+        self.change(|inputs| inputs.reword = Some(reword));
+    }
+
+    /// Returns what gives a denial its message.
+    #[inline]
+    pub(super) fn reworded(&self) -> Option<&Reword> {
+        match self {
+            Self::Borrowed { .. } => None,
+            Self::Owned(inputs) => inputs.reword.as_deref(),
+        }
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut OwnedInputs<'a>)) {
         if let Self::Borrowed { limiter, policy, subject } = *self {
-            *self = Self::owned(Cow::Borrowed(limiter), Cow::Borrowed(policy), CallSubjects::one(*subject));
+            *self = Self::Owned(Arc::new(OwnedInputs::borrowed(limiter, policy, subject)));
         }
         if let Self::Owned(inputs) = self {
-            let OwnedInputs { policy, subjects, .. } = Arc::make_mut(inputs);
-            subjects.insert(policy, label, subject);
+            change(Arc::make_mut(inputs));
         }
     }
 
@@ -128,6 +144,13 @@ impl<'a> Inputs<'a> {
             Self::Borrowed { subject, .. } => Ok(slice::from_ref(*subject)),
             Self::Owned(inputs) => inputs.subjects.given().map(|given| &*given.keys),
         }
+    }
+}
+
+impl<'a> OwnedInputs<'a> {
+    fn borrowed(limiter: &'a Limiter, policy: &'a Policy, subject: &SubjectKey) -> Self {
+        let subjects = CallSubjects::one(*subject);
+        Self { limiter: Cow::Borrowed(limiter), policy: Cow::Borrowed(policy), subjects, reword: None }
     }
 }
 

@@ -22,7 +22,7 @@ pub use self::correction::{
 pub use self::policy_cell::PolicyCell;
 pub use self::rejection::{
     denying_rule, is_ban, push_context, push_context_filtered, push_count, push_per, push_retry_after, push_rule,
-    push_shown, push_string, push_text, push_unit, reject,
+    push_shown, push_string, push_text, push_unit, reject, with_messages,
 };
 pub use self::values::{
     Alternative, FilteredInContext, FirstInContext, InContext, Value, Values, context, context_filtered, debug,

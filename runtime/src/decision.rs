@@ -19,6 +19,7 @@ pub use self::metered_call::{MeteredCall, meter, metered};
 pub(crate) use self::permit::Lease;
 pub use self::permit::Permit;
 pub use self::rejection::Rejection;
+pub(crate) use self::rejection::Reword;
 pub(crate) use self::report::Report;
 pub use self::report::{RuleStatus, Warning};
 pub use self::returned::{Answered, FromRejection, HoldPermit, Holding, hold, hold_any};

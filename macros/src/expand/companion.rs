@@ -24,7 +24,7 @@ pub(super) fn companion(name: &Ident, model: &Model, function: &Function) -> Tok
     let expansion = Expansion { model, function, expanded: ExpandedFunction::Companion };
     let items = expansion.items();
     let call = expansion.call();
-    let check = expansion.with_limiter(quote_hygienic!(#call.check()));
+    let check = expansion.with_limiter(expansion.with_messages(quote_hygienic!(#call.check())));
     let body = quote_hygienic!({ #items #check });
     with_body(name, model.runtime.as_ref(), function, &body)
 }

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 
 use crate::diagnostic::SpanRange;
-use crate::expand::context::{Expansion, hygienic, quote_hygienic};
+use crate::expand::context::{ExpandedFunction, Expansion, hygienic, quote_hygienic};
 use crate::model::MessageScope;
 use crate::template::{RejectionField, SpannedTemplate, TemplateValue, TextPart};
 
@@ -24,6 +24,22 @@ impl<'m> Expansion<'m> {
                 _ => tallygate_rejection,
             };
         }
+    }
+
+    /// Gives the check of a companion the messages of its function.
+    pub(super) fn with_messages(self, check: TokenStream) -> TokenStream {
+        let message = self.message();
+        if message.is_empty() {
+            return check;
+        }
+        let (private, values) = (self.private(), self.early_value_statements());
+        quote_hygienic!({
+            #values
+            #private::with_messages(#check, move |tallygate_rejection| {
+                #message
+                tallygate_rejection
+            })
+        })
     }
 
     pub(super) fn early_value_statements(self) -> TokenStream {
@@ -81,7 +97,9 @@ impl<'m> Expansion<'m> {
             TextPart::Text(text) => quote_hygienic!(#private::push_text(#target, #text);),
             TextPart::Value(placeholder) if self.is_early(placeholder) => {
                 let name = early_name(denier, index);
-                quote_hygienic!(#private::push_string(#target, #name);)
+                // The check of a companion may be denied more than once.
+                let value = if self.is_companion() { quote_hygienic!(#name.clone()) } else { quote_hygienic!(#name) };
+                quote_hygienic!(#private::push_string(#target, #value);)
             }
             TextPart::Value(placeholder) => self.push(&target, placeholder, message.span),
             TextPart::Rejection(field) => {
@@ -121,11 +139,16 @@ impl<'m> Expansion<'m> {
 
     /// Returns whether the value is rendered before the decision.
     ///
-    /// A future that the user wrote must not capture an argument for a message. A digest needs the limiter, and a
-    /// limiter that the user named is not held over the await.
+    /// A future that the user wrote, and the check of a companion, must not capture an argument for a message. A digest
+    /// needs the limiter, and a limiter that the user named is not held over the await.
     fn is_early(self, placeholder: &TemplateValue) -> bool {
         let needs_limiter = self.model.limiter.is_some() && placeholder.is_hashed();
-        needs_limiter || self.function.ends_with_async_block() && !placeholder.is_in_context()
+        let outlives_arguments = self.function.ends_with_async_block() || self.is_companion();
+        needs_limiter || outlives_arguments && !placeholder.is_in_context()
+    }
+
+    fn is_companion(self) -> bool {
+        self.expanded == ExpandedFunction::Companion
     }
 }
 

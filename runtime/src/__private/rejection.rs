@@ -1,12 +1,14 @@
 //! The message of a rejection, and the value that the function returns for it.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use tallygate_rules::{format_duration, unit_in_words};
 
 use super::values::Value;
 use crate::context;
 use crate::decision::{Rejection, RejectionKind, RoundedUp};
+use crate::limiter::Check;
 
 /// Adds text to a message.
 pub fn push_text(message: &mut String, text: &'static str) {
@@ -90,6 +92,14 @@ pub fn denying_rule(rejection: &Rejection) -> Option<usize> {
 #[must_use]
 pub fn is_ban(rejection: &Rejection) -> bool {
     rejection.kind() == RejectionKind::Banned
+}
+
+/// Gives the check of a companion the messages of its function.
+pub fn with_messages(
+    check: Check<'static>,
+    messages: impl Fn(Rejection) -> Rejection + Send + Sync + 'static,
+) -> Check<'static> {
+    check.reworded_by(Arc::new(messages))
 }
 
 /// Converts the rejection into the function's result by the user's `reject`.

@@ -1,6 +1,7 @@
 //! Why a call was not admitted.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{Role, Rule, amount_in_words, format_duration, unit_in_words};
@@ -19,7 +20,8 @@ fn cost_for(call: Call<'_>, position: usize) -> u64 {
 
 /// Why a call was not admitted: the rule that denies it, and how long until it would be admitted.
 ///
-/// Its text is a sentence that an end user may be shown: it contains neither the policy nor the subject.
+/// Its text is a sentence that an end user may be shown: it contains neither the policy nor the subject. A text by
+/// [`Check::messages`](crate::Check::messages) takes its place.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Denial {
     policy: Policy,
@@ -30,6 +32,8 @@ pub struct Denial {
     is_too_costly: bool,
     retry_after: Wait,
     report: Report,
+    /// The text that takes the place of the usual one.
+    message: Option<Arc<str>>,
 }
 
 impl Denial {
@@ -37,7 +41,7 @@ impl Denial {
         // A policy has far fewer rules than `u16::MAX`.
         let rule = rule.map(|rule| u16::try_from(rule).unwrap_or(u16::MAX));
         let (policy, report) = (call.policy.clone(), Report::default());
-        let mut denial = Self { policy, rule, decided_by, is_too_costly: false, retry_after, report };
+        let mut denial = Self { policy, rule, decided_by, is_too_costly: false, retry_after, report, message: None };
         // A call that costs too much can never be admitted, so its wait is endless.
         denial.is_too_costly = retry_after == Wait::NEVER
             && denial.rule().is_some_and(|limiting| cost_for(call, limiting.position) > limiting.rule.greatest_cost());
@@ -50,6 +54,14 @@ impl Denial {
 
     pub(crate) fn with_report(self, report: Report) -> Self {
         Self { report, ..self }
+    }
+
+    pub(super) fn with_message(self, message: Option<Arc<str>>) -> Self {
+        Self { message, ..self }
+    }
+
+    pub(super) fn take_message(&mut self) -> Option<Arc<str>> {
+        self.message.take()
     }
 
     pub(super) fn trials(&self) -> &[RuleStatus] {
@@ -118,6 +130,9 @@ impl Denial {
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(message) = &self.message {
+            return f.write_str(message);
+        }
         let Some(limiting) = self.rule() else {
             return match self.retry_after() {
                 Some(wait) => write!(f, "banned: no requests are admitted; try again in {}", RoundedUp(wait)),

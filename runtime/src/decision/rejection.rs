@@ -24,6 +24,9 @@ enum RejectionReason {
     Unavailable(Arc<str>, BackendError),
 }
 
+/// Gives a rejection its message.
+pub(crate) type Reword = dyn Fn(Rejection) -> Rejection + Send + Sync;
+
 impl Rejection {
     /// Returns the rejection of a call that the backend did not decide, given the name of its policy.
     ///
@@ -67,8 +70,8 @@ impl Rejection {
         self
     }
 
-    /// Returns the text that replaces the usual one, set by the attribute's `message` or by
-    /// [`with_message`](Self::with_message).
+    /// Returns the text that replaces the usual one, set by the attribute's `message`, by
+    /// [`Check::messages`](crate::Check::messages) or by [`with_message`](Self::with_message).
     #[must_use]
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()
@@ -142,8 +145,17 @@ impl Rejection {
 }
 
 impl From<Denial> for Rejection {
-    fn from(denial: Denial) -> Self {
-        Self { reason: RejectionReason::Denied(denial), message: None }
+    fn from(mut denial: Denial) -> Self {
+        let message = denial.take_message();
+        Self { reason: RejectionReason::Denied(denial), message }
+    }
+}
+
+impl Denial {
+    /// Gives the denial the message of its rejection.
+    pub(crate) fn reworded(self, reword: &Reword) -> Self {
+        let rejection = reword(self.clone().into());
+        self.with_message(rejection.message)
     }
 }
 

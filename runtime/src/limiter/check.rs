@@ -20,6 +20,7 @@ pub use self::deciding::Deciding;
 pub(crate) use self::inputs::CallSubjects;
 use self::inputs::Inputs;
 use crate::call::{CallOptions, WaitLimit};
+use crate::decision::{Rejection, Reword};
 use crate::limiter::Limiter;
 use crate::policy::Policy;
 use crate::subject::Subject;
@@ -256,6 +257,41 @@ impl<'a> Check<'a> {
     /// ```
     pub fn wait(mut self, limit: Duration) -> Self {
         self.options.wait = Some(WaitLimit::Within(limit));
+        self
+    }
+
+    /// Sets the text of a denial for the end user, in place of the usual one: the [message](Rejection::message) of its
+    /// rejection. `None` leaves the usual text. A check by `check_fn` has the `message`s of its attribute.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rejection, Rule, Subject};
+    ///
+    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    /// let policy = Policy::builder("export").rule(Rule::sliding_window(1, Duration::from_secs(60))).build()?;
+    /// let closed = policy.with_counts([0]);
+    /// let check = limiter.check(&closed, &alice).messages(|rejection| match rejection.retry_after() {
+    ///     Some(wait) => Some(format!("your next export is possible in {} s", wait.as_secs() + 1)),
+    ///     None => Some("exports are closed".to_owned()),
+    /// });
+    /// let rejection = Rejection::from(check.await?.into_result().unwrap_err());
+    /// assert_eq!(rejection.to_string(), "exports are closed");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn messages(self, messages: impl Fn(&Rejection) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.reworded_by(Arc::new(move |rejection: Rejection| match messages(&rejection) {
+            Some(message) => rejection.with_message(message),
+            None => rejection,
+        }))
+    }
+
+    pub(crate) fn reworded_by(mut self, reword: Arc<Reword>) -> Self {
+        self.inputs.reword(reword);
         self
     }
 

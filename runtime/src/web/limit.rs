@@ -254,6 +254,23 @@ impl Limit {
         self.set(|settings| settings.effects.reject = Some(Arc::new(reject)))
     }
 
+    /// Sets the texts of this limit's denials: see [`Check::messages`](crate::Check::messages). Those of
+    /// [`Layer::messages`] go first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule, web};
+    ///
+    /// let policy = Policy::builder("pages").rule(Rule::sliding_window(60, Duration::from_secs(60))).build()?;
+    /// let limit = web::limit(&policy, "{@ip}")?.messages(|_| Some("60 pages a minute are enough".to_owned()));
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn messages(self, messages: impl Fn(&Rejection) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.effects.messages = Some(Arc::new(messages)))
+    }
+
     fn set(mut self, set: impl FnOnce(&mut LimitSettings)) -> Self {
         set(Arc::make_mut(&mut self.settings));
         self

@@ -229,7 +229,7 @@ fn effects(limit: &RequestLimit) -> Effects {
             RefundedStatus::Failure => status.as_u16() >= 400,
         })
     });
-    Effects { reject, refund_if }
+    Effects { reject, refund_if, messages: None }
 }
 
 impl<S> tower_layer::Layer<S> for Limits {

@@ -32,6 +32,8 @@ async fn assert_agreement<T>(check: impl Fn() -> Check<'static>, call: impl Asyn
         assert_eq!(position(denial.rule()), position(rejection.rule()));
         assert_eq!(denial.kind(), rejection.kind());
         assert_eq!(denial.retry_after(), rejection.retry_after());
+        assert_eq!(denial.to_string(), rejection.to_string());
+        assert_eq!(Rejection::from(denial.clone()).message(), rejection.message());
         return admitted;
     }
 }
@@ -52,10 +54,10 @@ struct Order {
 #[rate_limit(
     key = "{user:lower:hash}",
     rule(count = calls, per = "1h"),
-    rule(count = 9, per = "1h", key = "all"),
+    rule(count = 9, per = "1h", key = "all", message = "all of you: {@count} are enough"),
     prevent_duplicate(key = "{order.id}"),
     cost = order.items.len() as u64,
-    message = "not now, {user}",
+    message = "not now, {user}, but in {@retry_after}",
     wait = "1ms",
     skip_if = user.is_empty(),
     refund_if = Result::is_err,

@@ -133,7 +133,19 @@ impl Check<'_> {
         // Read only now, because the decision may have adopted an override.
         let purpose = self.purpose();
         self.observe(observation, purpose, &decided);
-        if purpose == Purpose::Shadow { Ok(self.run_in_shadow(decided)) } else { decided }
+        match decided {
+            decided if purpose == Purpose::Shadow => Ok(self.run_in_shadow(decided)),
+            Ok(Decision::Denied(denial)) => Ok(Decision::Denied(self.reworded(denial))),
+            decided => decided,
+        }
+    }
+
+    /// Returns the denial with its message, if the call has messages.
+    fn reworded(&self, denial: Denial) -> Denial {
+        match self.inputs.reworded() {
+            Some(reword) => denial.reworded(reword),
+            None => denial,
+        }
     }
 
     /// Turns a denial or an error into a permit.

@@ -5,6 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use crate::call::SubjectKeys;
+use crate::decision::Reword;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::policy::{Policy, UnitCost};
@@ -31,6 +32,8 @@ pub(super) struct OwnedInputs<'a> {
     subjects: CallSubjects,
     /// What the call costs in the units that it names.
     costs: Vec<UnitCost>,
+    /// What gives a denial its message. It is kept here so that most calls do not carry it.
+    reword: Option<Arc<Reword>>,
 }
 
 /// The subjects that the caller gave, or why nothing can be counted.
@@ -64,22 +67,17 @@ impl<'a> Inputs<'a> {
 
     #[cold]
     fn owned(limiter: Cow<'a, Limiter>, policy: Cow<'a, Policy>, subjects: CallSubjects) -> Self {
-        Self::Owned(Arc::new(OwnedInputs { limiter, policy, subjects, costs: Vec::new() }))
+        Self::Owned(Arc::new(OwnedInputs { limiter, policy, subjects, costs: Vec::new(), reword: None }))
     }
 
     /// Returns inputs that own their data.
     pub(super) fn into_owned(self) -> Inputs<'static> {
-        match self {
-            Self::Borrowed { limiter, policy, subject } => {
-                let (limiter, policy) = (Cow::Owned(limiter.clone()), Cow::Owned(policy.clone()));
-                Inputs::owned(limiter, policy, CallSubjects::one(*subject))
-            }
-            Self::Owned(inputs) => {
-                let OwnedInputs { limiter, policy, subjects, costs } = Arc::unwrap_or_clone(inputs);
-                let (limiter, policy) = (Cow::Owned(limiter.into_owned()), Cow::Owned(policy.into_owned()));
-                Inputs::Owned(Arc::new(OwnedInputs { limiter, policy, subjects, costs }))
-            }
-        }
+        let OwnedInputs { limiter, policy, subjects, costs, reword } = match self {
+            Self::Borrowed { limiter, policy, subject } => OwnedInputs::borrowed(limiter, policy, subject),
+            Self::Owned(inputs) => Arc::unwrap_or_clone(inputs),
+        };
+        let (limiter, policy) = (Cow::Owned(limiter.into_owned()), Cow::Owned(policy.into_owned()));
+        Inputs::Owned(Arc::new(OwnedInputs { limiter, policy, subjects, costs, reword }))
     }
 
     /// Sets what the call costs in a unit of the policy.
@@ -109,9 +107,23 @@ impl<'a> Inputs<'a> {
         self.change(|OwnedInputs { policy, subjects, .. }| subjects.insert(policy, label, subject));
     }
 
+    /// Lets this give a denial its message.
+    pub(super) fn reword(&mut self, reword: Arc<Reword>) {
+        self.change(|inputs| inputs.reword = Some(reword));
+    }
+
+    /// Returns what gives a denial its message.
+    #[inline]
+    pub(super) fn reworded(&self) -> Option<&Reword> {
+        match self {
+            Self::Borrowed { .. } => None,
+            Self::Owned(inputs) => inputs.reword.as_deref(),
+        }
+    }
+
     fn change(&mut self, change: impl FnOnce(&mut OwnedInputs<'a>)) {
         if let Self::Borrowed { limiter, policy, subject } = *self {
-            *self = Self::owned(Cow::Borrowed(limiter), Cow::Borrowed(policy), CallSubjects::one(*subject));
+            *self = Self::Owned(Arc::new(OwnedInputs::borrowed(limiter, policy, subject)));
         }
         if let Self::Owned(inputs) = self {
             change(Arc::make_mut(inputs));
@@ -156,6 +168,14 @@ impl<'a> Inputs<'a> {
             Self::Borrowed { subject, .. } => Ok(slice::from_ref(*subject)),
             Self::Owned(inputs) => inputs.subjects.given().map(|given| &*given.keys),
         }
+    }
+}
+
+impl<'a> OwnedInputs<'a> {
+    fn borrowed(limiter: &'a Limiter, policy: &'a Policy, subject: &SubjectKey) -> Self {
+        let subjects = CallSubjects::one(*subject);
+        let (limiter, policy) = (Cow::Borrowed(limiter), Cow::Borrowed(policy));
+        Self { limiter, policy, subjects, costs: Vec::new(), reword: None }
     }
 }
 

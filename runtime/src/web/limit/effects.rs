@@ -15,12 +15,16 @@ pub(in crate::web) type Reject = dyn Fn(&Rejection, &Parts<'_>) -> Response<Stri
 /// Says whether a request with a response of that status does not count.
 pub(in crate::web) type RefundIf = dyn Fn(StatusCode) -> bool + Send + Sync;
 
+/// Returns the text of a denial; `None` is the usual one.
+pub(in crate::web) type DenialText = dyn Fn(&Rejection) -> Option<String> + Send + Sync;
+
 /// The effects of a limit besides its decision.
 #[derive(Clone, Default)]
 pub(in crate::web) struct Effects {
     /// `None` is a problem, or a status of gRPC.
     pub(in crate::web) reject: Option<Arc<Reject>>,
     pub(in crate::web) refund_if: Option<Arc<RefundIf>>,
+    pub(in crate::web) messages: Option<Arc<DenialText>>,
 }
 
 /// The checks of a request, one for each policy that decides it. It is not limited if there are none.

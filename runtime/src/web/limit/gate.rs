@@ -38,7 +38,12 @@ pub(in crate::web) struct Guard<'a> {
 impl Guard<'_> {
     /// Returns the check by this policy in the current context.
     pub(in crate::web) fn decided(self, parts: &Parts<'_>) -> (Check<'static>, Effects) {
-        (self.check(parts), self.effects)
+        let check = self.check(parts);
+        let check = match self.effects.messages.clone() {
+            Some(messages) => check.messages(move |rejection| messages(rejection)),
+            None => check,
+        };
+        (check, self.effects)
     }
 
     fn check(&self, parts: &Parts<'_>) -> Check<'static> {

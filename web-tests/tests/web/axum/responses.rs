@@ -1,5 +1,6 @@
 //! What handlers can return, and what rejected calls are answered.
 
+use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
 use axum::extract::State;
@@ -9,8 +10,8 @@ use axum::routing::get;
 use axum::{Json, Router};
 use tallygate::context::Context;
 use tallygate::testing::ManualClock;
-use tallygate::web::Layer;
-use tallygate::{Limiter, Rejection, rate_limit};
+use tallygate::web::{self, Layer};
+use tallygate::{Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_harness::server::{Server as Redis, connected, patient};
 use tallygate_web_tests::Client;
 use tallygate_web_tests::server::serve;
@@ -239,6 +240,38 @@ async fn the_texts_of_a_layer_stay_whatever_is_set_before_and_after_them() {
         let client = Client::new(serve(router(Limiter::in_memory(), layer)).await);
         assert_eq!(client.get("/limited").await.status, 200);
         assert_eq!(client.get("/limited").await.problem().detail, "Zoë's is busy");
+    }
+}
+
+#[tokio::test]
+async fn a_limit_and_a_check_by_hand_have_texts_of_their_own_unless_the_layer_has_one() {
+    async fn checked() -> Result<(), Rejection> {
+        static LIMITER: LazyLock<Limiter> = LazyLock::new(Limiter::in_memory);
+        let (policy, subject) = (closed("checked"), Subject::everyone());
+        let check = LIMITER.check(&policy, &subject).messages(|rejection| Some(format!("no {}", rejection.policy())));
+        check.await?.into_result()?;
+        Ok(())
+    }
+    fn closed(name: &'static str) -> Policy {
+        Policy::builder(name).rule(Rule::sliding_window(1, Duration::from_secs(60))).build().unwrap().with_counts([0])
+    }
+    let limit = |name| web::limit(&closed(name), "all").unwrap().limiter(&Limiter::in_memory());
+    let own = limit("own").messages(|rejection| Some(format!("no {}", rejection.policy())));
+    let usual = limit("usual").messages(|_| None);
+    let done = get(async || "done");
+    let router = Router::new()
+        .route("/own", done.clone().layer(own))
+        .route("/usual", done.layer(usual))
+        .route("/checked", get(checked));
+    let plain = Client::new(serve(router.clone()).await);
+    let first = Layer::new().messages(|rejection, _| (rejection.policy() == "own").then(|| "of the layer".to_owned()));
+    let layered = Client::new(serve(router.layer(first)).await);
+    let usual = "closed: no requests are admitted for now";
+    for (path, alone, within) in
+        [("/own", "no own", "of the layer"), ("/usual", usual, usual), ("/checked", "no checked", "no checked")]
+    {
+        assert_eq!(plain.get(path).await.problem().detail, alone);
+        assert_eq!(layered.get(path).await.problem().detail, within);
     }
 }
 

@@ -13,7 +13,7 @@ use std::{env, fs, process};
 
 use self::contract::{
     ADMITTED, ASK_AGAIN, BAN_BYTES, BANNED, CELL_BYTES, CLEAN_UP_ENTRIES, CONCURRENCY, COUNTER_COUNT, CRON, DENIAL,
-    DUPLICATE, END_BYTES, END_ENTRIES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LATE, LEASE_NAME_BYTES,
+    DUPLICATE, END_BYTES, END_ENTRIES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LATE, LATER, LEASE_NAME_BYTES,
     LEASES_FORGOTTEN, LOG_ENTRIES, LONG_SLACK, LONGEST_LEASE, LONGEST_LOG, NEVER, PART, PEEK, PLAIN_ADMITTED,
     PLAIN_ASK_AGAIN, PLAIN_UNREADABLE, POLICIES_LOOKED_AT, PROTOCOL, PROVISIONAL, REFUND_DISTANCE, REPORT,
     SLIDING_COUNTER, SLIDING_WINDOW, STANDSTILL, TOKEN_BUCKET, UNITS, UNREADABLE,
@@ -63,7 +63,7 @@ fn write_scripts(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// The constants of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
-fn constants() -> [(&'static str, String); 58] {
+fn constants() -> [(&'static str, String); 59] {
     let letter = |kind: u8| char::from(kind).to_string();
     let integers = |bytes: usize| format!("I{INTEGER_BYTES}").repeat(bytes / INTEGER_BYTES);
     [
@@ -85,6 +85,7 @@ fn constants() -> [(&'static str, String); 58] {
         ("PROVISIONAL", PROVISIONAL.to_string()),
         ("UNITS", UNITS.to_string()),
         ("LATE", LATE.to_string()),
+        ("LATER", LATER.to_string()),
         ("ADMITTED", ADMITTED.to_string()),
         ("ASK_AGAIN", ASK_AGAIN.to_string()),
         ("UNREADABLE", UNREADABLE.to_string()),

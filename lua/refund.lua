@@ -28,6 +28,7 @@ for subject = 1, subjects do
   local name = KEYS[subject]
   local largest, reach, most, ttl
   --- @include parts/subject.lua
+  if later then cost = 0 end
   local used = (ARGV[3 + subject] or ARGV[4]) + 0
   -- The weight that is given back. It is negative if more was used.
   local given_back = cost - used

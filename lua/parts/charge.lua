@@ -1,5 +1,5 @@
 -- Charges the call to every subject.
--- Reads: call, unpack, now, subjects, cost, charges, leases, front, budget
+-- Reads: call, unpack, now, subjects, cost, late, charges, leases, front, budget
 -- Sets: cost, name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, front, budget
 for subject = 1, subjects do
   local lease = leases and leases[subject]
@@ -32,7 +32,11 @@ for subject = 1, subjects do
     else
       -- A call costs more than every window counts only if all windows count calls: then one unit is enough.
       local weight = math.min(cost, largest)
-      --- @include parts/log.lua
+      -- The limits bound what counts, but not what is charged afterwards. Sums have room for less than 2^32.
+      if late and total then weight = math.min(weight, 2 ^ 32 - 1 - total) end
+      if weight > 0 then
+        --- @include parts/log.lua
+      end
     end
   end
 end

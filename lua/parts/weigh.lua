@@ -1,6 +1,6 @@
 -- Adds a rule to the decision. The call waits for the rule with the longest wait. The code is this rule, or the first
 -- duplicate that denies the call.
--- Reads: cost, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
+-- Reads: cost, later, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
 -- Sets: wait, code, duplicate, reports
 if room > 0 then
   if room > wait then
@@ -14,5 +14,6 @@ if room > 0 then
 end
 if report then
   local counts_calls = kind == '${DUPLICATE}' or kind == '${CONCURRENCY}'
-  reports[rule + 1] = { counts_calls and math.min(cost, 1) or cost, remaining, reset, reset_charged }
+  local weight = later and 0 or counts_calls and math.min(cost, 1) or cost
+  reports[rule + 1] = { weight, remaining, reset, reset_charged }
 end

@@ -45,6 +45,9 @@ pub const PROVISIONAL: u8 = 16;
 /// Each subject has a cost of its own.
 pub const UNITS: u8 = 32;
 
+/// The cost of a subject whose unit is charged afterwards. It is greater than any cost.
+pub const LATER: u64 = 1 << 54;
+
 /// Charges the call even beyond the limits.
 pub const LATE: u8 = 64;
 

@@ -21,9 +21,8 @@ pub(crate) struct Call<'a> {
     /// One subject for each rule group of the policy, in their order. A part of a call has only the subject of its
     /// group.
     pub(crate) subjects: &'a [SubjectKey],
-    /// What the call costs on each subject, if the policy has units; empty otherwise. `None` stands for its cost in
-    /// calls.
-    pub(crate) costs: &'a [Option<u64>],
+    /// What the call costs on each subject, if the policy has units; empty otherwise.
+    pub(crate) costs: &'a [SubjectCost],
     pub(crate) options: CallOptions,
     pub(crate) scope: Scope,
     pub(crate) awaited: Option<&'a Awaited>,
@@ -43,7 +42,7 @@ pub(crate) struct Awaited {
 pub(crate) struct OwnedCall {
     pub(crate) policy: Policy,
     pub(crate) subjects: SubjectKeys,
-    costs: Box<[Option<u64>]>,
+    costs: Box<[SubjectCost]>,
     pub(crate) options: CallOptions,
     scope: Scope,
     awaited: Option<Awaited>,
@@ -62,6 +61,18 @@ impl<'a> PlainCall<'a> {
     pub(crate) fn by(self, policy: &'a Policy) -> Call<'a> {
         Call::new(policy, &[], CallOptions { cost: self.cost, ..CallOptions::PLAIN })
     }
+}
+
+/// What a call costs for one of its subjects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SubjectCost {
+    /// Its cost in calls.
+    Calls,
+    /// Its cost in another unit.
+    Unit(u64),
+    /// Nothing yet, because it may use something of the unit, which is charged afterwards. It is admitted while there is
+    /// anything left.
+    Later,
 }
 
 /// How much of a call is decided.
@@ -84,10 +95,12 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the call with its costs in the units of the policy.
-    pub(crate) fn with_costs(self, costs: &'a [Option<u64>]) -> Self {
+    pub(crate) fn with_costs(self, costs: &'a [SubjectCost]) -> Self {
         match costs {
             // On one subject, the call has one cost.
-            [cost] => Self { options: CallOptions { cost: cost.unwrap_or(self.options.cost), ..self.options }, ..self },
+            [SubjectCost::Calls] => self,
+            [SubjectCost::Unit(cost)] => Self { options: CallOptions { cost: *cost, ..self.options }, ..self },
+            [SubjectCost::Later] => Self { costs, options: CallOptions { cost: 0, ..self.options }, ..self },
             costs => Self { costs, ..self },
         }
     }
@@ -95,13 +108,27 @@ impl<'a> Call<'a> {
     /// What the call costs in the unit of the group of the subject with this index.
     #[inline]
     pub(crate) fn cost_at(self, index: usize) -> u64 {
-        self.costs.get(index).copied().flatten().unwrap_or(self.options.cost)
+        match self.costs.get(index) {
+            None | Some(SubjectCost::Calls) => self.options.cost,
+            Some(SubjectCost::Unit(cost)) => *cost,
+            Some(SubjectCost::Later) => 0,
+        }
+    }
+
+    /// How much there has to be left for the call on the subject with this index.
+    #[inline]
+    pub(crate) fn needs_at(self, index: usize) -> u64 {
+        if self.pays_later(index) { 1 } else { self.cost_at(index) }
+    }
+
+    pub(crate) fn pays_later(self, index: usize) -> bool {
+        self.costs.get(index) == Some(&SubjectCost::Later)
     }
 
     /// Whether the call counts anywhere if it is admitted.
     #[inline]
     pub(crate) fn counts(self) -> bool {
-        self.options.cost > 0 || self.costs.iter().any(|cost| cost.is_some_and(|cost| cost > 0))
+        self.options.cost > 0 || self.costs.iter().any(|cost| matches!(cost, SubjectCost::Unit(1..)))
     }
 
     /// Returns the part of the call that takes leases; `None` if it takes none. No caller awaits the return of leases.
@@ -124,7 +151,8 @@ impl<'a> Call<'a> {
     pub(crate) fn part(self, index: usize) -> Self {
         let subjects = self.subjects.get(index..=index).unwrap_or_default();
         let options = CallOptions { cost: self.cost_at(index), ..self.options };
-        Self { subjects, costs: &[], options, scope: Scope::Part(self.first_group() + index), ..self }
+        let costs = self.costs.get(index..=index).filter(|_| self.pays_later(index)).unwrap_or_default();
+        Self { subjects, costs, options, scope: Scope::Part(self.first_group() + index), ..self }
     }
 
     /// Returns the part of the call from one of its subjects to another.

@@ -31,6 +31,7 @@ pub(crate) use self::shared::{NO_REGISTRY, Registration};
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
+use crate::call::SubjectCost;
 use crate::error::BackendError;
 use crate::micros;
 use crate::observe::{Observed, PolicyMetrics};
@@ -322,17 +323,18 @@ impl Policy {
         unit.map(Some).ok_or_else(|| self.unknown_unit(name))
     }
 
-    /// Returns what a call costs in each group and then in each trial, by its costs in units; `None` where calls are counted.
-    /// It is empty if no rule counts a unit.
+    /// Returns what a call costs in each group and then in each trial, by its costs in units. It is empty if no rule counts
+    /// a unit.
     #[inline]
-    pub(crate) fn costs(&self, given: &[UnitCost]) -> Vec<Option<u64>> {
+    pub(crate) fn costs(&self, given: &[UnitCost]) -> Vec<SubjectCost> {
         if !self.has_units() {
             return Vec::new();
         }
         let trials = self.trials().iter().flat_map(|trial| trial.policy.groups());
         let cost = |group: &RuleGroup| {
-            let unit = group.unit.as_ref()?;
-            Some(given.iter().find(|(named, _)| named == unit).map_or(0, |(_, cost)| *cost))
+            let Some(unit) = &group.unit else { return SubjectCost::Calls };
+            let named = given.iter().find(|(named, _)| named == unit);
+            named.map_or(SubjectCost::Later, |(_, cost)| SubjectCost::Unit(*cost))
         };
         self.groups().iter().chain(trials).map(cost).collect()
     }

@@ -109,9 +109,10 @@ for _ = 1, 2 * #ARGV do
     --                     a zero byte)
     --   ttl               the milliseconds that the tally is to live (text, ended by a zero byte)
     --   within, duration  only where denials lead to a ban: the time within which they do, and how long the ban lasts
-    --   cost              only where each subject has one: the weight of the call in the unit of the subject's rules
+    --   cost              only where each subject has one: the weight of the call in the unit of the subject's rules, or
+    --                     18014398509481984 where it is charged afterwards: the call then fits while anything is left
     -- Reads: unpack, request, at, units
-    -- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, cost, at, cell_bytes, head_bytes
+    -- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, cost, later, at, cell_bytes, head_bytes
     local rules, cells, denials, want, from, within, duration
     rules, cells, denials, largest, reach, most, want, from, ttl, at = unpack('>BI2I2I4I7I4I2ss', request, at)
     local cell_bytes = cells * 21
@@ -120,7 +121,12 @@ for _ = 1, 2 * #ARGV do
       within, duration, at = unpack('>I7I7', request, at)
       head_bytes = cell_bytes + 21 + denials * 7
     end
-    if units then cost, at = unpack('>I7', request, at) end
+    local later = false
+    if units then
+      cost, at = unpack('>I7', request, at)
+      later = cost == 18014398509481984
+      if later then cost = 1 end
+    end
     if rules == 1 and string.sub(request, at, at) == 'l' then
       local kind
       local room, remaining, reset, reset_charged = 0, 0, 0, 0
@@ -157,7 +163,7 @@ for _ = 1, 2 * #ARGV do
       -- parts/weigh.lua
       -- Adds a rule to the decision. The call waits for the rule with the longest wait. The code is this rule, or the first
       -- duplicate that denies the call.
-      -- Reads: cost, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
+      -- Reads: cost, later, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
       -- Sets: wait, code, duplicate, reports
       if room > 0 then
         if room > wait then
@@ -171,7 +177,8 @@ for _ = 1, 2 * #ARGV do
       end
       if report then
         local counts_calls = kind == 'd' or kind == 'l'
-        reports[rule + 1] = { counts_calls and math.min(cost, 1) or cost, remaining, reset, reset_charged }
+        local weight = later and 0 or counts_calls and math.min(cost, 1) or cost
+        reports[rule + 1] = { weight, remaining, reset, reset_charged }
       end
       rule = rule + 1
     else
@@ -730,7 +737,7 @@ for _ = 1, 2 * #ARGV do
         -- parts/weigh.lua
         -- Adds a rule to the decision. The call waits for the rule with the longest wait. The code is this rule, or the first
         -- duplicate that denies the call.
-        -- Reads: cost, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
+        -- Reads: cost, later, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
         -- Sets: wait, code, duplicate, reports
         if room > 0 then
           if room > wait then
@@ -744,7 +751,8 @@ for _ = 1, 2 * #ARGV do
         end
         if report then
           local counts_calls = kind == 'd' or kind == 'l'
-          reports[rule + 1] = { counts_calls and math.min(cost, 1) or cost, remaining, reset, reset_charged }
+          local weight = later and 0 or counts_calls and math.min(cost, 1) or cost
+          reports[rule + 1] = { weight, remaining, reset, reset_charged }
         end
         rule = rule + 1
       end
@@ -752,7 +760,7 @@ for _ = 1, 2 * #ARGV do
       if next_cells then head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1) end
       if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
       if charges then
-        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, cost }
+        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, later and 0 or cost }
       end
     end
   end
@@ -776,7 +784,7 @@ for _ = 1, 2 * #ARGV do
     if code == -1 and charging then
       -- parts/charge.lua
       -- Charges the call to every subject.
-      -- Reads: call, unpack, now, subjects, cost, charges, leases, front, budget
+      -- Reads: call, unpack, now, subjects, cost, late, charges, leases, front, budget
       -- Sets: cost, name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, front, budget
       for subject = 1, subjects do
         local lease = leases and leases[subject]
@@ -809,249 +817,253 @@ for _ = 1, 2 * #ARGV do
           else
             -- A call costs more than every window counts only if all windows count calls: then one unit is enough.
             local weight = math.min(cost, largest)
-            -- parts/log.lua
-            -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
-            -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, total, reach, most, ttl,
-            -- Reads: front, weight, budget
-            -- Sets: entries, weighed, surplus, budget, front
-            local is_over = last <= now - reach
-            local shares = false
-            if is_over then
-              weighed, surplus = false, 0
-            else
-              -- A call shares the last entry, whose time becomes now, in three cases: both calls are of one microsecond; the last
-              -- call was refunded and weighs nothing any more; or both calls are close to each other and the log is dense, that is,
-              -- it holds as many counted entries as it may.
-              local grain = math.ceil(reach / 65536)
-              shares = last == now
-              if not shares and weighed then
-                shares = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32 == 0
-              end
-              if not shares and last >= now - now % grain and entries > 65536 then
-                local from = head_bytes + (entries - 65536) * 11
-                local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
-                shares = mark % 128 * 2 ^ 48 + rest > now - reach
-              end
-            end
-
-            local sum = surplus + weight - (shares and 0 or 1)
-            weighed = weighed or shares or weight > 1
-            local entry
-            if weighed then
-              entry = struct.pack('>BI6I4', 128 + math.floor(now / 2 ^ 48), now % 2 ^ 48, sum % 2 ^ 32)
-            else
-              entry = struct.pack('>I7I4', now, 0)
-            end
-
-            if is_over then
-              call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
-            else
-              if total and total + weight >= 2 ^ 32 then
-                -- Sums are exact only while they differ by less than 2^32, so entries are dropped now, even beyond the budget.
-                local rest = budget
-                budget = math.huge
-                -- parts/clean_up.lua
-                -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
-                -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
-                -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
-                -- most.
-                -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
-                -- Sets: entries, budget, front
-                if budget > 32768 then
-                  local horizon, beside = now - reach, -1
-                  -- parts/search.lua
-                  -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
-                  -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
-                  -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
-                  -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
-                  -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
-                  -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
-                  -- Sets: first, time, weight
-                  local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
-                  do
-                    -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
-                    -- weighs `below`.
-                    local low, below = 0, 0
-                    local sums = entries - 1 + surplus
-                    local piece, begin, stop = tail, entries - #tail / 11, entries
-                    -- Most often the end begins after `first`: one look shows that.
-                    local middle = begin > 0 and begin or (entries - entries % 2) / 2
-                    for step = 1, 23 do
-                      local bottom, top = low, first
-                      if begin > low then bottom = begin - 1 end
-                      if stop < first then top = stop end
-                      for _ = 1, 23 do
-                        if top - bottom <= 1 then break end
-                        local at = (middle - begin) * 11
-                        if beside < 0 then
-                          local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                          if mark % 128 * 2 ^ 48 + rest > horizon then
-                            first, top = middle, middle
-                          else
-                            low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
-                          end
-                        else
-                          local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
-                          if after <= beside then
-                            first, top, below = middle, middle, after
-                          else
-                            low, bottom, weight = middle, middle, after
-                          end
-                        end
-                        middle = bottom + top
-                        middle = (middle - middle % 2) / 2
-                      end
-                      if first - low <= 1 then break end
-                      if step == 1 and front then
-                        piece, begin, stop = front, 0, 34
-                      else
-                        begin, stop = low + 1, first
-                        if first - low > 32 then
-                          local near = 0
-                          if beside >= 0 and step <= 3 then
-                            middle = low + (weight - beside) / (weight - below) * (first - low)
-                            near = 8
-                          else
-                            middle = (low + first) / 2
-                          end
-                          middle = middle - middle % 1
-                          begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
-                        end
-                        local from = head_bytes + begin * 11
-                        piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
-                      end
-                      middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
-                      middle = (middle - middle % 2) / 2
-                    end
-                    if first < entries then
-                      local at = (first - begin) * 11
-                      if first < begin or first >= stop then
-                        at = head_bytes + first * 11
-                        piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
-                      end
-                      local mark, rest = unpack('>BI6', piece, at + 1)
-                      time = mark % 128 * 2 ^ 48 + rest
-                    end
-                  end
-                  -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-                  -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
-                  local least = weighed and budget < math.huge and entries / 8 or 1
-                  local copied = (entries - first + 1) * 11 + 32768
-                  if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
-                    budget = budget - copied
-                    -- The offset leaves room for the head in front of the entries that are kept.
-                    call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
-                    call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-                    entries, front = entries - first + 1, nil
-                  end
-                end
-                budget = rest - entries * 11
-              end
-              if head_bytes > 0 then call('SETRANGE', name, 0, head) end
-              local bytes = 0
-              if shares then
-                call('SETRANGE', name, head_bytes + (entries - 1) * 11, entry)
+            -- The limits bound what counts, but not what is charged afterwards. Sums have room for less than 2^32.
+            if late and total then weight = math.min(weight, 2 ^ 32 - 1 - total) end
+            if weight > 0 then
+              -- parts/log.lua
+              -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
+              -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, total, reach, most, ttl,
+              -- Reads: front, weight, budget
+              -- Sets: entries, weighed, surplus, budget, front
+              local is_over = last <= now - reach
+              local shares = false
+              if is_over then
+                weighed, surplus = false, 0
               else
-                bytes = call('APPEND', name, entry)
+                -- A call shares the last entry, whose time becomes now, in three cases: both calls are of one microsecond; the last
+                -- call was refunded and weighs nothing any more; or both calls are close to each other and the log is dense, that is,
+                -- it holds as many counted entries as it may.
+                local grain = math.ceil(reach / 65536)
+                shares = last == now
+                if not shares and weighed then
+                  shares = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32 == 0
+                end
+                if not shares and last >= now - now % grain and entries > 65536 then
+                  local from = head_bytes + (entries - 65536) * 11
+                  local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
+                  shares = mark % 128 * 2 ^ 48 + rest > now - reach
+                end
               end
-              -- Where there is only a log, the TTL is long enough to be renewed only by the first call of each period.
-              local period = reach <= 3600000000 and reach or reach / 8
-              if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
-              entries = (bytes - head_bytes) / 11 - 1
-              if bytes > 0 and (weighed or bytes > most) and (entries + 1) % 32 == 0 then
-                -- parts/clean_up.lua
-                -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
-                -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
-                -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
-                -- most.
-                -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
-                -- Sets: entries, budget, front
-                if budget > 32768 then
-                  local horizon, beside = now - reach, -1
-                  -- parts/search.lua
-                  -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
-                  -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
-                  -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
-                  -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
-                  -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
-                  -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
-                  -- Sets: first, time, weight
-                  local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
-                  do
-                    -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
-                    -- weighs `below`.
-                    local low, below = 0, 0
-                    local sums = entries - 1 + surplus
-                    local piece, begin, stop = tail, entries - #tail / 11, entries
-                    -- Most often the end begins after `first`: one look shows that.
-                    local middle = begin > 0 and begin or (entries - entries % 2) / 2
-                    for step = 1, 23 do
-                      local bottom, top = low, first
-                      if begin > low then bottom = begin - 1 end
-                      if stop < first then top = stop end
-                      for _ = 1, 23 do
-                        if top - bottom <= 1 then break end
-                        local at = (middle - begin) * 11
-                        if beside < 0 then
-                          local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                          if mark % 128 * 2 ^ 48 + rest > horizon then
-                            first, top = middle, middle
+
+              local sum = surplus + weight - (shares and 0 or 1)
+              weighed = weighed or shares or weight > 1
+              local entry
+              if weighed then
+                entry = struct.pack('>BI6I4', 128 + math.floor(now / 2 ^ 48), now % 2 ^ 48, sum % 2 ^ 32)
+              else
+                entry = struct.pack('>I7I4', now, 0)
+              end
+
+              if is_over then
+                call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
+              else
+                if total and total + weight >= 2 ^ 32 then
+                  -- Sums are exact only while they differ by less than 2^32, so entries are dropped now, even beyond the budget.
+                  local rest = budget
+                  budget = math.huge
+                  -- parts/clean_up.lua
+                  -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+                  -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+                  -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+                  -- most.
+                  -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+                  -- Sets: entries, budget, front
+                  if budget > 32768 then
+                    local horizon, beside = now - reach, -1
+                    -- parts/search.lua
+                    -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+                    -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+                    -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+                    -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+                    -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+                    -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+                    -- Sets: first, time, weight
+                    local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+                    do
+                      -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+                      -- weighs `below`.
+                      local low, below = 0, 0
+                      local sums = entries - 1 + surplus
+                      local piece, begin, stop = tail, entries - #tail / 11, entries
+                      -- Most often the end begins after `first`: one look shows that.
+                      local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                      for step = 1, 23 do
+                        local bottom, top = low, first
+                        if begin > low then bottom = begin - 1 end
+                        if stop < first then top = stop end
+                        for _ = 1, 23 do
+                          if top - bottom <= 1 then break end
+                          local at = (middle - begin) * 11
+                          if beside < 0 then
+                            local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                            if mark % 128 * 2 ^ 48 + rest > horizon then
+                              first, top = middle, middle
+                            else
+                              low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                            end
                           else
-                            low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                            local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                            if after <= beside then
+                              first, top, below = middle, middle, after
+                            else
+                              low, bottom, weight = middle, middle, after
+                            end
                           end
-                        else
-                          local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
-                          if after <= beside then
-                            first, top, below = middle, middle, after
-                          else
-                            low, bottom, weight = middle, middle, after
-                          end
+                          middle = bottom + top
+                          middle = (middle - middle % 2) / 2
                         end
-                        middle = bottom + top
+                        if first - low <= 1 then break end
+                        if step == 1 and front then
+                          piece, begin, stop = front, 0, 34
+                        else
+                          begin, stop = low + 1, first
+                          if first - low > 32 then
+                            local near = 0
+                            if beside >= 0 and step <= 3 then
+                              middle = low + (weight - beside) / (weight - below) * (first - low)
+                              near = 8
+                            else
+                              middle = (low + first) / 2
+                            end
+                            middle = middle - middle % 1
+                            begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                          end
+                          local from = head_bytes + begin * 11
+                          piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                        end
+                        middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
                         middle = (middle - middle % 2) / 2
                       end
-                      if first - low <= 1 then break end
-                      if step == 1 and front then
-                        piece, begin, stop = front, 0, 34
-                      else
-                        begin, stop = low + 1, first
-                        if first - low > 32 then
-                          local near = 0
-                          if beside >= 0 and step <= 3 then
-                            middle = low + (weight - beside) / (weight - below) * (first - low)
-                            near = 8
-                          else
-                            middle = (low + first) / 2
-                          end
-                          middle = middle - middle % 1
-                          begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                      if first < entries then
+                        local at = (first - begin) * 11
+                        if first < begin or first >= stop then
+                          at = head_bytes + first * 11
+                          piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
                         end
-                        local from = head_bytes + begin * 11
-                        piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                        local mark, rest = unpack('>BI6', piece, at + 1)
+                        time = mark % 128 * 2 ^ 48 + rest
                       end
-                      middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
-                      middle = (middle - middle % 2) / 2
                     end
-                    if first < entries then
-                      local at = (first - begin) * 11
-                      if first < begin or first >= stop then
-                        at = head_bytes + first * 11
-                        piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
-                      end
-                      local mark, rest = unpack('>BI6', piece, at + 1)
-                      time = mark % 128 * 2 ^ 48 + rest
+                    -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
+                    -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+                    local least = weighed and budget < math.huge and entries / 8 or 1
+                    local copied = (entries - first + 1) * 11 + 32768
+                    if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
+                      budget = budget - copied
+                      -- The offset leaves room for the head in front of the entries that are kept.
+                      call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                      call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                      entries, front = entries - first + 1, nil
                     end
                   end
-                  -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-                  -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
-                  local least = weighed and budget < math.huge and entries / 8 or 1
-                  local copied = (entries - first + 1) * 11 + 32768
-                  if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
-                    budget = budget - copied
-                    -- The offset leaves room for the head in front of the entries that are kept.
-                    call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
-                    call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-                    entries, front = entries - first + 1, nil
+                  budget = rest - entries * 11
+                end
+                if head_bytes > 0 then call('SETRANGE', name, 0, head) end
+                local bytes = 0
+                if shares then
+                  call('SETRANGE', name, head_bytes + (entries - 1) * 11, entry)
+                else
+                  bytes = call('APPEND', name, entry)
+                end
+                -- Where there is only a log, the TTL is long enough to be renewed only by the first call of each period.
+                local period = reach <= 3600000000 and reach or reach / 8
+                if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
+                entries = (bytes - head_bytes) / 11 - 1
+                if bytes > 0 and (weighed or bytes > most) and (entries + 1) % 32 == 0 then
+                  -- parts/clean_up.lua
+                  -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+                  -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+                  -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+                  -- most.
+                  -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+                  -- Sets: entries, budget, front
+                  if budget > 32768 then
+                    local horizon, beside = now - reach, -1
+                    -- parts/search.lua
+                    -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+                    -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+                    -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+                    -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+                    -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+                    -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+                    -- Sets: first, time, weight
+                    local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+                    do
+                      -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+                      -- weighs `below`.
+                      local low, below = 0, 0
+                      local sums = entries - 1 + surplus
+                      local piece, begin, stop = tail, entries - #tail / 11, entries
+                      -- Most often the end begins after `first`: one look shows that.
+                      local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                      for step = 1, 23 do
+                        local bottom, top = low, first
+                        if begin > low then bottom = begin - 1 end
+                        if stop < first then top = stop end
+                        for _ = 1, 23 do
+                          if top - bottom <= 1 then break end
+                          local at = (middle - begin) * 11
+                          if beside < 0 then
+                            local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                            if mark % 128 * 2 ^ 48 + rest > horizon then
+                              first, top = middle, middle
+                            else
+                              low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                            end
+                          else
+                            local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                            if after <= beside then
+                              first, top, below = middle, middle, after
+                            else
+                              low, bottom, weight = middle, middle, after
+                            end
+                          end
+                          middle = bottom + top
+                          middle = (middle - middle % 2) / 2
+                        end
+                        if first - low <= 1 then break end
+                        if step == 1 and front then
+                          piece, begin, stop = front, 0, 34
+                        else
+                          begin, stop = low + 1, first
+                          if first - low > 32 then
+                            local near = 0
+                            if beside >= 0 and step <= 3 then
+                              middle = low + (weight - beside) / (weight - below) * (first - low)
+                              near = 8
+                            else
+                              middle = (low + first) / 2
+                            end
+                            middle = middle - middle % 1
+                            begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                          end
+                          local from = head_bytes + begin * 11
+                          piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                        end
+                        middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                        middle = (middle - middle % 2) / 2
+                      end
+                      if first < entries then
+                        local at = (first - begin) * 11
+                        if first < begin or first >= stop then
+                          at = head_bytes + first * 11
+                          piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                        end
+                        local mark, rest = unpack('>BI6', piece, at + 1)
+                        time = mark % 128 * 2 ^ 48 + rest
+                      end
+                    end
+                    -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
+                    -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+                    local least = weighed and budget < math.huge and entries / 8 or 1
+                    local copied = (entries - first + 1) * 11 + 32768
+                    if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
+                      budget = budget - copied
+                      -- The offset leaves room for the head in front of the entries that are kept.
+                      call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                      call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                      entries, front = entries - first + 1, nil
+                    end
                   end
                 end
               end

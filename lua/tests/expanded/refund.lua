@@ -67,9 +67,10 @@ for subject = 1, subjects do
   --                     a zero byte)
   --   ttl               the milliseconds that the tally is to live (text, ended by a zero byte)
   --   within, duration  only where denials lead to a ban: the time within which they do, and how long the ban lasts
-  --   cost              only where each subject has one: the weight of the call in the unit of the subject's rules
+  --   cost              only where each subject has one: the weight of the call in the unit of the subject's rules, or
+  --                     18014398509481984 where it is charged afterwards: the call then fits while anything is left
   -- Reads: unpack, request, at, units
-  -- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, cost, at, cell_bytes, head_bytes
+  -- Sets: rules, cells, denials, largest, reach, most, want, from, ttl, within, duration, cost, later, at, cell_bytes, head_bytes
   local rules, cells, denials, want, from, within, duration
   rules, cells, denials, largest, reach, most, want, from, ttl, at = unpack('>BI2I2I4I7I4I2ss', request, at)
   local cell_bytes = cells * 21
@@ -78,7 +79,13 @@ for subject = 1, subjects do
     within, duration, at = unpack('>I7I7', request, at)
     head_bytes = cell_bytes + 21 + denials * 7
   end
-  if units then cost, at = unpack('>I7', request, at) end
+  local later = false
+  if units then
+    cost, at = unpack('>I7', request, at)
+    later = cost == 18014398509481984
+    if later then cost = 1 end
+  end
+  if later then cost = 0 end
   local used = (ARGV[3 + subject] or ARGV[4]) + 0
   -- The weight that is given back. It is negative if more was used.
   local given_back = cost - used

@@ -202,16 +202,15 @@ impl Permit {
     }
 
     fn into_subject_refund(self, label: Option<&str>) -> Result<(RecountTicket, Recount), BackendError> {
-        let ticket = self.into_ticket()?;
-        let policy = &ticket.charge.call.policy;
+        // The ticket is taken only now: a label by mistake must not close the meters of the call.
+        let policy = self.policy().ok_or_else(not_refundable)?.clone();
         let counting = policy.groups().iter().take(policy.counting_groups());
         let group = { counting }.find(|group| group.label.as_deref() == label);
         if let Some(group) = group {
-            let label = group.label.clone();
-            return Ok((*ticket, Recount::Refund(Some(label))));
+            return Ok((*self.into_ticket()?, Recount::Refund(Some(group.label.clone()))));
         }
         if policy.has_trial_of(label) {
-            return Ok((ticket.of_trials(label), Recount::REFUND));
+            return Ok((self.into_ticket()?.of_trials(label), Recount::REFUND));
         }
         let policy = policy.name();
         let subject = label.map_or("the main subject".to_owned(), |label| format!("`{label}`"));

@@ -91,7 +91,8 @@ impl RuleGroup {
             let group = Self::new(name, (label.as_ref(), rule.unit()), &[placed], None);
             let layout = layout_of_trial(std::slice::from_ref(rule));
             let segment: Arc<str> = format!("{}{layout}", names(&group.segment)).into();
-            Self { segment_hash: FixedState::default().hash_one(&*segment), segment, ..group }
+            let slot_segment = group.unit.is_some().then(|| Arc::clone(&segment));
+            Self { segment_hash: FixedState::default().hash_one(&*segment), segment, slot_segment, ..group }
         };
         trials.map(group).collect()
     }

@@ -5,7 +5,7 @@ use std::{iter, slice};
 
 use super::time;
 use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
-use crate::call::{Call, CallOptions};
+use crate::call::{Call, CallOptions, SubjectCost};
 use crate::clock::Clock;
 use crate::clock::manual::{ManualClock, RANGE_US};
 use crate::decision::{DecidedBy, Decision, Denial};
@@ -32,7 +32,7 @@ pub(super) struct Ready {
     subjects: CallSubjects,
     cost: u64,
     /// The costs in units, of each group and then of each trial.
-    costs: Vec<Option<u64>>,
+    costs: Vec<SubjectCost>,
     us: u64,
     place: TracePlace,
 }

@@ -312,7 +312,7 @@ impl LockedShards<'_> {
             let mut empty = None;
             let tally = self.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
             *now_us = tally.settle_time(id.group, *now_us);
-            tally.ask(id.group, first, call.cost_at(index), *now_us, &mut builder);
+            tally.ask(id.group, first, call.needs_at(index), *now_us, &mut builder);
             first += id.group.rules.len();
         }
         builder.build()

@@ -36,7 +36,7 @@ pub(crate) use self::rehearsal::{CONCURRENT_CALLS, RehearsedStep, SEVERAL_KEYS};
 use self::script::work::refund_parts;
 pub(crate) use self::stored::lists::{StoredDenials, StoredPolicies};
 use self::stored::overrides_key;
-use crate::call::{Call, CallOptions, ReturnedLeases};
+use crate::call::{Call, CallOptions, ReturnedLeases, SubjectCost};
 use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
@@ -239,14 +239,15 @@ impl Redis {
     async fn charge_late(&self, counted: Call<'_>, recount: &Recount) -> Result<bool, BackendError> {
         let late = (0..counted.subjects.len()).map(|index| {
             let change = recount.change_of(counted, index);
-            Some(change.filter(|change| change.charged == 0).map_or(0, |change| change.used))
+            SubjectCost::Unit(change.filter(|change| change.charged == 0).map_or(0, |change| change.used))
         });
         let late: Vec<_> = late.collect();
         let options = CallOptions { cost: 0, late: true, ..CallOptions::PLAIN };
-        let request = Call { options, ..counted }.with_costs(&late);
-        if !request.counts() {
+        let is_late = |cost: &SubjectCost| *cost != SubjectCost::Unit(0);
+        let (Some(first), Some(last)) = (late.iter().position(is_late), late.iter().rposition(is_late)) else {
             return Ok(false);
-        }
+        };
+        let request = Call { costs: &late, options, ..counted }.parts_between(first, last);
         let charged = self.ask_parts(request, true, |step, part| async move {
             if part.counts() { step.decide(part).await.map(drop) } else { Ok(()) }
         });
@@ -304,9 +305,10 @@ impl Decider for Redis {
 
     async fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         let Some(request) = recount.of(counted) else { return Ok(false) };
-        let is_late = self.charge_late(request, recount).await?;
+        // What was paid is settled even if what was not cannot be charged.
+        let charged_late = self.charge_late(request, recount).await;
         if !request.counts() {
-            return Ok(is_late);
+            return charged_late;
         }
         // A refund that takes several calls of the script is never repeated as a whole.
         let at_once = matches!(admitted, AdmittedAt::Once(_)) && refund_parts(request).nth(1).is_none();
@@ -317,7 +319,7 @@ impl Decider for Redis {
             })
             .await
             .inspect_err(|_| self.setup.driver.runtimes.background.note_failed_correction())?;
-        Ok(is_late || refunded.contains(&true))
+        Ok(charged_late? || refunded.contains(&true))
     }
 
     async fn reset(&self, request: Call<'_>) -> Result<(), BackendError> {

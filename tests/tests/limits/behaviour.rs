@@ -30,6 +30,7 @@ tallygate_harness::every_backend!(
     a_cost_of_nothing_or_beyond_the_limit_of_a_unit_is_decided_by_that_unit,
     a_settlement_of_a_unit_leaves_the_others,
     what_is_paid_afterwards_counts_even_beyond_the_limit,
+    what_is_used_afterwards_never_makes_room,
     meters_settle_their_units_together_and_hold_no_lease,
     a_refunded_call_is_settled_for_nothing_more,
     only_a_unit_that_a_call_has_is_metered,

@@ -48,9 +48,9 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     for entry in history {
         let Event::Done { branch, steady_us, deed, .. } = &entry.event else { continue };
         match deed {
-            Deed::Decided { keys, costs, is_late, is_charged, verdict, at_us, wait_us, .. } => {
+            Deed::Decided { keys, costs, needs, is_late, is_charged, verdict, at_us, wait_us, .. } => {
                 let mut asked = Vec::new();
-                for (key, cost) in keys.iter().zip(costs).filter(|(key, _)| !is_leases(key)) {
+                for ((key, cost), need) in keys.iter().zip(costs).zip(needs).filter(|((key, _), _)| !is_leases(key)) {
                     let Some((policy, rules)) = find(scenario, key) else { continue };
                     let fresh = || Tally { lost: lost.clone(), ..Tally::default() };
                     let tally = tallies.entry((*branch, key)).or_insert_with(fresh);
@@ -61,14 +61,15 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                         || policy.has_leases()
                         || policy.may_close
                         || policy.may_be_in_files;
-                    asked.push((key.as_str(), rules, *cost));
+                    asked.push((key.as_str(), rules, *cost, *need));
                 }
-                let is_exact = |(key, ..): &(&str, _, _)| !tallies[&(*branch, *key)].is_vague;
-                if is_steady && !is_late && asked.iter().any(|(.., cost)| *cost > 0) && asked.iter().all(is_exact) {
-                    let asked = asked.iter().map(|(key, rules, cost)| (&tallies[&(*branch, *key)], &**rules, *cost));
+                let is_exact = |(key, ..): &(&str, _, _, _)| !tallies[&(*branch, *key)].is_vague;
+                if is_steady && !is_late && asked.iter().any(|(_, _, cost, _)| *cost > 0) && asked.iter().all(is_exact)
+                {
+                    let asked = asked.iter().map(|(key, rules, _, need)| (&tallies[&(*branch, *key)], &**rules, *need));
                     check_verdict(asked, (*verdict, *wait_us), *at_us, entry.us)?;
                 }
-                for (key, rules, cost) in asked {
+                for (key, rules, cost, _) in asked {
                     let Some(tally) = tallies.get_mut(&(*branch, key)) else { continue };
                     if *is_charged && cost > 0 && *verdict == Verdict::Admitted {
                         let live = if *is_late { charged_late(cost, &rules) } else { cost };

@@ -16,6 +16,9 @@ pub enum Deed {
         keys: Vec<String>,
         /// What it weighs in each of them.
         costs: Vec<u64>,
+        needs: Vec<u64>,
+        /// How much there has to be left for the call, of each tally: 1 where it pays afterwards.
+        needs: Vec<u64>,
         /// Whether it is charged beyond the counts, because it was settled where it had cost nothing.
         is_late: bool,
         /// Whether an admitted call is counted.
@@ -37,6 +40,7 @@ pub enum Deed {
         admitted_us: u64,
         /// What it weighed in each of them when it was admitted.
         costs: Vec<u64>,
+        needs: Vec<u64>,
         /// What it weighs from now on.
         used: Vec<u64>,
         /// How many tallies have changed.
@@ -176,6 +180,7 @@ impl Call<'_> {
                 deeds.push(Deed::Decided {
                     keys,
                     costs: vec![weight],
+                    needs: vec![weight],
                     is_late: false,
                     is_charged: true,
                     counts_denial: true,
@@ -191,7 +196,7 @@ impl Call<'_> {
     fn requests(&self, answer: &[u8]) -> Option<Vec<Deed>> {
         let (mut answer, mut key, mut deeds) = (Fields(answer), 0, Vec::new());
         for request in self.arguments.get(1..)? {
-            let Request { subjects, asked, costs, rules } = Fields(request).request()?;
+            let Request { subjects, asked, costs, needs, rules } = Fields(request).request()?;
             let (at_us, code, wait_us) = (answer.unsigned()?, answer.integer()?, answer.integer()?);
             if asked & lua::PART != 0 {
                 answer = answer.skip(lua::INTEGER_BYTES)?;
@@ -211,7 +216,17 @@ impl Call<'_> {
             key += subjects;
             let counts_denial = asked & (lua::PEEK | lua::PROVISIONAL | lua::PART) == 0;
             let is_late = asked & lua::LATE != 0;
-            deeds.push(Deed::Decided { keys, costs, is_late, is_charged, counts_denial, verdict, at_us, wait_us });
+            deeds.push(Deed::Decided {
+                keys,
+                costs,
+                needs,
+                is_late,
+                is_charged,
+                counts_denial,
+                verdict,
+                at_us,
+                wait_us,
+            });
         }
         Some(deeds)
     }
@@ -227,6 +242,7 @@ struct Request {
     asked: u8,
     /// For each subject.
     costs: Vec<u64>,
+    needs: Vec<u64>,
     rules: usize,
 }
 
@@ -267,7 +283,7 @@ impl<'a> Fields<'a> {
 
     fn request(mut self) -> Option<Request> {
         let (subjects, asked, cost) = (usize::from(self.byte()?), self.byte()?, self.unsigned()?);
-        let (mut all, mut costs) = (0, Vec::with_capacity(subjects));
+        let (mut all, mut costs, mut needs) = (0, Vec::with_capacity(subjects), Vec::with_capacity(subjects));
         for _ in 0..subjects {
             let rules = usize::from(self.byte()?);
             all += rules;
@@ -279,7 +295,10 @@ impl<'a> Fields<'a> {
             if denials != [0, 0] {
                 self.take(2 * lua::INTEGER_BYTES)?;
             }
-            costs.push(if asked & lua::UNITS != 0 { self.unsigned()? } else { cost });
+            let own = if asked & lua::UNITS != 0 { self.unsigned()? } else { cost };
+            let is_later = own == lua::LATER;
+            costs.push(if is_later { 0 } else { own });
+            needs.push(if is_later { 1 } else { own });
             for _ in 0..rules {
                 let kind = self.byte()?;
                 self.take(lua::INTEGER_BYTES)?;
@@ -292,7 +311,7 @@ impl<'a> Fields<'a> {
                 };
             }
         }
-        Some(Request { subjects, asked, costs, rules: all })
+        Some(Request { subjects, asked, costs, needs, rules: all })
     }
 }
 

@@ -68,12 +68,12 @@ struct CachedDenial {
 struct SubjectCosts {
     cost: u64,
     /// Empty without units.
-    in_units: Box<[Option<u64>]>,
+    in_units: Box<[u64]>,
 }
 
 impl SubjectCosts {
     fn at(&self, index: usize) -> u64 {
-        self.in_units.get(index).copied().flatten().unwrap_or(self.cost)
+        self.in_units.get(index).copied().unwrap_or(self.cost)
     }
 
     fn are_at_most(&self, other: impl Fn(usize) -> u64) -> bool {
@@ -99,7 +99,7 @@ impl DenialCache {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(hash);
         let is_meant =
-            |cached: &CachedDenial| cached.matches(id) && cached.costs.are_at_most(|index| call.cost_at(index));
+            |cached: &CachedDenial| cached.matches(id) && cached.costs.are_at_most(|index| call.needs_at(index));
         let cached = shard.denials.find_mut(hash, is_meant)?;
         if now_us >= cached.ends_us {
             shard.remove(hash, is_meant);
@@ -123,9 +123,11 @@ impl DenialCache {
             // A policy with a ban does not cache its denials.
             Outcome::Admitted | Outcome::Banned { .. } => {
                 let hash = id.hash(&self.seed);
-                // A denial of a call that costs more in some unit is still right.
-                self.lock(hash)
-                    .remove(hash, |cached| cached.matches(id) && cached.costs.are_at_most(|index| call.cost_at(index)));
+                // In a policy with units, a denial of a call that costs more in some unit is still right.
+                self.lock(hash).remove(hash, |cached| {
+                    let is_contradicted = || cached.costs.are_at_most(|index| call.needs_at(index));
+                    cached.matches(id) && (call.costs.is_empty() || is_contradicted())
+                });
             }
             Outcome::Denied { rule, retry_after } => {
                 // The store decided at some time after the question. Counted from the question, no denial lasts too
@@ -137,7 +139,10 @@ impl DenialCache {
                     policy: call.policy.clone(),
                     subject: (**id.subject).into(),
                     others_hash: self.others_hash(call),
-                    costs: SubjectCosts { cost: call.options.cost, in_units: call.costs.into() },
+                    costs: SubjectCosts {
+                        cost: call.options.cost,
+                        in_units: (0..call.costs.len()).map(|index| call.needs_at(index)).collect(),
+                    },
                     rule,
                     retry_after,
                     answered_us: now_us,

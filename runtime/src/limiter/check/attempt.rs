@@ -6,7 +6,7 @@ use std::{iter, slice};
 
 use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
-use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall};
+use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall, SubjectCost};
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Permit, RecountTicket};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
@@ -24,7 +24,7 @@ pub(super) struct Attempt<'a> {
     pub(super) policy: Cow<'a, Policy>,
     subjects: Cow<'a, [SubjectKey]>,
     /// What the call costs on each of the subjects, if the policy has units.
-    costs: Vec<Option<u64>>,
+    costs: Vec<SubjectCost>,
     pub(super) options: CallOptions,
     /// The outcome of the call, if a count of 0 closes the limit.
     pub(super) closed: Option<Outcome>,
@@ -237,12 +237,6 @@ impl<'a> Attempt<'a> {
         self.policy.trials().iter().zip(self.subjects.iter().skip(self.policy.groups().len()))
     }
 
-    /// What the call costs for each rule in shadow.
-    pub(super) fn trial_costs(&self) -> impl Iterator<Item = u64> {
-        let costs = self.costs.iter().skip(self.policy.groups().len()).copied().chain(iter::repeat(None));
-        costs.map(|cost| cost.unwrap_or(self.options.cost))
-    }
-
     /// Returns the calls by the rules in shadow, for some of the subjects.
     pub(super) fn trial_calls(&self, subjects: CheckSubjects) -> Vec<Call<'_>> {
         let is_meant = |trial: &Trial| matches!(subjects, CheckSubjects::All) || trial.label.is_none();
@@ -297,10 +291,10 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// The outcome of a call that a count of 0 closes. Of a unit that the call does not name, it may still use something. An
-/// override also closes the limit for calls that cost nothing.
+/// The outcome of a call that an override closes by a count of 0. Of a unit that the call does not name, it may still use
+/// something.
 fn closed(policy: &Policy, is_overridden: bool, given: &[UnitCost]) -> Option<Outcome> {
     let is_free = |unit: &Arc<str>| given.iter().any(|(named, cost)| named == unit && *cost == 0);
-    let pays = |_: usize, group: &RuleGroup| group.unit.as_ref().map_or(is_overridden, |unit| !is_free(unit));
-    if is_overridden || policy.has_units() { Outcome::closed(policy, pays) } else { None }
+    let pays = |_: usize, group: &RuleGroup| group.unit.as_ref().is_none_or(|unit| !is_free(unit));
+    if is_overridden { Outcome::closed(policy, pays) } else { None }
 }

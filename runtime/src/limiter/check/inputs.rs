@@ -61,8 +61,14 @@ impl<'a> Inputs<'a> {
     }
 
     /// Makes the inputs for the policy of a rule in shadow, which has only one subject.
-    pub(super) fn of_trial(limiter: Limiter, policy: Policy, subject: SubjectKey) -> Inputs<'static> {
-        Inputs::owned(Cow::Owned(limiter), Cow::Owned(policy), CallSubjects::one(subject))
+    pub(super) fn of_trial(
+        limiter: Limiter,
+        policy: Policy,
+        subject: SubjectKey,
+        costs: Vec<UnitCost>,
+    ) -> Inputs<'static> {
+        let (limiter, policy, subjects) = (Cow::Owned(limiter), Cow::Owned(policy), CallSubjects::one(subject));
+        Inputs::Owned(Arc::new(OwnedInputs { limiter, policy, subjects, costs, reword: None }))
     }
 
     #[cold]

@@ -60,17 +60,17 @@ impl Check<'_> {
 
     /// Returns a check by each rule in shadow, if the call was admitted or is a peek.
     fn trials(&self, decided: &Decided) -> Vec<Check<'static>> {
-        let CallOptions { refundable, peek, .. } = self.options;
+        let CallOptions { cost, refundable, peek, .. } = self.options;
         let is_answered = decided.as_ref().is_ok_and(|decision| peek || decision.is_allowed());
         if !self.may_have_trials() || !is_answered {
             return Vec::new();
         }
         let Ok(attempt) = Attempt::new(self) else { return Vec::new() };
-        let options = CallOptions { refundable, peek, report: peek, shadow: true, ..CallOptions::PLAIN };
+        let options = CallOptions { cost, refundable, peek, report: peek, shadow: true, ..CallOptions::PLAIN };
         let limiter = self.limiter();
-        let trials = attempt.trials().zip(attempt.trial_costs()).map(|((trial, subject), cost)| Check {
-            inputs: Inputs::of_trial(limiter.clone(), trial.policy.clone(), *subject),
-            options: CallOptions { cost, ..options },
+        let trials = attempt.trials().map(|(trial, subject)| Check {
+            inputs: Inputs::of_trial(limiter.clone(), trial.policy.clone(), *subject, self.inputs.costs().to_vec()),
+            options,
         });
         trials.collect()
     }

@@ -10,7 +10,7 @@ use tallygate_rules::Role;
 
 use super::part::{Part, Taken};
 use super::{PrefetchedStore, admitted};
-use crate::call::{Awaited, Call, CallOptions, LeaseName, Scope};
+use crate::call::{Awaited, Call, CallOptions, LeaseName, Scope, SubjectCost};
 use crate::decision::{AdmittedAt, Report, RuleStatus};
 use crate::error::BackendError;
 use crate::policy::Stored;
@@ -133,7 +133,7 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
     }
 
     /// Returns what the call costs on these subjects, if the policy has units.
-    fn costs_of_rest(&self) -> Vec<Option<u64>> {
+    fn costs_of_rest(&self) -> Vec<SubjectCost> {
         let costs = self.call.costs.iter().zip(&self.taken).filter(|(_, taken)| taken.is_none());
         costs.map(|(cost, _)| *cost).collect()
     }

@@ -121,6 +121,16 @@ impl Log {
         self.end = self.end.wrapping_add(weight);
     }
 
+    /// Counts what a call has used of a unit in which it cost nothing, even beyond the limits: as much as the sums can
+    /// hold.
+    pub(super) fn charge_late(&mut self, group: &RuleGroup, used: u64, now_us: u64) {
+        self.drop_over(group.reach_us, now_us);
+        let weight = used.min(u64::from(u32::MAX) - self.weight());
+        if weight > 0 {
+            self.charge(group, weight, now_us);
+        }
+    }
+
     /// Replaces the cost of an admitted call by what it has used; returns whether anything has changed. Far from the
     /// end of the log, nothing is given back, and what was used beyond the cost counts with a later call.
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {

@@ -200,7 +200,7 @@ impl Tally {
     pub(super) fn charge_late(&mut self, group: &RuleGroup, costs: CostChange, now_us: u64) -> bool {
         let now_us = self.settle_time(group, now_us);
         if group.largest > 0 {
-            self.log.charge(group, costs.used, now_us);
+            self.log.charge_late(group, costs.used, now_us);
             self.expires_us = now_us + group.reach_us;
         }
         if let Some(counters) = &mut self.counters {

@@ -1,5 +1,7 @@
 //! Units: several amounts in one decision.
 
+use std::time::Duration;
+
 use tallygate::{Ban, Denial, Limiter, Permit, Policy, RejectionKind, Rule, Subject, TokenBucket};
 
 use super::secs;
@@ -95,9 +97,30 @@ pub async fn what_is_paid_afterwards_counts_even_beyond_the_limit(stage: &Stage)
         let permit = limiter.check(&policy, &alice).refundable().await.unwrap().into_result().unwrap();
         assert!(permit.settle_units(&[("tokens", 500)]).await.unwrap(), "{policy:?}");
         assert_eq!(used(limiter, &policy, &alice).await[1], 100, "{policy:?}");
-        let denial = limiter.check(&policy, &alice).cost_of("tokens", 1).await.unwrap().into_result().unwrap_err();
-        assert_eq!(denial.rule().and_then(|denying| denying.rule().unit()), Some("tokens"), "{policy:?}");
+        for check in [limiter.check(&policy, &alice).cost_of("tokens", 1), limiter.check(&policy, &alice)] {
+            let denial = check.await.unwrap().into_result().unwrap_err();
+            assert_eq!(denial.rule().and_then(|denying| denying.rule().unit()), Some("tokens"), "{policy:?}");
+        }
     }
+}
+
+/// However much calls use afterwards, and however many of them, the sums of a log do not begin anew.
+pub async fn what_is_used_afterwards_never_makes_room(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let bytes = 2_000_000_000;
+    let policy = Policy::builder("uploads").rule(Rule::sliding_window(9, secs(60)));
+    let policy = policy.rule(Rule::sliding_window(bytes, secs(60)).counting("bytes")).build().unwrap();
+    let mut running = Vec::new();
+    for _ in 0..5 {
+        running.push(limiter.check(&policy, &alice).refundable().await.unwrap().into_result().unwrap());
+    }
+    for permit in running {
+        stage.pass(Duration::from_micros(3)).await;
+        permit.settle_units(&[("bytes", bytes)]).await.unwrap();
+        assert!(!limiter.check(&policy, &alice).await.unwrap().is_allowed());
+    }
+    stage.pass(secs(60)).await;
+    assert_eq!(used(limiter, &policy, &alice).await, [0, 0]);
 }
 
 /// A unit may count another subject, beside a concurrency limit. A call that costs nothing in calls takes no lease.

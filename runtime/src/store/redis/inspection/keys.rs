@@ -179,9 +179,17 @@ fn no_end() -> BackendError {
     )
 }
 
-/// The subject of a key that begins with `start`: the text after the layout.
+/// The subject of a key that begins with `start`: the text after the layout, or in a hash tag that is the key of a tally
+/// of calls.
 fn subject<'k>(key: &'k str, start: &str) -> Option<&'k str> {
-    key.strip_prefix(start)?.split_once(':').map(|(_, subject)| subject)
+    let (_, subject) = key.strip_prefix(start)?.split_once(':')?;
+    let in_tag = || {
+        let (prefix, _names) = start.rsplit_once(':')?;
+        let key_of_calls = subject.strip_prefix('{')?.strip_suffix('}')?;
+        let (_, subject) = key_of_calls.strip_prefix(prefix)?.strip_prefix(':')?.split_once(':')?;
+        Some(subject)
+    };
+    Some(in_tag().unwrap_or(subject))
 }
 
 fn common_start<'t>(one: &'t str, other: &str) -> &'t str {

@@ -40,7 +40,11 @@ pub(crate) fn request(request: &Call<'_>, now_us: u64) -> Vec<u8> {
         let ticks = ticks(group, now_us);
         subject(&mut packed, group, &ticks);
         if has_costs {
-            cost(&mut packed, request.cost_at(index));
+            if request.pays_later(index) {
+                pack_integer(&mut packed, lua::LATER);
+            } else {
+                cost(&mut packed, request.cost_at(index));
+            }
         }
         rules(&mut packed, group, &ticks, request.options.lease);
     }

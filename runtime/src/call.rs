@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub(crate) use self::tally_key::{PREFIX_BYTES, TallyId, TallyKey};
-use crate::policy::{Policy, RuleGroup};
+use crate::policy::{Policy, RuleGroup, SubjectCost};
 use crate::subject::SubjectKey;
 use crate::system::{Instant, per_process};
 
@@ -61,18 +61,6 @@ impl<'a> PlainCall<'a> {
     pub(crate) fn by(self, policy: &'a Policy) -> Call<'a> {
         Call::new(policy, &[], CallOptions { cost: self.cost, ..CallOptions::PLAIN })
     }
-}
-
-/// What a call costs for one of its subjects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SubjectCost {
-    /// Its cost in calls.
-    Calls,
-    /// Its cost in another unit.
-    Unit(u64),
-    /// Nothing yet, because it may use something of the unit, which is charged afterwards. It is admitted while there is
-    /// anything left.
-    Later,
 }
 
 /// How much of a call is decided.

@@ -31,13 +31,24 @@ pub(crate) use self::shared::{NO_REGISTRY, Registration};
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
-use crate::call::SubjectCost;
 use crate::error::BackendError;
 use crate::micros;
 use crate::observe::{Observed, PolicyMetrics};
 
 /// The cost of a call in a unit of its policy.
 pub(crate) type UnitCost = (Arc<str>, u64);
+
+/// What a call costs for one of its subjects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SubjectCost {
+    /// Its cost in calls.
+    Calls,
+    /// Its cost in another unit.
+    Unit(u64),
+    /// Nothing yet, because it may use something of the unit, which is charged afterwards. It is admitted while there is
+    /// anything left.
+    Later,
+}
 
 /// A named, ordered list of rules that decide a call together.
 ///

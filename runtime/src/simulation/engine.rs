@@ -5,14 +5,14 @@ use std::{iter, slice};
 
 use super::time;
 use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
-use crate::call::{Call, CallOptions, SubjectCost};
+use crate::call::{Call, CallOptions};
 use crate::clock::Clock;
 use crate::clock::manual::{ManualClock, RANGE_US};
 use crate::decision::{DecidedBy, Decision, Denial};
 use crate::error::BackendError;
 use crate::limiter::CallSubjects;
 use crate::micros;
-use crate::policy::{Policy, Trial};
+use crate::policy::{Policy, SubjectCost, Trial};
 use crate::store::{Memory, Outcome};
 use crate::subject::SubjectKey;
 

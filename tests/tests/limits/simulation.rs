@@ -209,7 +209,7 @@ fn a_unit_that_no_rule_counts_is_a_mistake_unless_another_policy_of_a_comparison
     let (before, after) = comparison.call(&tokens).unwrap();
     assert!(before.is_allowed() && !after.is_allowed());
     let reason = "2 calls: 1 decided alike, 1 newly denied (1 by `100 tokens per 1m`), 0 newly admitted";
-    comparison.call(&call(1).with_cost_of("tokens", 9)).unwrap();
+    let _ = comparison.call(&call(1).with_cost_of("tokens", 9)).unwrap();
     assert_eq!(comparison.to_string(), reason);
     assert_eq!(comparison.call(&call(1).with_cost_of("bytes", 9)).unwrap_err().kind(), TraceErrorKind::Unit);
 }

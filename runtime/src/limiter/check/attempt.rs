@@ -6,14 +6,14 @@ use std::{iter, slice};
 
 use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
-use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall, SubjectCost};
+use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall};
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Permit, RecountTicket};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
 use crate::limiter::overrides::RulesInForce;
 use crate::limiter::stack::Stack;
-use crate::policy::{Policy, RuleGroup, Trial, UnitCost};
+use crate::policy::{Policy, RuleGroup, SubjectCost, Trial, UnitCost};
 use crate::store::{Answer, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
 

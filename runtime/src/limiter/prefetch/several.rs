@@ -10,10 +10,10 @@ use tallygate_rules::Role;
 
 use super::part::{Part, Taken};
 use super::{PrefetchedStore, admitted};
-use crate::call::{Awaited, Call, CallOptions, LeaseName, Scope, SubjectCost};
+use crate::call::{Awaited, Call, CallOptions, LeaseName, Scope};
 use crate::decision::{AdmittedAt, Report, RuleStatus};
 use crate::error::BackendError;
-use crate::policy::Stored;
+use crate::policy::{Stored, SubjectCost};
 use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
 use crate::system::Instant;

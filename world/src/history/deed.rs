@@ -16,7 +16,6 @@ pub enum Deed {
         keys: Vec<String>,
         /// What it weighs in each of them.
         costs: Vec<u64>,
-        needs: Vec<u64>,
         /// How much there has to be left for the call, of each tally: 1 where it pays afterwards.
         needs: Vec<u64>,
         /// Whether it is charged beyond the counts, because it was settled where it had cost nothing.
@@ -40,7 +39,6 @@ pub enum Deed {
         admitted_us: u64,
         /// What it weighed in each of them when it was admitted.
         costs: Vec<u64>,
-        needs: Vec<u64>,
         /// What it weighs from now on.
         used: Vec<u64>,
         /// How many tallies have changed.

@@ -114,7 +114,7 @@ fn a_refund_gives_back_what_was_charged_and_no_more() {
                 let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
                 let answer = memory.decide(call).unwrap();
                 if answer.outcome == Outcome::Admitted {
-                    assert!(memory.recount(call, 0, &answer.at));
+                    assert!(memory.recount(call, &Recount::REFUND, &answer.at));
                 }
             })
         });

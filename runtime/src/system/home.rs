@@ -128,7 +128,7 @@ impl Runtimes {
 /// The caller is in none.
 pub(crate) fn in_runtime() -> Result<Handle, BackendError> {
     Handle::try_current().map_err(|_| {
-        BackendError::misuse("this call needs a tokio runtime; without one, decide by `Check::blocking_decide`")
+        BackendError::misuse("this needs a tokio runtime; without one, decide calls by `Check::blocking_decide`")
     })
 }
 

@@ -285,6 +285,13 @@ mod tests {
     }
 
     #[test]
+    fn the_subject_of_a_unit_stands_in_the_hash_tag_that_is_the_key_of_its_calls() {
+        assert_eq!(subject("t:p/leases:{t:p/w1m:sms:138}", "t:p/"), Some("sms:138"));
+        assert_eq!(subject("t:p=01/w1d:{t:p/w1m:}", "t:p=01/"), Some(""));
+        assert_eq!(subject("t:p/w1m:{acme}:zoe", "t:p/"), Some("{acme}:zoe"));
+    }
+
+    #[test]
     fn a_pattern_stands_for_the_text_alone() {
         assert_eq!(escaped("tallygate:a%3Ab=01/w1d:"), "tallygate:a%3Ab=01/w1d:");
         assert_eq!(escaped(r"a*b?[c]\"), r"a\*b\?\[c\]\\");

@@ -33,6 +33,7 @@ tallygate_harness::every_backend!(
     what_is_used_afterwards_never_makes_room,
     meters_settle_their_units_together_and_hold_no_lease,
     a_refunded_call_is_settled_for_nothing_more,
+    a_refund_on_an_unknown_subject_leaves_the_meters,
     only_a_unit_that_a_call_has_is_metered,
     units_of_several_subjects_and_running_calls_are_decided_together,
     a_call_names_only_units_of_its_policy,

@@ -239,6 +239,20 @@ pub async fn a_refunded_call_is_settled_for_nothing_more(stage: &Stage) {
     }
 }
 
+/// A refund on a subject that the policy does not have refunds nothing, and the meters settle the call as before.
+pub async fn a_refund_on_an_unknown_subject_leaves_the_meters(stage: &Stage) {
+    let (limiter, alice, policy) = (stage.limiter(), Subject::of("alice"), &chats()[0]);
+    let mut call = permit(limiter, policy, &alice, 60).await;
+    let tokens = call.meter("tokens").unwrap();
+    tokens.add(40);
+    let error = call.refund_on("ogr").await.unwrap_err();
+    assert!(error.to_string().contains("has no rule on `ogr`"), "{error}");
+    drop(tokens);
+    let left = limiter.drain(secs(60)).await;
+    assert!(left.is_nothing(), "{left}");
+    assert_eq!(used(limiter, policy, &alice).await, [1, 40]);
+}
+
 /// A meter belongs to a unit of the policy, and to a call that counts.
 pub async fn only_a_unit_that_a_call_has_is_metered(stage: &Stage) {
     let (limiter, alice) = (stage.limiter(), Subject::of("alice"));

@@ -118,7 +118,9 @@ for _ = 1, 2 * #ARGV do
       if next_cells then head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1) end
       if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
       if charges then
-        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, later and 0 or cost }
+        charges[subject] = {
+          name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, later and 0 or cost
+        }
       end
     end
   end

@@ -9,16 +9,17 @@ mod shared;
 mod stored;
 mod templates;
 mod trial;
+mod units;
 mod variants;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU64;
+use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
-use std::{iter, ptr};
 
-use tallygate_rules::{Ban, CALLS, OnOutage, Rule};
+use tallygate_rules::{Ban, OnOutage, Rule};
 
 pub use self::builder::PolicyBuilder;
 pub(crate) use self::description::Description;
@@ -31,24 +32,9 @@ pub(crate) use self::shared::{NO_REGISTRY, Registration};
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
-use crate::error::BackendError;
+pub(crate) use self::units::{SubjectCost, UnitCost};
 use crate::micros;
 use crate::observe::{Observed, PolicyMetrics};
-
-/// The cost of a call in a unit of its policy.
-pub(crate) type UnitCost = (Arc<str>, u64);
-
-/// What a call costs for one of its subjects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SubjectCost {
-    /// Its cost in calls.
-    Calls,
-    /// Its cost in another unit.
-    Unit(u64),
-    /// Nothing yet, because it may use something of the unit, which is charged afterwards. It is admitted while there is
-    /// anything left.
-    Later,
-}
 
 /// A named, ordered list of rules that decide a call together.
 ///
@@ -163,30 +149,6 @@ impl Policy {
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.inner.rules
-    }
-
-    /// Returns the units that the rules count beside calls, in the order of the rules.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tallygate::{Policy, Rule};
-    ///
-    /// let minute = Duration::from_secs(60);
-    /// let policy = Policy::builder("chat")
-    ///     .rule(Rule::sliding_window(60, minute))
-    ///     .rule(Rule::sliding_window(20_000, minute).counting("tokens"))
-    ///     .build()?;
-    /// assert!(policy.units().eq(["tokens"]));
-    /// # Ok::<(), tallygate::Error>(())
-    /// ```
-    pub fn units(&self) -> impl Iterator<Item = &str> {
-        let units = || self.rules().iter().filter_map(Rule::unit);
-        units()
-            .enumerate()
-            .filter(move |(at, unit)| units().take(*at).all(|other| other != *unit))
-            .map(|(_, unit)| unit)
     }
 
     /// Returns the ban of subjects that are denied too often, if there is one.
@@ -311,50 +273,6 @@ impl Policy {
     pub(crate) fn has_leases(&self) -> bool {
         // The groups of concurrency limits come last.
         self.groups().last().is_some_and(|group| group.lease_us.is_some())
-    }
-
-    /// Whether a rule counts another unit than calls.
-    #[inline]
-    pub(crate) fn has_units(&self) -> bool {
-        self.groups().first().is_some_and(|group| group.slot_segment.is_some())
-    }
-
-    /// Returns the unit of this name as the groups have it; `None` for calls.
-    ///
-    /// # Errors
-    ///
-    /// No rule counts that unit.
-    pub(crate) fn unit(&self, name: &str) -> Result<Option<Arc<str>>, BackendError> {
-        if name == CALLS {
-            return Ok(None);
-        }
-        let trials = self.trials().iter().flat_map(|trial| trial.policy.groups());
-        let units = self.groups().iter().chain(trials).filter_map(|group| group.unit.as_ref());
-        let unit = { units }.find(|unit| &***unit == name).cloned();
-        unit.map(Some).ok_or_else(|| self.unknown_unit(name))
-    }
-
-    /// Returns what a call costs in each group and then in each trial, by its costs in units. It is empty if no rule counts
-    /// a unit.
-    #[inline]
-    pub(crate) fn costs(&self, given: &[UnitCost]) -> Vec<SubjectCost> {
-        if !self.has_units() {
-            return Vec::new();
-        }
-        let trials = self.trials().iter().flat_map(|trial| trial.policy.groups());
-        let cost = |group: &RuleGroup| {
-            let Some(unit) = &group.unit else { return SubjectCost::Calls };
-            let named = given.iter().find(|(named, _)| named == unit);
-            named.map_or(SubjectCost::Later, |(_, cost)| SubjectCost::Unit(*cost))
-        };
-        self.groups().iter().chain(trials).map(cost).collect()
-    }
-
-    #[cold]
-    fn unknown_unit(&self, unit: &str) -> BackendError {
-        let known: Vec<_> = iter::once(CALLS).chain(self.units()).map(|unit| format!("`{unit}`")).collect();
-        let (policy, known) = (self.name(), known.join(" and "));
-        BackendError::misuse(format!("no rule of policy `{policy}` counts the unit `{unit}`; its rules count {known}"))
     }
 
     /// Returns the number of groups without a concurrency limit. They come first.

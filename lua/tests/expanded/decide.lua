@@ -132,8 +132,8 @@ for _ = 1, 2 * #ARGV do
       local room, remaining, reset, reset_charged = 0, 0, 0, 0
       -- parts/leases.lua
       -- A concurrency limit. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
-      -- weighs 1, whatever its cost; a call that costs nothing takes no lease. The wait lasts until enough leases have ended. It is only a bound: a call may end
-      -- earlier, or renew its lease. A lease that ends later than any new one was taken before the clock was set back, and
+      -- weighs 1, whatever its cost; a call that costs nothing takes no lease. The wait lasts until enough leases have ended.
+      -- It is only a bound: a call may end earlier, or renew its lease. A lease that ends later than any new one was taken before the clock was set back, and
       -- does not count.
       -- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, cost, report, leases, charges
       -- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
@@ -760,7 +760,9 @@ for _ = 1, 2 * #ARGV do
       if next_cells then head = table.concat(next_cells) .. string.sub(head, cell_bytes + 1) end
       if #head < head_bytes then head = head .. string.rep('\0', head_bytes - #head) end
       if charges then
-        charges[subject] = { name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, later and 0 or cost }
+        charges[subject] = {
+          name, head, largest, reach, most, ttl, tail, entries, last, weighed, surplus, total, later and 0 or cost
+        }
       end
     end
   end

@@ -11,9 +11,10 @@ use crate::system::under_way::CountedTask;
 /// What a call uses of one unit, such as the tokens of a stream from a language model: it is added while the call runs.
 ///
 /// [`tallygate::meter`](crate::meter()) returns the meter of a limited function, and
-/// [`Permit::meter`](crate::Permit::meter) that of a permit. Clone it, and move it into what uses the unit: a stream, a task, another thread. When the call has ended and all of its
-/// meters are dropped, the call is [settled](crate::Permit::settle_units) once, for what was added to each of them. That is at the end
-/// of the stream, after an error, or when the client has disconnected. A concurrency limit lets go of the call when the call itself ends.
+/// [`Permit::meter`](crate::Permit::meter) that of a permit. Clone it, and move it into what uses the unit: a stream, a
+/// task, another thread. When the call has ended and all of its meters are dropped, the call is
+/// [settled](crate::Permit::settle_units) once, for what was added to each of them. That is at the end of the stream,
+/// after an error, or when the client has disconnected. A concurrency limit lets go of the call when the call itself ends.
 ///
 /// In Redis, a task settles the call shortly after the last drop. The limits of a settlement apply. If it fails, the call
 /// counts as its cost, and the log [has a warning](crate::guide::observability). Without a runtime, the thread with the last

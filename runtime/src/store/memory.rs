@@ -22,7 +22,7 @@ use self::shard::Shard;
 use self::tally::Tally;
 use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
-use crate::decision::{AdmittedAt, Recount, Report};
+use crate::decision::{AdmittedAt, Recount, Report, report_settlement};
 use crate::error::BackendError;
 use crate::observe::{GaugeChange, opaque_debug};
 use crate::policy::{Policy, RuleGroup};
@@ -149,7 +149,7 @@ impl Memory {
     /// Replaces the cost of an admitted call by what it has used, in every rule in which the call still counts; returns
     /// whether anything has changed.
     pub(crate) fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> bool {
-        let mut has_changed = false;
+        let (mut has_changed, mut lost) = (false, None);
         for (index, id) in counted.tally_ids().enumerate() {
             let Some(costs) = recount.change_of(counted, index) else { continue };
             let hash = id.hash(&self.seed);
@@ -157,12 +157,17 @@ impl Memory {
             let (admitted_us, now_us) = (admitted.us(index), self.clock.now_us());
             let now_us = if is_set_back(admitted_us, now_us) { now_us } else { now_us.max(admitted_us) };
             if costs.charged == 0 && costs.used > 0 {
-                // Without room for a new subject, nothing counts it, as if it were evicted at once.
-                let tally = shard.place(hash, id).tally(now_us).ok();
-                has_changed |= tally.is_some_and(|tally| tally.charge_late(id.group, costs, now_us));
+                match shard.place(hash, id).tally(now_us) {
+                    Ok(tally) => has_changed |= tally.charge_late(id.group, costs, now_us),
+                    Err(full) => lost = Some(full),
+                }
             } else if let Some(tally) = shard.find(hash, id) {
                 has_changed |= tally.refund(id.group, costs, admitted_us, now_us);
             }
+        }
+        // Reported without the lock.
+        if let Some(full) = lost {
+            report_settlement(counted.policy.name(), Err(full));
         }
         has_changed
     }

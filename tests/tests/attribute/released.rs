@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
 
 #[derive(Debug, PartialEq)]
-enum Failure {
+pub(crate) enum Failure {
     Rejected(RejectionKind),
     Failed,
 }

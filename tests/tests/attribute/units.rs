@@ -4,21 +4,11 @@ use std::future::Future;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use tallygate::{BackendErrorKind, Check, Limiter, Meter, Policy, Rejection, RejectionKind, Rule, Subject, rate_limit};
+use tallygate::{BackendErrorKind, Check, Limiter, Meter, Policy, RejectionKind, Rule, Subject, rate_limit};
+
+use super::released::Failure;
 
 const HOUR: Duration = Duration::from_secs(3_600);
-
-#[derive(Debug, PartialEq)]
-enum Failure {
-    Rejected(RejectionKind),
-    Failed,
-}
-
-impl From<Rejection> for Failure {
-    fn from(rejection: Rejection) -> Self {
-        Self::Rejected(rejection.kind())
-    }
-}
 
 const LIMITED: Failure = Failure::Rejected(RejectionKind::Limited);
 

@@ -2,7 +2,7 @@
 
 mod node_line;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -240,6 +240,20 @@ impl Cluster {
         to.ask::<()>(&command);
         // Without any slot it may follow the new owner already, and take no orders.
         let _ = from.try_ask::<()>(&command);
+        self.await_agreement();
+    }
+
+    /// Waits until all nodes know the same owners and epochs. A slot that moves before that may be claimed by two nodes for
+    /// good, each of which sends its clients to the other: the new owner takes an epoch that another has already.
+    fn await_agreement(&self) {
+        let known = |node: &Server| -> BTreeMap<_, _> {
+            lines(node).into_iter().map(|line| (line.id, (line.epoch, line.slots))).collect()
+        };
+        let first = &self.masters[0];
+        wait_until("all nodes agree", || {
+            let expected = known(first);
+            self.nodes().all(|node| known(node) == expected)
+        });
     }
 
     /// Moves that many slots from one node to another by `redis-cli --cluster reshard`: its lowest ones. Without that

@@ -6,6 +6,8 @@ use crate::server::Server;
 pub(super) struct NodeLine {
     pub(super) id: String,
     pub(super) is_master: bool,
+    /// Of two masters that claim a slot, the one with the greater epoch has it.
+    pub(super) epoch: u64,
     /// The first and the last of each range of slots.
     pub(super) slots: Vec<(u16, u16)>,
 }
@@ -19,11 +21,15 @@ pub(super) fn lines(node: &Server) -> Vec<NodeLine> {
 impl NodeLine {
     fn read(line: &str) -> Option<Self> {
         let words: Vec<_> = line.split_whitespace().collect();
-        let [id, address, flags, _, _, _, _, _, slots @ ..] = &words[..] else { return None };
+        let [id, address, flags, _, _, _, epoch, _, slots @ ..] = &words[..] else { return None };
         let is_known = !flags.contains("handshake") && !flags.contains("noaddr") && !address.starts_with(':');
-        is_known.then(|| Self {
+        if !is_known {
+            return None;
+        }
+        Some(Self {
             id: (*id).to_owned(),
             is_master: flags.contains("master") && !flags.contains("fail"),
+            epoch: epoch.parse().ok()?,
             slots: slots.iter().filter_map(|range| read_range(range)).collect(),
         })
     }

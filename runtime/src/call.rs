@@ -1,5 +1,6 @@
 //! A call as it is handed to a store, with complete subjects: borrowed or owned.
 
+mod slot;
 mod tally_key;
 
 use std::num::NonZeroU64;
@@ -9,6 +10,8 @@ use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+#[cfg(feature = "redis")]
+pub(crate) use self::slot::{SLOTS, Slot, TAG_BYTES, TAG_MARK};
 pub(crate) use self::tally_key::{PREFIX_BYTES, TallyId, TallyKey};
 use crate::policy::{Policy, RuleGroup, SubjectCost};
 use crate::subject::SubjectKey;

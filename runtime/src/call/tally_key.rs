@@ -2,13 +2,15 @@
 //!
 //! The key is `<prefix>:<policy><layout>:<subject>`. In a policy with units, all tallies of a subject are in one slot of
 //! a cluster: the tally of calls has that key, and those of units and leases have it as a hash tag, in the place of the
-//! subject. A subject with a hash tag of its own has its slot by that.
+//! subject. A subject with a hash tag of its own has its slot by that. A key with another closing brace cannot be a hash
+//! tag, so the subject follows a tag of its slot.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use arrayvec::ArrayString;
 
+use super::slot::{Slot, hash_tag};
 use crate::observe::opaque_debug;
 use crate::policy::{LABEL_BYTES, LAYOUT_BYTES, RuleGroup};
 use crate::subject::{NAME_BYTES, SUBJECT_BYTES, SubjectKey};
@@ -50,7 +52,11 @@ impl TallyId<'_> {
     pub(crate) fn key(&self, prefix: &str) -> TallyKey {
         let RuleGroup { segment, slot_segment, .. } = self.group;
         match slot_segment {
-            Some(slot) if slot != segment && !has_hash_tag(self.subject) => {
+            Some(slot) if slot != segment && hash_tag(self.subject).is_none() => {
+                if self.subject.contains('}') {
+                    let slot = Slot::of(TallyKey::new(prefix, slot, self.subject).as_str());
+                    return TallyKey::join([prefix, ":", segment, ":{", &slot.tag(), "}", self.subject]);
+                }
                 TallyKey::join([prefix, ":", segment, ":{", prefix, ":", slot, ":", self.subject, "}"])
             }
             _ => TallyKey::new(prefix, segment, self.subject),
@@ -90,13 +96,6 @@ impl TallyKey {
 
 // Leaves out the values, which may be personal.
 opaque_debug!(TallyKey);
-
-/// Whether the braces of a subject choose the slot of its key, as the specification of Redis Cluster says: there is text
-/// between the first opening brace and the first closing one behind it.
-fn has_hash_tag(subject: &str) -> bool {
-    let tag = subject.split_once('{').and_then(|(_, behind)| behind.split_once('}'));
-    tag.is_some_and(|(tag, _)| !tag.is_empty())
-}
 
 #[cfg(test)]
 mod tests {

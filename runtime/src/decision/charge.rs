@@ -65,6 +65,15 @@ pub(crate) enum AdmittedAt {
 }
 
 impl AdmittedAt {
+    /// Returns the times of the subjects, or the one of all of them.
+    #[cfg(feature = "redis")]
+    pub(crate) fn times(&self) -> &[u64] {
+        match self {
+            Self::Once(us) => std::slice::from_ref(us),
+            Self::Each(us) => us,
+        }
+    }
+
     /// Returns when the subject of the group with this index was charged.
     pub(crate) fn us(&self, group: usize) -> u64 {
         match self {

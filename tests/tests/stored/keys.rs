@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tallygate::{Limiter, Policy, Rule, Subject};
+use tallygate_harness::cluster::Cluster;
 use tallygate_harness::server::{Server, ask};
 
 const PAIRS: u64 = 1_000_000;
@@ -127,11 +128,24 @@ async fn units_and_leases_of_a_subject_lie_in_the_slot_of_its_calls() {
 #[tokio::test]
 async fn a_subject_with_a_hash_tag_gets_no_other() {
     // By the specification of the cluster, the first pair of braces counts, if there is text between them.
-    for (text, has_tag) in [("{a}b{c}", true), ("x{org}", true), ("{}", false), ("}{", false), ("{a", false)] {
+    for (text, has_tag) in [("{a}b{c}", true), ("x{org}", true), ("{a", false)] {
         let keys = keys_with_units(|limiter| limiter.subject().text(text).build()).await;
         let calls = format!("tallygate:chat/w1h:{text}");
         let beside = if has_tag { text.to_owned() } else { format!("{{{calls}}}") };
         let leases = format!("tallygate:chat/leases:{beside}");
         assert_eq!(keys, [calls, leases, format!("tallygate:chat=7d27cf62/w1h:{beside}")], "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subject_with_braces_that_are_no_tag_has_its_units_in_the_slot_of_its_calls() {
+    let cluster = Cluster::shared();
+    let cut = format!("{{{}}}", "a".repeat(120));
+    for text in ["{}", "a}b", "}{", "{}{a}", "}", &cut] {
+        let keys = keys_with_units(|limiter| limiter.subject().text(text).build()).await;
+        let slots: HashSet<_> = keys.iter().map(|key| cluster.slot_of(key)).collect();
+        assert_eq!((keys.len(), slots.len()), (3, 1), "{keys:?}");
+        let subject = keys[0].strip_prefix("tallygate:chat/w1h:").unwrap();
+        assert!(text == cut || keys.iter().all(|key| key.ends_with(text)), "{subject}");
     }
 }

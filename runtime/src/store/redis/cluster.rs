@@ -11,12 +11,11 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::call::Call;
+use crate::call::{Call, SLOTS, Slot};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::opaque_debug;
 use crate::store::answer::Readiness;
 use crate::store::redis::cluster::route::Route;
-use crate::store::redis::cluster::slots::{SLOTS, Slot};
 use crate::store::redis::cluster::topology::Topology;
 use crate::store::redis::connection::address::{Address, Host};
 use crate::store::redis::connection::attempt::longest_explained;

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::cluster::Cluster;
-use super::cluster::slots::Slot;
 use super::connection::address::Destination;
 use super::connection::attempt::{ServerLocation, longest_attempt};
 use super::connection::greeting::Mode;
 use super::connection::sentinel::Sentinels;
 use super::node::{Node, Step};
 use super::server::Server;
-use crate::call::{Call, ReturnedLeases};
+use crate::call::{Call, ReturnedLeases, Slot};
 use crate::error::BackendError;
 use crate::store::redis_types::Setup;
 use crate::system::Instant;

@@ -3,6 +3,8 @@
 //! First, all parts of a call are peeked at. They are charged only if all admit the call, so a denied call takes
 //! nothing from other calls. If another call comes in between, a part may be denied when it is charged; then the other
 //! parts are refunded. A part is decided again when it is charged, so no subject ever exceeds its rules.
+//!
+//! A part is what of the call is in one slot: the calls and the units of one subject, or those of several.
 
 use std::cmp::Reverse;
 use std::pin::pin;
@@ -12,13 +14,12 @@ use futures_util::future::join_all;
 use tallygate_rules::Role;
 use tokio::sync::oneshot;
 
-use crate::call::{Call, CallOptions, OwnedCall};
+use crate::call::{Call, CallOptions, OwnedCall, Slot};
 use crate::decision::{AdmittedAt, Recount, Wait};
 use crate::error::BackendError;
 use crate::observe::report;
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
-use crate::store::redis::cluster::slots::Slot;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::fault::{is_cross_slot, is_try_again};
 use crate::store::redis::connection::real_time;
@@ -33,6 +34,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 struct CountedCall {
     deployment: Deployment,
     request: OwnedCall,
+    division: Division,
     until: Instant,
     /// How long each request to undo a count may take.
     patience: Duration,
@@ -48,22 +50,55 @@ struct Undo {
 
 type Answered = Result<Answer, BackendError>;
 
+/// How a call is divided into parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Division {
+    /// Neighbours in one slot are one part.
+    BySlot,
+    /// Each subject is a part: while a slot moves, its keys are in two places, and a proxy may have other slots.
+    BySubject,
+}
+
+impl Division {
+    fn parts<'a>(self, request: Call<'a>, prefix: &str) -> Vec<Call<'a>> {
+        if self == Self::BySubject {
+            return request.parts().collect();
+        }
+        // Leases are given back and not refunded, so they are parts of their own.
+        let slots = request.tally_ids().map(|id| (Slot::of(id.key(prefix).as_str()), id.group.lease_us.is_some()));
+        let slots: Vec<_> = slots.enumerate().collect();
+        let runs = slots.chunk_by(|(_, one), (_, next)| one == next);
+        runs.filter_map(|run| Some(request.parts_between(run.first()?.0, run.last()?.0))).collect()
+    }
+}
+
 impl Deployment {
     /// Decides a call: as a whole if all its subjects are in one slot, otherwise in parts.
     pub(super) async fn decide_by_slot(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
         if has_one_slot(request, &self.setup().prefix) {
             match self.decide_one(request, until).await {
-                // While a slot moves, its keys are in two places. A proxy may have other slots than these.
-                Err(error) if request.subjects.len() > 1 && (is_try_again(&error) || is_cross_slot(&error)) => {}
+                Err(error) if request.subjects.len() > 1 && are_apart(&error) => {}
+                decided => return decided,
+            }
+        } else {
+            match self.decide_parts(request, Division::BySlot, until, patience).await {
+                // Nothing stays counted.
+                Err(error) if are_apart(&error) => {}
                 decided => return decided,
             }
         }
-        self.decide_parts(request, until, patience).await
+        self.decide_parts(request, Division::BySubject, until, patience).await
     }
 
-    async fn decide_parts(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
+    async fn decide_parts(
+        &self,
+        request: Call<'_>,
+        division: Division,
+        until: Instant,
+        patience: Duration,
+    ) -> Answered {
         let options = CallOptions { peek: true, ..request.options };
-        let peeked = self.ask_parts(Call { options, ..request }, until).await;
+        let peeked = self.ask_parts(Call { options, ..request }, division, until).await;
         // A peek charges nothing, so its error is a refusal.
         let peeked: Vec<_> = peeked.into_iter().collect::<Result<_, _>>().map_err(BackendError::into_refusal)?;
         let peek = combine(request.policy, &peeked);
@@ -79,7 +114,8 @@ impl Deployment {
             return Err(late().into_refusal());
         }
         let request = Call { awaited: None, ..request };
-        let count = CountedCall { deployment: self.clone(), request: OwnedCall::new(request), until, patience };
+        let request = OwnedCall::new(request);
+        let count = CountedCall { deployment: self.clone(), request, division, until, patience };
         let (answer, answered) = oneshot::channel();
         let driver = &self.setup().driver;
         driver.spawn(driver.runtimes.counted(TaskKind::Correction, async move {
@@ -92,14 +128,24 @@ impl Deployment {
     }
 
     /// Asks about all parts of a call at once.
-    async fn ask_parts(&self, request: Call<'_>, until: Instant) -> Vec<Answered> {
-        join_all(request.parts().map(|part| self.decide_one(part, until))).await
+    async fn ask_parts(&self, request: Call<'_>, division: Division, until: Instant) -> Vec<Answered> {
+        let ask = async |part: Call<'_>| {
+            let answer = self.decide_one(part, until).await?;
+            let times = part.subjects.iter().map(|_| answer.at.us(0)).collect();
+            Ok(Answer { at: AdmittedAt::Each(times), ..answer })
+        };
+        join_all(division.parts(request, &self.setup().prefix).into_iter().map(ask)).await
     }
 
     /// Decides a request whose subjects are in one slot.
     async fn decide_one(&self, request: Call<'_>, until: Instant) -> Answered {
         self.ask_part(request, until, |step| step.decide(request)).await
     }
+}
+
+/// Whether a server has refused a request, because it does not have all keys of it in one slot.
+fn are_apart(error: &BackendError) -> bool {
+    is_try_again(error) || is_cross_slot(error)
 }
 
 fn has_one_slot(request: Call<'_>, prefix: &str) -> bool {
@@ -112,7 +158,7 @@ impl CountedCall {
     /// Charges all parts after the peek, and refunds them if one is denied.
     async fn charge(self, peeked: Vec<Answer>, answer: oneshot::Sender<Answered>) {
         let request = self.request.as_call();
-        let charged = self.deployment.ask_parts(request, self.until).await;
+        let charged = self.deployment.ask_parts(request, self.division, self.until).await;
         if charged.iter().all(|part| was_charged(part).is_some()) {
             let parts: Vec<_> = charged.into_iter().flatten().collect();
             let _ = answer.send(Ok(combine(request.policy, &parts)));
@@ -170,7 +216,8 @@ impl CountedCall {
         let request = self.request.as_call();
         let until = Instant::now() + self.patience;
         let charged = |index: &usize| rest.charged.iter().find(|(charged, _)| charged == index);
-        let parts = request.parts().enumerate().filter_map(|(index, part)| Some((part, charged(&index)?.1)));
+        let parts = self.division.parts(request, &self.deployment.setup().prefix).into_iter().enumerate();
+        let parts = parts.filter_map(|(index, part)| Some((part, charged(&index)?.1)));
         let refunded = join_all(parts.map(|(part, us)| self.undo_one(part, us, until))).await;
         for error in refunded.into_iter().filter_map(Result::err) {
             report(move || tracing::debug!(%error, "a call that was denied stays counted by one of its subjects"));
@@ -206,7 +253,7 @@ fn denied(policy: &Policy, charged: Vec<Answered>, peeked: Vec<Answer>) -> Answe
 /// Combines the answers to all parts of a call, in the order of the policy's groups, into the answer of a single
 /// server.
 fn combine(policy: &Policy, parts: &[Answer]) -> Answer {
-    let at = AdmittedAt::Each(parts.iter().map(|part| part.at.us(0)).collect());
+    let at = AdmittedAt::Each(parts.iter().flat_map(|part| part.at.times()).copied().collect());
     let report: Vec<_> = parts.iter().flat_map(|part| part.report.rules()).cloned().collect();
     Answer { outcome: outcome(policy, parts), report: report.into(), at, lapse: Wait::NEVER }
 }

@@ -5,10 +5,9 @@ use std::pin::pin;
 
 use tokio::sync::oneshot;
 
-use crate::call::{Call, OwnedCall, TallyKey};
+use crate::call::{Call, OwnedCall, Slot, TallyKey};
 use crate::error::BackendError;
 use crate::policy::RuleGroup;
-use crate::store::redis::cluster::slots::Slot;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::real_time::{self, TICK};
 use crate::store::redis::script::run::ScriptCall;

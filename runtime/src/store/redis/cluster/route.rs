@@ -8,8 +8,8 @@ use std::time::Duration;
 use ::redis::{ErrorKind, ServerErrorKind};
 
 use super::refresh::Reason;
-use super::slots::Slot;
 use super::topology::Topology;
+use crate::call::Slot;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::connection::address::Host;
 use crate::store::redis::connection::connect::late;

@@ -1,65 +1,16 @@
-//! The slots of a cluster: the slot of a key, and the node that serves a slot.
+//! The nodes that serve the slots of a cluster.
 
 use std::collections::HashSet;
 
 use ::redis::Value;
 
+use crate::call::{SLOTS, Slot};
 use crate::store::redis::connection::address::Host;
-
-pub(crate) const SLOTS: u16 = 16_384;
 
 /// The most nodes of a cluster: Redis recommends at most a thousand. A map lists a node once for each range of its
 /// slots.
 pub(crate) const MOST_NODES: usize = 2_000;
 const MOST_ENTRIES: usize = 64 * 1024;
-
-/// The polynomial of CRC-16/XMODEM.
-const POLYNOMIAL: u16 = 0x1021;
-
-/// How each byte changes the checksum.
-const TABLE: [u16; 256] = table();
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Slot(u16);
-
-impl Slot {
-    /// Returns the slot of a key, or of its hash tag if it has one.
-    pub(crate) fn of(key: &str) -> Self {
-        let checksum = hashed_part(key).bytes().fold(0, |checksum: u16, byte| {
-            let [high, low] = checksum.to_be_bytes();
-            TABLE[usize::from(high ^ byte)] ^ (u16::from(low) << 8)
-        });
-        Self(checksum % SLOTS)
-    }
-}
-
-/// The part of a key that determines its slot: the text in the first braces, or the whole key.
-fn hashed_part(key: &str) -> &str {
-    let tagged = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
-    tagged.filter(|tag| !tag.is_empty()).unwrap_or(key)
-}
-
-const fn table() -> [u16; 256] {
-    let mut table = [0; 256];
-    let mut byte = 0_u8;
-    loop {
-        let mut checksum = (byte as u16) << 8;
-        let mut bit = 0;
-        while bit < 8 {
-            let carry = checksum & 0x8000 > 0;
-            checksum <<= 1;
-            if carry {
-                checksum ^= POLYNOMIAL;
-            }
-            bit += 1;
-        }
-        table[byte as usize] = checksum;
-        if byte == u8::MAX {
-            return table;
-        }
-        byte += 1;
-    }
-}
 
 pub(crate) struct SlotMap<N> {
     owners: Box<[Option<N>]>,
@@ -165,28 +116,6 @@ mod tests {
 
     fn host(name: &str, port: u16) -> Host {
         Host { name: name.to_owned(), port }
-    }
-
-    #[test]
-    fn a_slot_is_that_of_the_published_vectors() {
-        // The check value of CRC-16/XMODEM is 0x31C3.
-        let vectors = [("123456789", 0x31C3), ("", 0), ("foo", 12_182), ("bar", 5_061), ("hello", 866), ("a", 15_495)];
-        for (key, slot) in vectors {
-            assert_eq!(Slot::of(key), Slot(slot), "{key}");
-        }
-    }
-
-    #[test]
-    fn keys_of_one_hash_tag_have_one_slot() {
-        let user = Slot::of("user1000");
-        for key in ["{user1000}.following", "a{user1000}b", "{user1000}{x}", "}{user1000}"] {
-            assert_eq!(Slot::of(key), user, "{key}");
-        }
-        // Only the first braces count, and only if there is text in them.
-        assert_eq!(Slot::of("foo{{bar}}zap"), Slot::of("{bar"));
-        for whole in ["foo{}{bar}", "foo{bar", "foo}bar{"] {
-            assert_ne!(Slot::of(whole), Slot::of("bar"), "{whole}");
-        }
     }
 
     fn bulk(text: &str) -> Value {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use std::time::Duration;
 
 use super::refresh::{Reason, Refresh, first_answer};
-use super::slots::{MOST_NODES, SLOTS, Slot, SlotMap, SlotRange};
+use super::slots::{MOST_NODES, SlotMap, SlotRange};
+use crate::call::{SLOTS, Slot};
 use crate::error::BackendError;
 use crate::lock::lock;
 use crate::observe::log::LineBudget;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ::redis::{Cmd, FromRedisValue, cmd, from_redis_value};
 
 use crate::bounds::{WORD_BYTES, shown_word};
+use crate::call::{TAG_BYTES, TAG_MARK};
 use crate::error::BackendError;
 use crate::store::answer::ScanStep;
 use crate::store::redis::node::ClusterNode;
@@ -180,7 +181,7 @@ fn no_end() -> BackendError {
 }
 
 /// The subject of a key that begins with `start`: the text after the layout, or in a hash tag that is the key of a tally
-/// of calls.
+/// of calls, or behind a tag of its slot.
 fn subject<'k>(key: &'k str, start: &str) -> Option<&'k str> {
     let (_, subject) = key.strip_prefix(start)?.split_once(':')?;
     let in_tag = || {
@@ -189,7 +190,8 @@ fn subject<'k>(key: &'k str, start: &str) -> Option<&'k str> {
         let (_, subject) = key_of_calls.strip_prefix(prefix)?.strip_prefix(':')?.split_once(':')?;
         Some(subject)
     };
-    Some(in_tag().unwrap_or(subject))
+    let behind_tag = || subject.strip_prefix('{')?.strip_prefix(TAG_MARK)?.get(TAG_BYTES..)?.strip_prefix('}');
+    Some(in_tag().or_else(behind_tag).unwrap_or(subject))
 }
 
 fn common_start<'t>(one: &'t str, other: &str) -> &'t str {
@@ -289,6 +291,7 @@ mod tests {
         assert_eq!(subject("t:p/leases:{t:p/w1m:sms:138}", "t:p/"), Some("sms:138"));
         assert_eq!(subject("t:p=01/w1d:{t:p/w1m:}", "t:p=01/"), Some(""));
         assert_eq!(subject("t:p/w1m:{acme}:zoe", "t:p/"), Some("{acme}:zoe"));
+        assert_eq!(subject("t:p=01/w1d:{!a-9}a}b", "t:p=01/"), Some("a}b"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tallygate::{Check, Limiter, Policy, Rule, Subject};
+use tallygate::{Check, Limiter, Policy, Rule, RuleStatus, Subject};
 use tallygate_harness::cluster::Cluster;
 use tallygate_harness::length::cases;
 use tallygate_harness::server::{Server, connected, patient};
@@ -185,6 +185,42 @@ async fn a_call_is_settled_on_each_of_its_nodes() {
         assert!(!same.settle(20).await.unwrap());
         assert_eq!(several.remaining(&caller).await, [25, 125]);
     }
+}
+
+/// Two users and an organisation: calls and tokens of the user, tokens of the organisation.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_in_one_slot_of_a_call_in_several_is_asked_at_once() {
+    let cluster = Cluster::start();
+    let limiter = cluster.limiter().await;
+    let tokens = |count| Rule::sliding_window(count, HOUR).counting("tokens");
+    let builder = Policy::builder("chat").rule(Rule::sliding_window(60, HOUR)).rule(tokens(100));
+    let policy = builder.rule_on("org", tokens(150)).build().unwrap();
+    let (user, org) = (Subject::of("alice"), Subject::of("acme"));
+    let check = |tokens| limiter.check(&policy, &user).subject("org", &org).cost_of("tokens", tokens);
+    let scripts = || cluster.masters().iter().map(|master| master.calls("evalsha")).sum::<usize>();
+    let left = async || {
+        let decision = check(0).peek().report().await.unwrap();
+        decision.report().iter().map(RuleStatus::remaining).collect::<Vec<_>>()
+    };
+    assert!(check(10).await.unwrap().is_allowed());
+    let before = scripts();
+    let permit = check(70).refundable().await.unwrap().into_result().unwrap();
+    assert_eq!(scripts() - before, 4, "a peek and a charge in each of two slots");
+    assert_eq!(left().await, [58, 20, 70]);
+    let denial = check(30).await.unwrap().into_result().unwrap_err();
+    assert_eq!(denial.rule().unwrap().position(), 1);
+    assert!(permit.settle_units(&[("tokens", 20)]).await.unwrap());
+    assert_eq!(left().await, [58, 70, 120]);
+
+    let slot = cluster.slot_of("tallygate:chat/w1h:alice");
+    let from = cluster.owner(slot);
+    let to = cluster.masters().iter().find(|master| master.port() != from.port()).unwrap();
+    cluster.begin_move(slot, to);
+    Cluster::move_key(from, "tallygate:chat/w1h:alice", to);
+    assert!(check(30).await.unwrap().is_allowed(), "the parts of a slot that moves are asked one by one");
+    cluster.move_keys(slot, to);
+    cluster.end_move(slot, to);
+    assert_eq!(left().await, [57, 40, 90]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

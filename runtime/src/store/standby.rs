@@ -1,6 +1,5 @@
 //! Tallies in this process that decide while Redis is away.
 
-use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -52,7 +51,7 @@ impl Standby {
         self.note_us(answer.at.us(0));
         self.check_part(call.policy, &part, |group| call.cost_at(group), answer.outcome)?;
         let verdict = LayeredAnswer::with_lease_here(answer, call_of_part, || Arc::clone(self) as _);
-        let part = if let Cow::Owned(part) = part { Some(part) } else { None };
+        let part = (self.processes > NonZeroU64::MIN).then(|| part.into_owned());
         Ok(LayeredAnswer { decided_by: DecidedBy::Standby, part, ..verdict })
     }
 

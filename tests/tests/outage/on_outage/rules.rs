@@ -51,11 +51,13 @@ async fn a_denial_and_a_report_show_the_part_that_was_enforced() {
     let status = &decision.report()[0];
     assert_eq!((status.limit(), status.remaining(), status.reset()), (3, 1, HOUR));
     admitted(&limiter, &policy).await;
-    let denial = denied(&limiter, &policy).await;
-    assert_eq!((denial.kind(), denial.policy().name()), (RejectionKind::Limited, "on.outage"));
-    assert_eq!(denial.rule().unwrap().count(), 3);
-    assert!(denial.to_string().starts_with("too many requests: at most 3 per 1h; try again in"), "{denial}");
-    assert!(denial.retry_after().is_some_and(|wait| wait <= HOUR));
+    let reported = check(&limiter, &policy).report().await.unwrap().into_result().unwrap_err();
+    for denial in [denied(&limiter, &policy).await, reported] {
+        assert_eq!((denial.kind(), denial.policy().name()), (RejectionKind::Limited, "on.outage"));
+        assert_eq!(denial.rule().unwrap().count(), 3);
+        assert!(denial.to_string().starts_with("too many requests: at most 3 per 1h; try again in"), "{denial}");
+        assert!(denial.retry_after().is_some_and(|wait| wait <= HOUR));
+    }
 }
 
 #[tokio::test]

@@ -18,8 +18,8 @@ const PROGRAMS: [&str; 2] = ["cli/src/main.rs", "xtask/src/main.rs"];
 /// The scripts and their parts.
 const SCRIPTS: [&str; 2] = [":(glob)lua/*.lua", ":(glob)lua/parts/*.lua"];
 
-/// The whole service, and what stands around its lines that are there for its limits alone.
-const SERVICE: &str = "examples/web/service/src/*.rs";
+/// The examples whose lines that are there for their limits alone are counted, and what stands around these lines.
+const GLUED: [&str; 2] = ["examples/web/service", "examples/web/gateway"];
 const GLUE: [&str; 2] = ["// Glue begins.", "// Glue ends."];
 
 /// Prints all figures.
@@ -57,7 +57,9 @@ pub(crate) fn print() -> Outcome {
     for page in ["README.md", "README.zh-CN.md"] {
         figure(&format!("lines of {page}"), files(&[page])?.iter().map(|text| text.lines().count()).sum());
     }
-    figure("lines of glue in examples/web/service", glue()?);
+    for example in GLUED {
+        figure(&format!("lines of glue in {example}"), glue(example)?);
+    }
     let metadata = output(&mut cargo("metadata --no-deps --format-version 1"))?;
     figure("binaries of integration tests", metadata.matches("\"kind\":[\"test\"]").count());
     let tree = output(&mut cargo("tree -p tallygate-examples -e normal,build,dev --prefix none --format {p}"))?;
@@ -85,9 +87,9 @@ fn files(patterns: &[&str]) -> Result<Vec<String>, String> {
     listed.lines().map(step::read).collect()
 }
 
-/// Counts the glue of the whole service: attributes, handlers and the file of limits are none.
-fn glue() -> Result<usize, String> {
-    files(&[SERVICE])?.iter().map(|text| lines_of_glue(text)).sum()
+/// Counts the glue of an example: attributes, handlers and the file of limits are none.
+fn glue(example: &str) -> Result<usize, String> {
+    files(&[&format!("{example}/src/*.rs")])?.iter().map(|text| lines_of_glue(text)).sum()
 }
 
 fn lines_of_glue(text: &str) -> Result<usize, String> {
@@ -114,10 +116,12 @@ fn neither_comments_nor_blank_lines_of_a_script_count() {
 }
 
 #[test]
-fn a_whole_service_needs_little_glue() {
+fn an_example_needs_little_glue() {
     let text = "a();\n    // Glue begins.\n\n    // Why.\n    b();\n    // Glue ends.\nc();\n";
     assert_eq!(lines_of_glue(text), Ok(1));
     assert!(lines_of_glue(&text.replace("ends", "begins")).is_err());
-    let lines = glue().unwrap();
-    assert!((1..=25).contains(&lines), "{lines}");
+    for (example, most) in GLUED.into_iter().zip([25, 12]) {
+        let lines = glue(example).unwrap();
+        assert!((1..=most).contains(&lines), "{example}: {lines}");
+    }
 }

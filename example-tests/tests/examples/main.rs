@@ -4,6 +4,7 @@
 
 mod built;
 mod dashboard;
+mod gateway;
 mod monitoring;
 mod process;
 mod programs;

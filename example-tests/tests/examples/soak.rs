@@ -32,7 +32,7 @@ const MINUTES: &str = "TALLYGATE_SOAK_MINUTES";
 const SHORT: f64 = 0.1;
 
 /// The services, and how many clients each has.
-const SERVICES: [&str; 4] = ["service-example", "axum-example", "actix-example", "tonic-example"];
+const SERVICES: [&str; 5] = ["service-example", "gateway-example", "axum-example", "actix-example", "tonic-example"];
 const CLIENTS: usize = 8;
 
 /// The examples that run to their end.
@@ -151,6 +151,11 @@ fn request(name: &str, service: &Service) -> RequestBuilder {
     let user = || fastrand::u8(..).to_string();
     let request = match (name, fastrand::u8(..7)) {
         ("axum-example" | "actix-example", 0) => service.get("/"),
+        // Only its head is read.
+        ("gateway-example", _) => {
+            let key = ["sk-alice", "sk-bob", "sk-carol", "sk-dave"][fastrand::usize(..4)];
+            post("/v1/chat/completions").bearer_auth(key).json(&json!({ "messages": [{ "content": "a story" }] }))
+        }
         ("service-example", 0) => service.get("/report"),
         ("service-example", 1) => service.get("/search"),
         ("service-example", 2) => post("/lottery").header("x-user", user()),

@@ -56,6 +56,11 @@ pub mod prefetch {}
 #[doc = include_str!("../guide/recipes.md")]
 pub mod recipes {}
 
+#[cfg(not(doctest))]
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/gateway.md")]
+pub mod gateway {}
+
 #[doc = include_str!("guide/links.md")]
 #[doc = include_str!("../guide/production.md")]
 pub mod production {}
@@ -85,7 +90,7 @@ mod tests {
     const LINKS: &str = include_str!("guide/links.md");
     const PICTURE: &str = include_str!("guide/picture.md");
 
-    const PAGES: [(&str, &str); 18] = [
+    const PAGES: [(&str, &str); 19] = [
         ("readme", include_str!("../guide/README.md")),
         ("attribute", include_str!("../guide/attribute.md")),
         ("algorithms", include_str!("../guide/algorithms.md")),
@@ -98,6 +103,7 @@ mod tests {
         ("callers", include_str!("../guide/callers.md")),
         ("prefetch", include_str!("../guide/prefetch.md")),
         ("recipes", include_str!("../guide/recipes.md")),
+        ("gateway", include_str!("../guide/gateway.md")),
         ("production", include_str!("../guide/production.md")),
         ("managed", include_str!("../guide/managed.md")),
         ("outages", include_str!("../guide/outages.md")),

@@ -37,6 +37,11 @@ pub struct FromSpring;
 #[doc = include_str!("../../runtime/guide/web.md")]
 pub struct Web;
 
+/// And those of the page about language models.
+#[cfg(doctest)]
+#[doc = include_str!("../../runtime/guide/gateway.md")]
+pub struct Gateway;
+
 /// And those of the page about limits from a file.
 #[cfg(doctest)]
 #[doc = include_str!("../../runtime/guide/configuration.md")]

@@ -54,12 +54,14 @@ impl Chat {
     rule(count = user.plan.requests, per = "60s"),
     rule(count = user.plan.tokens, per = "60s", unit = "tokens"),
     rule(
+        name = "org.requests",
         key = "org:{user.org}",
         count = 30,
         per = "60s",
         message = "{user.org} has used its requests; wait: {@retry_after}"
     ),
     rule(
+        name = "org.tokens",
         key = "org:{user.org}",
         count = 100_000,
         per = "60s",

@@ -16,7 +16,7 @@ use std::{env, io};
 use axum::Router;
 use axum::routing::post;
 use tallygate::Limiter;
-use tallygate::web::{self, Legacy};
+use tallygate::web::{Layer, Legacy};
 use tokio::net::TcpListener;
 
 #[tokio::main]
@@ -27,9 +27,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Glue begins.
     // Two of these processes usually run: while Redis is away, each decides by half of every limit.
     Limiter::builder().processes(2).deadline(Duration::from_secs(2)).connect(&url).await?.install()?;
-    let limits = web::Layer::new().reject(errors::rejected).legacy(Legacy::XRateLimitByUnit).on_success(true);
+    let layer = Layer::new().reject(errors::rejected).fields(None).legacy(Legacy::XRateLimitByUnit).on_success(true);
     // Glue ends.
-    let service = Router::new().route("/v1/chat/completions", post(chat::complete)).layer(limits);
+    let service = Router::new().route("/v1/chat/completions", post(chat::complete)).layer(layer);
 
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".into());
     let listener = TcpListener::bind(&address).await.map_err(|error| format!("cannot listen on {address}: {error}"))?;

@@ -18,6 +18,7 @@ pub(crate) mod threads;
 pub(crate) mod throughput;
 pub(crate) mod tokens;
 pub(crate) mod topologies;
+pub(crate) mod units;
 #[cfg(feature = "web")]
 pub(crate) mod web;
 pub(crate) mod weight;

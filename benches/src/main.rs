@@ -34,7 +34,7 @@ use crate::figure::Figure;
 use crate::figures::web;
 use crate::figures::{
     attribute, bounds, compile, decision, instructions, latency, leases, outage, own_instructions, prefetch,
-    remembered, server_time, storage, subjects, threads, throughput, tokens, topologies, weight, windows,
+    remembered, server_time, storage, subjects, threads, throughput, tokens, topologies, units, weight, windows,
 };
 use crate::options::{GROUPS, Options};
 use crate::report::Report;
@@ -83,6 +83,7 @@ fn measure(group: &str, server: &Server, options: &Options) -> Vec<Figure> {
         "server-time" => server_time::figures(server),
         "weight" => weight::figures(server),
         "tokens" => tokens::figures(),
+        "units" => units::figures(server),
         "leases" => leases::figures(server),
         "topologies" => topologies::figures(server),
         "bounds" => bounds::figures(),

@@ -10,13 +10,14 @@ pub(crate) const GROUPS: [&str; 1] = ["web"];
 
 /// All groups, in the order of the report.
 #[cfg(not(feature = "web"))]
-pub(crate) const GROUPS: [&str; 19] = [
+pub(crate) const GROUPS: [&str; 20] = [
     "instructions",
     "throughput",
     "latency",
     "server-time",
     "weight",
     "tokens",
+    "units",
     "leases",
     "topologies",
     "bounds",

@@ -18,15 +18,17 @@ pub(crate) struct Logged {
     pub(crate) weight: u32,
 }
 
-/// Replaces the log of each tally of the server: only their keys have a slash. The new log is based on the time of the only
-/// call in the old one.
-pub(crate) fn replace_logs<C: Iterator<Item = Logged>>(server: &Server, log: impl Fn(u64) -> C) {
+/// Replaces the log of each tally of the server: only their keys have a slash. The new log is based on the only call in the
+/// old one.
+pub(crate) fn replace_logs<C: Iterator<Item = Logged>>(server: &Server, log: impl Fn(Logged) -> C) {
     for key in server.ask::<Vec<String>>(&["KEYS", "*/*"]) {
         let tally: Vec<u8> = server.ask(&["GET", &key]);
         let (head, called) = tally.split_at(tally.len() - 2 * ENTRY_BYTES);
-        let time = &called[ENTRY_BYTES..][..TIME_BYTES];
-        let called_us = time.iter().fold(0, |time, &byte| time << 8 | u64::from(byte));
-        server.set(&key, &[head, &written(log(called_us))].concat());
+        let (time, surplus) = called[ENTRY_BYTES..].split_at(TIME_BYTES);
+        let number = |bytes: &[u8]| bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
+        let weight = u32::try_from(number(surplus) + 1).expect("four bytes");
+        let called = Logged { time_us: number(time) % WEIGHED, weight };
+        server.set(&key, &[head, &written(log(called))].concat());
     }
 }
 

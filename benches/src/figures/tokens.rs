@@ -77,7 +77,7 @@ impl Caller {
         let policy = sliding("bench.tokens", &[(count, HOUR)]);
         let caller = Self { server, runtime, limiter, policy, most, random: RefCell::new(Rng::with_seed(1)) };
         (0..SUBJECTS).for_each(|subject| drop(caller.call(subject, 1)));
-        replace_logs(caller.server.server(), |called_us| caller.log(called_us));
+        replace_logs(caller.server.server(), |called| caller.log(called.time_us));
         Ok(caller)
     }
 

@@ -43,7 +43,7 @@ impl Trial<'_> {
     fn write_logs(&self) {
         let (log, reach_us, now_us) = (self.case.log, self.case.reach_us(), self.server.now_us());
         if log != Log::AsItIs {
-            replace_logs(self.server, |called_us| log.calls(called_us, now_us, reach_us));
+            replace_logs(self.server, |called| log.calls(called.time_us, now_us, reach_us));
         }
     }
 }

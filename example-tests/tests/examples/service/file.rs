@@ -76,8 +76,8 @@ async fn a_changed_file_changes_the_limits_of_a_service_that_runs() {
 }
 
 #[tokio::test]
-async fn the_file_sets_limits_that_the_program_builds_by_hand() {
-    let limits = Limits::new(&format!("{API}\n[policy.\"answers.tokens\"]\nrules = [\"10 per 1h\"]\n"));
+async fn the_file_sets_the_tokens_of_answers_and_leaves_their_number() {
+    let limits = Limits::new(&format!("{API}\n[policy.answers]\nrules = [\"10 tokens per 1h\"]\n"));
     let service = limits.start();
     assert_eq!(ask(&service, "alice", 1).await.text().await.unwrap(), "data: once\n\n");
     // Five tokens are used, and this needs six.

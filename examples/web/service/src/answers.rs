@@ -6,12 +6,11 @@ use std::iter;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, StreamExt as _, stream};
 use serde::Deserialize;
-use tallygate::{Limiter, Meter, Policy, Rejection, Rule, Subject, rate_limit};
+use tallygate::{Limiter, Rejection, rate_limit};
 use tokio::time::sleep;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -19,15 +18,8 @@ use utoipa_axum::routes;
 
 use crate::account::User;
 
-/// How many tokens a user has in an hour.
-const BUDGET: u64 = 5_000;
-
-pub(crate) fn router() -> Result<OpenApiRouter, tallygate::Error> {
-    // Glue begins.
-    let hourly = Rule::sliding_window(BUDGET, Duration::from_secs(3_600));
-    let budget = Policy::builder("answers.tokens").rule(hourly).build()?;
-    // Glue ends.
-    Ok(OpenApiRouter::new().routes(routes!(answer)).with_state(budget))
+pub(crate) fn router() -> OpenApiRouter {
+    OpenApiRouter::new().routes(routes!(answer))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -48,20 +40,22 @@ impl Question {
 #[rate_limit(
     name = "answers",
     key = "{user.name}",
+    unit("tokens", cost = question.tokens() + u64::from(question.longest), settle = metered),
     rule(count = Limiter::installed().plan_count("answers", user.plan).unwrap_or(20), per = "1h"),
+    rule(count = 5_000, per = "1h", unit = "tokens"),
     until = "body",
     concurrency(limit = 1, lease = "30s", message = "wait until your other answer is over"),
     openapi = AnswerLimits
 )]
-async fn answer(
-    user: User,
-    State(budget): State<Policy>,
-    Json(question): Json<Question>,
-) -> Result<impl IntoResponse, Rejection> {
-    let tokens = reserve(&budget, &user, question.tokens() + u64::from(question.longest)).await?;
+async fn answer(user: User, Json(question): Json<Question>) -> Result<impl IntoResponse, Rejection> {
+    // Glue begins.
+    let tokens = tallygate::meter("tokens")?;
     tokens.add(question.tokens());
+    // Glue ends.
     let events = model(question.longest).map(move |word| {
+        // Glue begins.
         tokens.add(1);
+        // Glue ends.
         Ok::<_, Infallible>(Event::default().data(word))
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
@@ -76,11 +70,3 @@ fn model(longest: u32) -> impl Stream<Item = &'static str> {
         word
     })
 }
-
-// Glue begins.
-/// Reserves so many tokens. What is not used of them is given back when the stream that holds them ends.
-async fn reserve(budget: &Policy, user: &User, most: u64) -> Result<Meter, Rejection> {
-    let (limiter, user) = (Limiter::installed(), Subject::of(&user.name));
-    Ok(limiter.check(budget, &user).cost(most.max(1)).refundable().await?.into_result()?.meter("calls")?)
-}
-// Glue ends.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tallygate_rules::{format_duration, unit_in_words};
+use tallygate_rules::{amount_in_words, format_duration, unit_in_words};
 
 use super::values::Value;
 use crate::context;
@@ -45,10 +45,10 @@ pub fn push_retry_after(message: &mut String, rejection: &Rejection) {
     }
 }
 
-/// Adds the count of the rule that denied the call.
+/// Adds the count of the rule that denied the call, as its usual sentence says it.
 pub fn push_count(message: &mut String, rejection: &Rejection) {
     if let Some(rule) = rejection.rule() {
-        push_shown(message, &rule.count());
+        message.push_str(&amount_in_words(rule.rule(), rule.count()));
     }
 }
 

@@ -32,7 +32,7 @@ async fn a_user_has_the_requests_and_the_tokens_of_the_plan() {
     let denied = ask(&gateway, "bob", 1, 10_000).await;
     assert_eq!([field(&denied, "limit-tokens"), field(&denied, "remaining-tokens")], [60_000, 60_000 - 2 * 25_001]);
     assert_eq!(field(&denied, "remaining-requests"), 18);
-    assert_eq!(too_much(denied).await, ("tokens".to_owned(), "your plan has 60000 tokens in 1m; wait: ".to_owned()));
+    assert_eq!(too_much(denied).await, ("tokens".to_owned(), "your plan has 60,000 tokens in 1m; wait: ".to_owned()));
     assert_eq!(read(ask(&gateway, "bob", 1, 1_000).await).await, 1);
 }
 
@@ -59,7 +59,7 @@ async fn a_request_that_no_plan_admits_is_not_tried_again() {
     let gateway = start("memory://");
     let denied = ask(&gateway, "alice", 1, 10_000).await;
     assert!(!denied.headers().contains_key("retry-after"));
-    assert_eq!(error(denied, 429).await["message"], "your plan has 10000 tokens in 1m; wait: never");
+    assert_eq!(error(denied, 429).await["message"], "your plan has 10,000 tokens in 1m; wait: never");
     assert_eq!(read(ask(&gateway, "alice", 1, 9_999).await).await, 1);
 }
 

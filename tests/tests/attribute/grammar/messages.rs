@@ -43,7 +43,7 @@ async fn a_rule_has_its_message_and_the_others_have_that_of_the_policy() {
 #[rate_limit(
     unit("input_tokens", cost = tokens),
     rule(count = 1, per = "60s"),
-    rule(count = 9, per = "60s", unit = "input_tokens"),
+    rule(count = 9_000, per = "60s", unit = "input_tokens"),
     message = "at most {@count} {@unit} per {@per}",
     limiter = limiter
 )]
@@ -55,8 +55,8 @@ async fn say(tokens: u64, limiter: &Limiter) -> Result<(), Rejection> {
 #[tokio::test]
 async fn a_message_shows_what_the_rule_that_denied_counts() {
     let limiter = Limiter::in_memory();
-    assert_eq!(denial(say(10, &limiter).await).to_string(), "at most 9 input tokens per 1m");
-    say(9, &limiter).await.unwrap();
+    assert_eq!(denial(say(10_000, &limiter).await).to_string(), "at most 9,000 input tokens per 1m");
+    say(9_000, &limiter).await.unwrap();
     assert_eq!(denial(say(0, &limiter).await).to_string(), "at most 1 requests per 1m");
 }
 

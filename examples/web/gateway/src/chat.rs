@@ -17,7 +17,7 @@ use crate::users::User;
 pub(crate) struct Chat {
     messages: Vec<Message>,
     /// The longest answer.
-    #[serde(default = "longest_by_default")]
+    #[serde(alias = "max_completion_tokens", default = "longest_by_default")]
     max_tokens: u32,
 }
 

@@ -35,7 +35,7 @@ use std::time::Duration;
 use tallygate::{Role, Rule};
 use tallygate_rules::MAX_EXACT;
 
-pub use self::call::{Answer, Call, Verdict};
+pub use self::call::{Answer, Call, Costs, UNITS, Used, Verdict};
 use self::counted::Counted;
 use self::history::is_sliding;
 use self::overrides::Overrides;
@@ -86,7 +86,7 @@ impl Model {
     pub fn decide(&mut self, call: &Call, now_us: u64) -> Answer {
         self.decisions += 1;
         let plan = self.in_force(call);
-        let closed = self.overrides.in_force(call).and_then(|_| plan.closed());
+        let closed = self.overrides.in_force(call).and_then(|_| plan.closed(&call.costs));
         if let (Some(rule), false) = (closed, call.report) {
             return Answer { verdict: Verdict::Denied(rule, None), standings: Vec::new() };
         }
@@ -121,15 +121,15 @@ impl Model {
     /// The wait ends when the call fits all rules and no subject is banned. The rule to report is the first duplicate rule
     /// that denies, or else the first of the rules with the longest wait.
     fn verdict(&self, plan: &Plan, call: &Call, ban_ends: Option<u128>, now: u128) -> Verdict {
-        let cost = call.cost.into();
+        let cost = |rule: &Rule| call.costs.needed(rule).into();
         let counted = self.counted(plan, call);
-        let first_fits = counted.iter().map(|(_, rule, counted)| counted.first_fit(rule, cost, now));
+        let first_fits = counted.iter().map(|(_, rule, counted)| counted.first_fit(rule, cost(rule), now));
         let first_fits: Vec<_> = first_fits.map(|first_fit| first_fit.unwrap_or(u128::MAX)).collect();
         let latest = first_fits.iter().copied().chain(ban_ends).max().unwrap_or(now);
         // A wait for the end of calls is only an upper bound.
         let is_bound =
             counted.iter().zip(&first_fits).any(|((_, rule, _), &first)| rule.lease().is_some() && first > now);
-        let fit_then = || is_bound || counted.iter().all(|(_, rule, counted)| counted.fits(rule, cost, latest));
+        let fit_then = || is_bound || counted.iter().all(|(_, rule, counted)| counted.fits(rule, cost(rule), latest));
         let all_fit = latest < u128::MAX && fit_then();
         let wait = all_fit.then(|| latest - now);
         if ban_ends.is_some() {
@@ -145,12 +145,13 @@ impl Model {
     fn count(&mut self, plan: &Plan, call: &Call, verdict: &Verdict, now: u128) {
         let (drops, number) = (self.drops, self.decisions);
         for share in plan.shares() {
+            let cost = share.cost(&call.costs);
             let tally = self.tally(share, call.subjects);
             match (verdict, &share.ban) {
-                (Verdict::Admitted, _) if call.cost > 0 && share.rules.iter().any(|rule| rule.lease().is_some()) => {
+                (Verdict::Admitted, _) if cost > 0 && share.rules.iter().any(|rule| rule.lease().is_some()) => {
                     tally.running.begin(number, &share.rules[0], now);
                 }
-                (Verdict::Admitted, _) if call.cost > 0 => tally.charge(&share.rules, call.cost.into(), now, drops),
+                (Verdict::Admitted, _) if cost > 0 => tally.charge(&share.rules, cost.into(), now, drops),
                 (Verdict::Denied(..), Some(ban)) => tally.denials.add(ban, now),
                 _ => {}
             }
@@ -176,25 +177,39 @@ impl Model {
     /// Returns what is needed to refund the last call. A peek has counted nothing.
     #[must_use]
     pub fn ticket(&self, call: &Call) -> Ticket {
-        let cost = if call.peek { 0 } else { call.cost };
-        Ticket { plan: self.in_force(call), subjects: call.subjects, cost, at: self.decided_at, number: self.decisions }
+        let costs = if call.peek { Costs::of_calls(0) } else { call.costs };
+        let (plan, at, number) = (self.in_force(call), self.decided_at, self.decisions);
+        Ticket { plan, subjects: call.subjects, costs, is_peek: call.peek, at, number }
     }
 
     /// Removes what a call still counts, and returns whether there was anything. It finds the call by its time: calls
     /// of one instant cannot be told apart.
     pub fn refund(&mut self, ticket: &Ticket, now_us: u64) -> bool {
-        self.recount(ticket, 0, now_us)
+        self.recount(ticket, &Used::NOTHING, |_| true, now_us)
+    }
+
+    /// Removes what a call still counts on one of its subjects, and returns whether there was anything.
+    pub fn refund_on(&mut self, ticket: &Ticket, subject: usize, now_us: u64) -> bool {
+        self.recount(ticket, &Used::NOTHING, |share| share.subject == subject, now_us)
     }
 
     /// Counts a call as what it used, if it still counts, and returns whether anything changed. What was used is at
-    /// most the greatest number that is exact everywhere.
-    pub fn recount(&mut self, ticket: &Ticket, used: u64, now_us: u64) -> bool {
-        let costs = (ticket.cost.into(), used.min(MAX_EXACT).into());
-        let now = now_us.into();
+    /// most the greatest number that is exact everywhere. Where the call has cost nothing, that counts from now on.
+    pub fn settle(&mut self, ticket: &Ticket, used: &Used, now_us: u64) -> bool {
+        self.recount(ticket, used, |_| true, now_us)
+    }
+
+    fn recount(&mut self, ticket: &Ticket, used: &Used, is_meant: impl Fn(&Share) -> bool, now_us: u64) -> bool {
+        let (drops, now) = (self.drops, now_us.into());
         let now = if is_set_back(ticket.at, now) { now } else { ticket.at.max(now) };
         let mut found = false;
-        for share in ticket.plan.shares() {
-            if self.known(share, ticket.subjects).is_some() {
+        for share in ticket.plan.shares().iter().filter(|share| is_meant(share)) {
+            let Some(used) = share.used(used) else { continue };
+            let costs = (share.cost(&ticket.costs).into(), used.min(MAX_EXACT).into());
+            if costs.0 == 0 && costs.1 > 0 {
+                self.tally(share, ticket.subjects).charge_late(&share.rules, costs.1, now, drops);
+                found = true;
+            } else if self.known(share, ticket.subjects).is_some() {
                 let tally = self.tally(share, ticket.subjects);
                 found |= tally.recount(&share.rules, costs, ticket.at, now);
             }
@@ -258,8 +273,9 @@ impl Model {
     pub fn is_plain(&self, call: &Call) -> bool {
         let plan = self.in_force(call);
         let [share] = plan.shares() else { return false };
-        let may_fit = |rule: &Rule| if is_duplicate(rule) { rule.count() > 0 } else { call.cost <= rule.count() };
-        let is_charged = !call.report && !call.peek && call.cost > 0;
+        let cost = share.cost(&call.costs);
+        let may_fit = |rule: &Rule| if is_duplicate(rule) { rule.count() > 0 } else { cost <= rule.count() };
+        let is_charged = !call.report && !call.peek && cost > 0;
         is_charged && share.ban.is_none() && share.rules.iter().all(|rule| is_sliding(rule) && may_fit(rule))
     }
 

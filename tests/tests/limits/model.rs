@@ -38,6 +38,9 @@ const TAGGED: &str = "#tagged";
 /// Keys expire by the real clock: rules in Redis remember for longer than a sequence takes.
 const SHORTEST: Duration = Duration::from_secs(30);
 
+/// How long to search for a shorter sequence that fails: where a call is not over as it has to be, each try takes seconds.
+const LONGEST_SEARCH_MS: u32 = 60_000;
+
 /// Starts a server that knows all scripts: concurrent calls are decided in their order then.
 fn server() -> Server {
     let server = Server::start();
@@ -116,7 +119,13 @@ fn equals_the_model(url: &str, sequences: u64, shortest: Duration) -> Coverage {
     let coverages = on_threads(url, |runtime, stage, seed| {
         let coverage = RefCell::new(Coverage::default());
         let cases = u32::try_from(sequences / THREADS).unwrap();
-        let config = Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() };
+        let config = Config {
+            cases,
+            rng_seed: RngSeed::Fixed(seed),
+            failure_persistence: None,
+            max_shrink_time: LONGEST_SEARCH_MS,
+            ..Config::default()
+        };
         let result = TestRunner::new(config).run(&choices(), |choices| {
             let played = runtime.block_on(play(stage, &choices, shortest, &mut coverage.borrow_mut()));
             played.map_err(TestCaseError::fail)

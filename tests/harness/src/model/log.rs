@@ -80,6 +80,14 @@ impl Log {
         }
     }
 
+    /// Counts what was used beyond all limits, up to the greatest sum that a log can hold.
+    pub(super) fn charge_late(&mut self, shape: &Shape, used: u128, now: u128) {
+        let room = u128::from(u32::MAX).saturating_sub(self.weight_after(now - shape.reach));
+        if room > 0 {
+            self.charge(shape, used.min(room), now);
+        }
+    }
+
     /// Returns whether the log is dense: so many entries count that calls share them.
     fn is_dense(&self, shape: &Shape, now: u128) -> bool {
         let from_the_end = self.0.len().checked_sub(MAX_LOG_ENTRIES).map(|index| &self.0[index]);

@@ -1,10 +1,11 @@
-//! Which rules count which subject.
+//! Which rules count which unit on which subject.
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use tallygate::{Algorithm, Ban, Rule};
 
+use super::call::{Costs, Used};
 use super::history::{is_sliding, per};
 
 /// Rules with the subjects that they count, and the ban of the main subject.
@@ -18,7 +19,7 @@ struct Inner {
     shares: Vec<Share>,
 }
 
-/// The rules that count one of the subjects.
+/// The rules that count one unit on one of the subjects.
 #[derive(Debug)]
 pub(super) struct Share {
     pub(super) subject: usize,
@@ -33,6 +34,7 @@ pub(super) struct Share {
 /// and the denials that lead to a ban. Counts may change.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Structure {
+    unit: Option<String>,
     reach: u128,
     others: Vec<Rule>,
     ban: Option<(u64, u128)>,
@@ -62,47 +64,77 @@ impl Plan {
         self.shares().iter().any(|share| share.subject == 0)
     }
 
-    /// Replaces the rules on the main subject, one by one. Further rules come last.
+    /// Replaces the rules on the main subject that count a unit of the new rules, one by one. Further rules come last.
     pub(super) fn overridden(&self, rules: &[Rule]) -> Self {
-        let mut rules = rules.iter().map(|rule| (0, rule.clone()));
-        let mut all: Vec<_> =
-            self.0.rules.iter().filter_map(|own| if own.0 == 0 { rules.next() } else { Some(own.clone()) }).collect();
-        all.extend(rules);
+        let mut further = rules.to_vec();
+        let mut all = Vec::new();
+        for own in &self.0.rules {
+            let is_of_unit = |rule: &Rule| rule.unit() == own.1.unit();
+            if own.0 > 0 || !rules.iter().any(is_of_unit) {
+                all.push(own.clone());
+            } else if let Some(next) = further.iter().position(is_of_unit) {
+                all.push((0, further.remove(next)));
+            }
+        }
+        all.extend(further.into_iter().map(|rule| (0, rule)));
         Self::new(all, self.0.ban)
     }
 
-    /// Returns the position of a rule that closes the limit: the first, subject by subject, that admits nothing.
-    pub(super) fn closed(&self) -> Option<usize> {
+    /// Returns the position of a rule that closes the limit for a call of these costs: the first, share by share, that
+    /// admits nothing. One that counts a unit closes it for calls that may use any of it.
+    pub(super) fn closed(&self, costs: &Costs) -> Option<usize> {
+        let pays = |rule: &Rule| rule.unit().is_none() || costs.given(rule) != Some(0);
         let all = self.shares().iter().flat_map(|share| share.rules.iter().zip(&share.positions));
-        all.filter(|(rule, _)| rule.count() == 0).map(|(_, &position)| position).next()
+        { all }.find(|(rule, _)| rule.count() == 0 && pays(rule)).map(|(_, &position)| position)
     }
 }
 
 impl Share {
     /// Groups the rules that satisfy the condition by subject: the main subject comes first, and the others in the
-    /// order of their first rule.
+    /// order of their first rule. Of each subject calls come first, and then the units in the order of their first rule.
     fn all(rules: &[(usize, Rule)], ban: Option<Ban>, is_meant: fn(&Rule) -> bool) -> Vec<Self> {
-        let meant = || rules.iter().filter(|(_, rule)| is_meant(rule)).map(|(subject, _)| *subject);
-        let counts_main = ban.is_some() || meant().any(|subject| subject == 0);
-        let mut subjects: Vec<_> = counts_main.then_some(0).into_iter().collect();
-        for subject in meant() {
-            if !subjects.contains(&subject) {
-                subjects.push(subject);
+        let meant = || rules.iter().filter(|(_, rule)| is_meant(rule)).map(|(subject, rule)| (*subject, rule.unit()));
+        let first = ban.is_some().then_some((0, None));
+        let mut counted: Vec<(usize, Option<&str>)> = Vec::new();
+        for one in first.into_iter().chain(meant()) {
+            if !counted.contains(&one) {
+                counted.push(one);
             }
         }
-        subjects.into_iter().map(|subject| Self::of(subject, rules, ban, is_meant)).collect()
+        let subjects: Vec<_> = counted.iter().map(|(subject, _)| *subject).collect();
+        let place = |of: usize| subjects.iter().position(|subject| *subject == of);
+        counted.sort_by_key(|&(subject, unit)| (subject > 0, place(subject), unit.is_some()));
+        counted.into_iter().map(|of| Self::of(of, rules, ban, is_meant)).collect()
     }
 
-    fn of(subject: usize, all: &[(usize, Rule)], ban: Option<Ban>, is_meant: fn(&Rule) -> bool) -> Self {
-        let own = all.iter().enumerate().filter(|(_, (of, rule))| *of == subject && is_meant(rule));
+    fn of(
+        counted: (usize, Option<&str>),
+        all: &[(usize, Rule)],
+        ban: Option<Ban>,
+        is_meant: fn(&Rule) -> bool,
+    ) -> Self {
+        let is_own = |(subject, rule): &(usize, Rule)| (*subject, rule.unit()) == counted && is_meant(rule);
+        let own = all.iter().enumerate().filter(|(_, rule)| is_own(rule));
         let (positions, rules): (_, Vec<Rule>) = own.map(|(position, (_, rule))| (position, rule.clone())).unzip();
-        let ban = ban.filter(|_| subject == 0);
+        let (subject, unit) = counted;
+        let ban = ban.filter(|_| counted == (0, None));
         let structure = Structure {
+            unit: unit.map(str::to_owned),
             reach: rules.iter().filter(|rule| is_sliding(rule)).map(per).max().unwrap_or_default(),
             others: rules.iter().filter(|rule| !is_sliding(rule)).map(uncounted).collect(),
             ban: ban.map(|ban| (ban.denials(), ban.within().as_micros())),
         };
         Self { subject, rules, positions, ban, structure }
+    }
+
+    /// Returns what a call of these costs counts as. Without rules, it is a share of calls that can only be banned.
+    pub(super) fn cost(&self, costs: &Costs) -> u64 {
+        self.rules.first().map_or(costs.calls, |rule| costs.of(rule))
+    }
+
+    /// Returns what a call has used of what the share counts, where that is known. Running calls use nothing.
+    pub(super) fn used(&self, used: &Used) -> Option<u64> {
+        self.rules.first().filter(|rule| rule.lease().is_none()).and_then(|rule| used.of(rule))
     }
 }
 

@@ -73,6 +73,18 @@ impl Tally {
         found
     }
 
+    /// Charges what a call has used where it has cost nothing, even beyond the count.
+    pub(super) fn charge_late(&mut self, rules: &[Rule], used: u128, now: u128, drops: Drops) {
+        let now = self.settle_time(rules, now);
+        let shape = Shape::of(rules);
+        self.log.forget_past(&shape, drops, now);
+        self.log.charge_late(&shape, used, now);
+        for (rule, history) in self.others(rules) {
+            history.charge(rule, 0, now);
+            history.recount(rule, (0, used), now, now);
+        }
+    }
+
     fn others<'a>(&'a mut self, rules: &'a [Rule]) -> impl Iterator<Item = (&'a Rule, &'a mut History)> {
         rules.iter().filter(|rule| has_history(rule)).zip(&mut self.others)
     }

@@ -2,30 +2,57 @@
 
 use std::fmt;
 
-use super::Plan;
+use super::{Costs, Plan};
 
 /// What it takes to refund an admitted call, or to settle it.
 #[derive(Clone, Debug)]
 pub struct Ticket {
     pub(super) plan: Plan,
     pub(super) subjects: [usize; 3],
-    pub(super) cost: u64,
+    pub(super) costs: Costs,
+    pub(super) is_peek: bool,
     pub(super) at: u128,
     /// The number of the call.
     pub(super) number: u64,
 }
 
 impl Ticket {
-    /// Returns the cost of the call.
+    /// Returns the costs of the call.
     #[must_use]
-    pub fn cost(&self) -> u64 {
-        self.cost
+    pub fn costs(&self) -> Costs {
+        self.costs
+    }
+
+    /// Returns whether the call was a peek, which has counted nothing and cannot be settled.
+    #[must_use]
+    pub fn is_peek(&self) -> bool {
+        self.is_peek
+    }
+
+    /// Returns the subjects whose counts the call has changed.
+    #[must_use]
+    pub fn counted_subjects(&self) -> Vec<usize> {
+        let counting = self.plan.rules().iter().filter(|(_, rule)| rule.lease().is_none());
+        counting.map(|(subject, _)| *subject).collect()
+    }
+
+    /// Returns whether rules of the call count units beside calls.
+    #[must_use]
+    pub fn counts_units(&self) -> bool {
+        self.plan.rules().iter().any(|(_, rule)| rule.unit().is_some())
+    }
+
+    /// Returns the smallest count of the rules that count that unit, if there are any; `None` stands for calls.
+    #[must_use]
+    pub fn least_count(&self, unit: Option<&str>) -> Option<u64> {
+        let counting = self.plan.rules().iter().filter(|(_, rule)| rule.unit() == unit);
+        counting.map(|(_, rule)| rule.count()).min()
     }
 
     /// Returns whether the call has a lease, and so runs until it ends.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.cost > 0 && self.plan.rules().iter().any(|(_, rule)| rule.lease().is_some())
+        self.costs.calls > 0 && self.plan.rules().iter().any(|(_, rule)| rule.lease().is_some())
     }
 
     /// Returns the subjects of the call.
@@ -37,7 +64,7 @@ impl Ticket {
 
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { subjects, cost, at, .. } = self;
-        write!(f, "{subjects:?}, cost {cost}, of {at} µs")
+        let Self { subjects, costs, at, .. } = self;
+        write!(f, "{subjects:?}, {costs:?}, of {at} µs")
     }
 }

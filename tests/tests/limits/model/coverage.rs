@@ -16,12 +16,21 @@ pub(crate) struct Coverage {
 }
 
 /// Each part of the semantics. Of so many decisions in thousands of sequences, at least one has to meet it.
-const PARTS: [(&str, u64); 32] = [
+const PARTS: [(&str, u64); 41] = [
     ("admitted", 4),
     ("admitted for nothing", 200),
     ("denied for ever", 200),
     ("reported", 10),
     ("peeked", 20),
+    ("several units", 10),
+    ("a unit for nothing", 100),
+    ("a unit without a cost", 100),
+    ("denied by a unit", 50),
+    ("denied by a unit without a cost", 500),
+    ("paid afterwards", 2_000),
+    ("paid afterwards beyond the limit", 5_000),
+    ("a unit settled", 2_000),
+    ("refunded on one subject", 4_000),
     ("several subjects", 10),
     ("of several subjects, one beside the main one denied", 50),
     ("banned", 50),
@@ -65,16 +74,24 @@ impl Coverage {
         self.decisions += 1;
         let several = rules.iter().any(|(subject, _)| *subject != rules[0].0);
         self.met_if("several subjects", several);
+        let units = rules.iter().any(|(_, rule)| rule.unit() != rules[0].1.unit());
+        self.met_if("several units", units);
         self.met_if("reported", call.report);
         self.met_if("peeked", call.peek);
         match answer.verdict {
             Verdict::Admitted => {
                 self.met("admitted");
-                self.met_if("admitted for nothing", call.cost == 0);
+                self.met_if("admitted for nothing", rules.iter().all(|(_, rule)| call.costs.of(rule) == 0));
+                let given =
+                    |cost| rules.iter().any(|(_, rule)| call.costs.given(rule) == cost && rule.unit().is_some());
+                self.met_if("a unit for nothing", given(Some(0)));
+                self.met_if("a unit without a cost", given(None));
             }
             Verdict::Denied(rule, wait) => {
                 let (subject, rule) = &rules[rule];
                 self.met(name(rule));
+                self.met_if("denied by a unit", rule.unit().is_some());
+                self.met_if("denied by a unit without a cost", call.costs.given(rule).is_none());
                 self.met_if("denied for ever", wait.is_none());
                 self.met_if("of several subjects, one beside the main one denied", several && *subject > 0);
             }

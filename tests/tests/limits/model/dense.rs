@@ -7,7 +7,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use tallygate::{Permit, Policy, Rule, Subject};
 use tallygate_harness::clocked::{START_US, time};
-use tallygate_harness::model::{Call, Model, Plan, Ticket};
+use tallygate_harness::model::{Call, Costs, Model, Plan, Ticket, Used};
 use tallygate_rules::MAX_LOG_ENTRIES;
 
 use crate::model::answers::answer;
@@ -140,7 +140,8 @@ impl Caller<'_> {
         let random = &mut self.random;
         let (policy, plan) = random.choice(&self.versions).unwrap();
         let cost = (self.traffic.cost)(random);
-        let call = Call { plan: plan.clone(), subjects: [0; 3], cost, report: random.u8(0..16) == 0, peek: false };
+        let (costs, report) = (Costs::of_calls(cost), random.u8(0..16) == 0);
+        let call = Call { plan: plan.clone(), subjects: [0; 3], costs, report, peek: false };
         let expected = self.model.decide(&call, self.now_us);
         let ticket = self.model.ticket(&call);
         let check = self.stage.limiter.check(policy, &self.subject).cost(cost).refundable();
@@ -167,9 +168,9 @@ impl Caller<'_> {
         let behind = self.random.usize(..farthest);
         let Some((permit, ticket)) = self.permits.remove(behind) else { return };
         if self.random.u8(0..self.traffic.settled) == 0 {
-            let used = self.random.u64(1..=2 * ticket.cost());
+            let used = self.random.u64(1..=2 * ticket.costs().calls);
             let is_settled = permit.settle(used).await.expect("the backend answers");
-            let expected = self.model.recount(&ticket, used, self.now_us);
+            let expected = self.model.settle(&ticket, &Used { calls: Some(used), ..Used::default() }, self.now_us);
             assert_eq!(is_settled, expected, "at {}: {ticket} settled for {used}", self.now_us);
             self.counts.settled += u64::from(is_settled);
             return;

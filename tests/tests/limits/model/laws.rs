@@ -30,7 +30,8 @@ impl<'a> Caller<'a> {
 
     async fn call(&self, cost: u64) -> Decision {
         self.stage.clock.set(time(self.now_us));
-        self.stage.limiter.check(&self.policy, &self.subject).cost(cost).await.expect("the backend answers")
+        let check = self.stage.limiter.check(&self.policy, &self.subject).cost(cost);
+        self.policy.units().fold(check, |check, unit| check.cost_of(unit, cost)).await.expect("the backend answers")
     }
 
     /// Lets some of a rule's time pass, and returns a cost that may fit.

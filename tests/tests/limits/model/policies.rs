@@ -7,7 +7,7 @@ use fastrand::Rng;
 use tallygate::{Ban, Error, Policy, Role, Rule, Schedule, TokenBucket};
 use tallygate_harness::clocked::START_US;
 use tallygate_harness::lifetime::lifetime;
-use tallygate_harness::model::Plan;
+use tallygate_harness::model::{Plan, UNITS};
 
 const SCHEDULES: [(&str, &str); 7] = [
     ("* * * * * *", "UTC"),
@@ -45,7 +45,9 @@ pub(crate) struct Version {
 pub(crate) fn versions(random: &mut Rng, shortest: Duration, subjects: usize, running: Concurrency) -> Vec<Version> {
     loop {
         let scale = scale(random, shortest);
-        let mut rules: Vec<_> = rules(random, scale).into_iter().map(|rule| (random.usize(..subjects), rule)).collect();
+        let units = units(random);
+        let mut rules: Vec<_> =
+            rules(random, scale, &units).into_iter().map(|rule| (random.usize(..subjects), rule)).collect();
         if running == Concurrency::Limited {
             for subject in 0..random.usize(1..=subjects) {
                 let place = random.usize(..=rules.len());
@@ -67,7 +69,8 @@ pub(crate) fn versions(random: &mut Rng, shortest: Duration, subjects: usize, ru
 pub(crate) fn alone(random: &mut Rng, shortest: Duration) -> Policy {
     loop {
         let scale = scale(random, shortest);
-        let Ok(policy) = Policy::builder("model").rules(rules(random, scale)).build() else { continue };
+        let units = units(random);
+        let Ok(policy) = Policy::builder("model").rules(rules(random, scale, &units)).build() else { continue };
         if remember(policy.rules(), shortest) {
             return policy;
         }
@@ -79,9 +82,10 @@ pub(crate) fn overriding(random: &mut Rng, shortest: Duration, version: &Version
     let own = recounted(&version.policy, random, shortest);
     let of_main = own.rules().iter().zip(&version.subjects).filter(|(_, subject)| **subject == 0);
     let own: Vec<_> = of_main.map(|(rule, _)| rule.clone()).collect();
+    let units: Vec<_> = version.policy.units().map(str::to_owned).collect();
     let mut candidates = (0..).map(|tries| {
         let scale = scale(random, shortest);
-        let mut rules = if tries == 0 && random.bool() { own.clone() } else { rules(random, scale) };
+        let mut rules = if tries == 0 && random.bool() { own.clone() } else { rules(random, scale, &units) };
         if random.u8(0..4) == 0
             && let Some(rule) = random.choice(&mut rules)
         {
@@ -140,13 +144,25 @@ fn scale(random: &mut Rng, shortest: Duration) -> u64 {
     if shortest.is_zero() { 10_u64.pow(random.u32(0..11)) } else { us(shortest) }
 }
 
-fn rules(random: &mut Rng, scale: u64) -> Vec<Rule> {
+/// Returns random rules, each of which may count one of these units.
+fn rules(random: &mut Rng, scale: u64, units: &[String]) -> Vec<Rule> {
     let duplicate = random.bool().then(|| Rule::duplicate(per(random, scale)));
-    let limits: Vec<_> =
-        (0..random.usize(1..=5 - usize::from(duplicate.is_some()))).map(|_| limit(random, scale)).collect();
+    let limits: Vec<_> = (0..random.usize(1..=5 - usize::from(duplicate.is_some())))
+        .map(|_| {
+            let limit = limit(random, scale);
+            // Half of the rules of such policies count calls.
+            random.choice(units).filter(|_| random.bool()).map_or(limit.clone(), |unit| limit.counting(unit.clone()))
+        })
+        .collect();
     let mut rules: Vec<_> = duplicate.into_iter().chain(limits).collect();
     random.shuffle(&mut rules);
     rules
+}
+
+/// Returns the units of a policy, which most policies have not.
+fn units(random: &mut Rng) -> Vec<String> {
+    let number = if random.u8(0..5) < 3 { 0 } else { random.usize(1..=UNITS.len()) };
+    UNITS[..number].iter().map(|unit| (*unit).to_owned()).collect()
 }
 
 fn limit(random: &mut Rng, scale: u64) -> Rule {

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use tallygate::testing::ManualClock;
 use tallygate::{Check, Limiter, Permit, Rule, Subject};
 use tallygate_harness::clocked::{START_US, time};
-use tallygate_harness::model::{Answer, Call, Drops, Model, Ticket, Verdict};
+use tallygate_harness::model::{Answer, Call, Costs, Drops, Model, Ticket, UNITS, Verdict};
 
 pub(crate) use self::choices::{Choices, choices};
 use crate::model::answers::answer;
@@ -139,7 +139,8 @@ impl Sequence<'_> {
             self.put_override(None, rules).await;
             let calls = (0..SUBJECTS[0]).map(|number| {
                 let subjects = [number, number % SUBJECTS[1], 0];
-                (0, Call { plan: self.versions[0].plan.clone(), subjects, cost: 1, report: true, peek: false })
+                let plan = self.versions[0].plan.clone();
+                (0, Call { plan, subjects, costs: Costs::all(1), report: true, peek: false })
             });
             let calls = calls.collect();
             self.call(calls, coverage).await?;
@@ -174,10 +175,10 @@ impl Sequence<'_> {
     /// A call of a random version, with its number.
     fn any_call(&mut self) -> (usize, Call) {
         let version = self.random.usize(..self.versions.len());
-        let cost = self.cost(version);
+        let costs = self.costs(version);
         let subjects = SUBJECTS.map(|subjects| self.random.usize(..subjects));
         let plan = self.versions[version].plan.clone();
-        let call = Call { plan, subjects, cost, report: self.random.u8(0..3) == 0, peek: self.random.u8(0..8) == 0 };
+        let call = Call { plan, subjects, costs, report: self.random.u8(0..3) == 0, peek: self.random.u8(0..8) == 0 };
         (version, call)
     }
 
@@ -185,7 +186,7 @@ impl Sequence<'_> {
     async fn call(&mut self, calls: Vec<(usize, Call)>, coverage: &mut Coverage) -> Result<(), String> {
         let plain = calls.iter().filter(|(_, call)| self.model.is_plain(call)).count();
         let is_overridden = calls.iter().any(|(_, call)| self.model.overridden(call) != (false, false));
-        let are_alike = calls.windows(2).all(|pair| (pair[0].0, pair[0].1.cost) == (pair[1].0, pair[1].1.cost));
+        let are_alike = calls.windows(2).all(|pair| (pair[0].0, pair[0].1.costs) == (pair[1].0, pair[1].1.costs));
         let is_in_order = plain == 0 || plain == calls.len() && are_alike && !is_overridden;
         if self.stage.keeps_order && is_in_order {
             return self.call_at_once(calls, coverage).await;
@@ -237,7 +238,13 @@ impl Sequence<'_> {
 
     async fn answer(&self, version: usize, call: &Call) -> (Answer, Option<Permit>) {
         let subject = self.subject(0, call.subjects[0]);
-        let mut check = self.check(version, call, &subject).cost(call.cost);
+        let mut check = self.check(version, call, &subject).cost(call.costs.calls);
+        for (unit, cost) in UNITS.iter().zip(call.costs.units) {
+            let is_known = || self.versions[version].policy.units().any(|known| known == *unit);
+            if let Some(cost) = cost.filter(|_| is_known()) {
+                check = check.cost_of(unit, cost);
+            }
+        }
         if self.keeps_permits {
             check = check.refundable();
         }

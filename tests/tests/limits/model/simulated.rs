@@ -7,7 +7,7 @@ use fastrand::Rng;
 use tallygate::simulation::{self, Simulation};
 use tallygate::{Decision, Subject};
 use tallygate_harness::clocked::{START_US, time};
-use tallygate_harness::model::{Call, Drops, Model, Verdict};
+use tallygate_harness::model::{Call, Costs, Drops, Model, UNITS, Verdict};
 
 use crate::model::policies::{Concurrency, LABELS, Version, versions};
 
@@ -57,8 +57,12 @@ pub(crate) fn equals_the_model(random: &mut Rng) -> Seen {
     let mut by_rule = vec![0; version.policy.rules().len()];
     for _ in 0..CALLS {
         now_us += pause_us(random, &version);
-        let (subjects, cost) = ([(); 3].map(|()| random.usize(..SUBJECTS)), cost(random, &version));
-        let call = Call { plan: version.plan.clone(), subjects, cost, report: false, peek: false };
+        let subjects = [(); 3].map(|()| random.usize(..SUBJECTS));
+        let calls = cost(random, &version, None);
+        let units =
+            UNITS.map(|unit| version.policy.units().any(|own| own == unit).then(|| cost(random, &version, Some(unit))));
+        let costs = Costs { calls, units };
+        let call = Call { plan: version.plan.clone(), subjects, costs, report: false, peek: false };
         let expected = model.decide(&call, now_us).verdict;
         let decision = simulation.call(&simulated(&version, &call, now_us)).unwrap();
         assert_eq!(verdict(&decision), expected, "at {now_us}: {:?}", version.policy);
@@ -76,7 +80,9 @@ pub(crate) fn equals_the_model(random: &mut Rng) -> Seen {
 
 fn simulated(version: &Version, call: &Call, now_us: u64) -> simulation::TraceCall {
     let subject = |place: usize| Subject::of(place).and(call.subjects[place]);
-    let plain = simulation::TraceCall::new(time(now_us), subject(0)).with_cost(call.cost);
+    let plain = simulation::TraceCall::new(time(now_us), subject(0)).with_cost(call.costs.calls);
+    let named = UNITS.into_iter().zip(call.costs.units).filter_map(|(unit, cost)| Some((unit, cost?)));
+    let plain = named.fold(plain, |call, (unit, cost)| call.with_cost_of(unit, cost));
     let counted = (1..LABELS.len()).filter(|place| version.subjects.contains(place));
     counted.fold(plain, |call, place| call.with_subject(LABELS[place].unwrap(), subject(place)))
 }
@@ -94,7 +100,8 @@ fn pause_us(random: &mut Rng, version: &Version) -> u64 {
     if random.u8(0..4) == 0 { 0 } else { random.u64(0..=per_us / 4) }
 }
 
-fn cost(random: &mut Rng, version: &Version) -> u64 {
-    let rule = random.choice(version.policy.rules()).unwrap();
+fn cost(random: &mut Rng, version: &Version, unit: Option<&str>) -> u64 {
+    let rules: Vec<_> = version.policy.rules().iter().filter(|rule| rule.unit() == unit).collect();
+    let Some(rule) = random.choice(rules) else { return 1 };
     if random.u8(0..3) > 0 { 1 } else { random.u64(0..=rule.capacity().unwrap_or(rule.count()).saturating_add(1)) }
 }

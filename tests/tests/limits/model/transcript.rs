@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tallygate::Rule;
 use tallygate_harness::clocked::START_US;
-use tallygate_harness::model::{Answer, Call, Subjects, Ticket};
+use tallygate_harness::model::{Answer, Call, Subjects, Ticket, Used};
 
 use crate::model::policies::Version;
 
@@ -25,7 +25,8 @@ pub(crate) enum Act {
     Call(usize, Call, Answer),
     Refund(Ticket, bool),
     End(Ticket),
-    Settle(Ticket, u64, bool),
+    RefundOn(Ticket, usize, bool),
+    Settle(Ticket, Used, bool),
     Reset(Subjects, [usize; 3]),
     Ban(usize, Duration),
     Override(Option<usize>, Option<Vec<Rule>>),
@@ -60,10 +61,11 @@ impl fmt::Display for Transcript {
 impl fmt::Display for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Call(version, Call { subjects, cost, report, peek, .. }, answer) => {
-                write!(f, "{subjects:?}: version {version}, cost {cost}, report {report}, peek {peek}: {answer:?}")
+            Self::Call(version, Call { subjects, costs, report, peek, .. }, answer) => {
+                write!(f, "{subjects:?}: version {version}, {costs:?}, report {report}, peek {peek}: {answer:?}")
             }
-            Self::Settle(ticket, used, found) => write!(f, "{ticket} settled for {used}: {found}"),
+            Self::Settle(ticket, used, found) => write!(f, "{ticket} settled for {used:?}: {found}"),
+            Self::RefundOn(ticket, subject, found) => write!(f, "{ticket} refunded on {subject}: {found}"),
             Self::End(ticket) => write!(f, "{ticket} is over"),
             Self::Refund(ticket, found) => write!(f, "{ticket} refunded: {found}"),
             Self::Reset(which, subjects) => write!(f, "reset of {which:?} of {subjects:?}"),

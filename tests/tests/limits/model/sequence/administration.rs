@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use tallygate::{Permit, Rule};
-use tallygate_harness::model::{Subjects, Ticket};
+use tallygate_harness::model::{Costs, Subjects, Ticket, UNITS, Used};
 
 use super::{SUBJECTS, Sequence};
 use crate::model::coverage::Coverage;
+use crate::model::policies::LABELS;
 use crate::model::transcript::Act;
 
 impl Sequence<'_> {
@@ -15,8 +16,11 @@ impl Sequence<'_> {
             return Ok(());
         }
         let (permit, ticket) = self.permits.swap_remove(self.random.usize(..self.permits.len()));
-        if ticket.cost() > 0 && self.random.u8(0..3) == 0 {
-            return self.settle(permit, ticket, coverage).await;
+        match self.random.u8(0..6) {
+            0 | 1 if !ticket.is_peek() => return self.settle(permit, ticket, coverage).await,
+            2 => return self.refund_on_one(permit, ticket, coverage).await,
+            3 | 4 if !ticket.is_peek() && ticket.counts_units() => return self.settle(permit, ticket, coverage).await,
+            _ => {}
         }
         let expected = self.model.refund(&ticket, self.now_us);
         coverage.met(if expected { "refunded" } else { "refunded too late" });
@@ -26,19 +30,51 @@ impl Sequence<'_> {
         self.end(ticket).await
     }
 
-    /// Settles a permit for less than its call has cost, or for more.
-    async fn settle(&mut self, permit: Permit, ticket: Ticket, coverage: &mut Coverage) -> Result<(), String> {
-        let used = match self.random.u8(0..4) {
-            0 => ticket.cost() + self.random.u64(0..2),
-            1 => ticket.cost() + self.random.u64(1..1_000),
-            _ => self.random.u64(..ticket.cost()),
+    /// Refunds a permit on one of the subjects that its rules count.
+    async fn refund_on_one(&mut self, permit: Permit, ticket: Ticket, coverage: &mut Coverage) -> Result<(), String> {
+        let subjects: Vec<_> = ticket.counted_subjects().into_iter().filter(|subject| *subject > 0).collect();
+        let Some(&subject) = self.random.choice(&subjects) else {
+            drop(permit);
+            return self.end(ticket).await;
         };
-        let expected = self.model.recount(&ticket, used, self.now_us);
-        coverage.met_if("settled for less", expected && used < ticket.cost());
-        coverage.met_if("settled for more", expected && used > ticket.cost());
-        self.transcript.note(self.now_us, Act::Settle(ticket.clone(), used, expected));
-        same(expected, permit.settle(used).await.expect("the backend answers"))?;
+        let label = LABELS[subject].expect("only the main subject has none");
+        let expected = self.model.refund_on(&ticket, subject, self.now_us);
+        coverage.met_if("refunded on one subject", expected);
+        self.transcript.note(self.now_us, Act::RefundOn(ticket.clone(), subject, expected));
+        same(expected, permit.refund_on(label).await.expect("the backend answers"))?;
         self.end(ticket).await
+    }
+
+    /// Settles a permit for less than its call has cost, or for more, in some of its units.
+    async fn settle(&mut self, permit: Permit, ticket: Ticket, coverage: &mut Coverage) -> Result<(), String> {
+        let used = self.used(&ticket);
+        let expected = self.model.settle(&ticket, &used, self.now_us);
+        cover_settlement(coverage, &ticket, &used, expected);
+        self.transcript.note(self.now_us, Act::Settle(ticket.clone(), used, expected));
+        let settled = match used {
+            Used { calls: Some(calls), units: [None, None] } => permit.settle(calls).await,
+            Used { calls, units } => {
+                let of_each = ["calls"].into_iter().chain(UNITS).zip([calls].into_iter().chain(units));
+                let named: Vec<_> = of_each.filter_map(|(name, used)| Some((name, used?))).collect();
+                permit.settle_units(&named).await
+            }
+        };
+        same(expected, settled.expect("the backend answers"))?;
+        self.end(ticket).await
+    }
+}
+
+fn cover_settlement(coverage: &mut Coverage, ticket: &Ticket, used: &Used, has_changed: bool) {
+    let Costs { calls, units } = ticket.costs();
+    let of_calls = used.calls.filter(|_| has_changed);
+    coverage.met_if("settled for less", of_calls.is_some_and(|used| used < calls));
+    coverage.met_if("settled for more", of_calls.is_some_and(|used| used > calls));
+    for ((unit, cost), used) in UNITS.iter().zip(units).zip(used.units) {
+        let (Some(used), cost) = (used.filter(|_| has_changed), cost.unwrap_or(0)) else { continue };
+        coverage.met_if("a unit settled", cost > 0);
+        coverage.met_if("paid afterwards", cost == 0 && used > 0);
+        let is_beyond = ticket.least_count(Some(unit)).is_some_and(|count| used > count);
+        coverage.met_if("paid afterwards beyond the limit", cost == 0 && is_beyond);
     }
 }
 

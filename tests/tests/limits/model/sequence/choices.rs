@@ -5,6 +5,7 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use tallygate::{Algorithm, Rule};
+use tallygate_harness::model::{Costs, Ticket, UNITS, Used};
 
 use super::Sequence;
 use crate::model::policies::{Concurrency, LEASE};
@@ -27,10 +28,20 @@ pub(crate) fn choices() -> impl Strategy<Value = Choices> {
 }
 
 impl Sequence<'_> {
-    pub(super) fn cost(&mut self, version: usize) -> u64 {
-        let rules = self.versions[version].policy.rules();
-        let limit = |rule: &Rule| rule.capacity().unwrap_or(rule.count());
-        let (rule, least) = (self.random.choice(rules).unwrap(), rules.iter().map(limit).min().unwrap());
+    pub(super) fn costs(&mut self, version: usize) -> Costs {
+        let calls = self.cost(version, None);
+        let units = UNITS.map(|unit| (self.random.u8(0..6) > 0).then(|| self.cost(version, Some(unit))));
+        Costs { calls, units }
+    }
+
+    fn cost(&mut self, version: usize, unit: Option<&str>) -> u64 {
+        let rules = self.versions[version].policy.rules().iter().filter(|rule| rule.unit() == unit);
+        let rules: Vec<_> = rules.collect();
+        if rules.is_empty() {
+            return self.random.u64(0..3);
+        }
+        let limit = |rule: &&Rule| rule.capacity().unwrap_or(rule.count());
+        let (rule, least) = (self.random.choice(&rules).unwrap(), rules.iter().map(limit).min().unwrap());
         match self.random.u8(0..16) {
             0 => 0,
             1 => limit(rule),
@@ -41,6 +52,33 @@ impl Sequence<'_> {
             7 | 8 => self.random.u64(1..4),
             9 if self.random.u8(0..8) == 0 => u64::MAX,
             _ => 1,
+        }
+    }
+
+    /// What a call has used, of all or of some of what it paid for.
+    pub(super) fn used(&mut self, ticket: &Ticket) -> Used {
+        let costs = ticket.costs();
+        let calls = (costs.calls > 0 && ticket.least_count(None).is_some() && self.random.bool())
+            .then(|| self.used_of(costs.calls));
+        let units = UNITS.iter().zip(costs.units).map(|(unit, cost)| {
+            let cost = cost.unwrap_or(0);
+            // What is paid afterwards may be charged as of another time in each store where time stands still.
+            let may_be_settled = ticket.least_count(Some(unit)).is_some() && (cost > 0 || !self.sets_back);
+            (may_be_settled && self.random.u8(0..4) > 0).then(|| self.used_of(cost))
+        });
+        let units: Vec<_> = units.collect();
+        Used { calls, units: [units[0], units[1]] }
+    }
+
+    /// Less than the cost, or more.
+    fn used_of(&mut self, cost: u64) -> u64 {
+        match self.random.u8(0..4) {
+            0 => cost.saturating_add(self.random.u64(0..2)),
+            1 => cost.saturating_add(self.random.u64(1..1_000)),
+            _ if cost > 0 => self.random.u64(..cost),
+            // As much as anything can hold.
+            2 if self.random.u8(0..8) == 0 => u64::MAX,
+            _ => self.random.u64(0..10),
         }
     }
 

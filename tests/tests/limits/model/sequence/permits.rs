@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tallygate::Permit;
-use tallygate_harness::model::{Call, Ticket};
+use tallygate_harness::model::{Call, Costs, Ticket};
 
 use super::Sequence;
 use crate::model::transcript::Act;
@@ -32,7 +32,7 @@ impl Sequence<'_> {
         }
         self.model.end(&ticket);
         let plan = self.versions[0].plan.clone();
-        let peek = Call { plan, subjects: ticket.subjects(), cost: 1, report: true, peek: true };
+        let peek = Call { plan, subjects: ticket.subjects(), costs: Costs::all(1), report: true, peek: true };
         let expected = self.model.decide(&peek, self.now_us);
         self.transcript.note(self.now_us, Act::End(ticket));
         // In Redis it is over a moment later.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
-use tallygate_rules::{Role, Rule};
+use tallygate_rules::{CALLS, Role, Rule, check_unit, nearest, remedy};
 
 use super::lines::{At, Lines};
 use super::plans::{ListedPlans, Plans};
@@ -18,6 +18,7 @@ use crate::policy::Policy;
 use crate::request_pattern::PathPattern;
 
 const COST: &str = "cost = 5";
+const COSTS: &str = "cost = { tokens = 500 }";
 const REFUND_IF: &str = r#"refund_if = "success""#;
 const PLAN: &str = r#"plan = "{@plan}""#;
 const REJECT: &str = r#"reject = { status = 403, body = "not now" }"#;
@@ -28,7 +29,7 @@ const EXEMPT_PATHS: &str = r#"exempt_paths = ["/health"]"#;
 #[derive(Debug)]
 pub(crate) struct RequestEffects {
     pub(super) exempt_paths: Vec<PathPattern>,
-    pub(crate) cost: u64,
+    pub(crate) costs: Vec<(String, u64)>,
     pub(crate) refund_if: Option<RefundedStatus>,
     pub(crate) reject: Option<OwnResponse>,
     /// The name of the value of the context that names the plan.
@@ -76,10 +77,15 @@ impl RequestEffects {
             plans,
             planned: None,
             exempt_paths: exempt_paths(table, paths, lines),
-            cost: cost(table, rules, lines),
+            costs: costs(table, rules, lines),
             refund_if: refund_if(table, lines),
             reject: table.table("reject", REJECT, lines).and_then(|table| reject(table, lines)),
         }
+    }
+
+    /// Returns what a request costs in a unit; `None` if nothing says so.
+    pub(super) fn cost_of(&self, unit: &str) -> Option<u64> {
+        self.costs.iter().find(|(named, _)| named == unit).map(|(_, cost)| *cost)
     }
 
     pub(super) fn plan_value(&self) -> Option<At<String>> {
@@ -194,20 +200,50 @@ fn report_mistakes_in_exemptions(exempt: &[At<PathPattern>], paths: &[PathPatter
     }
 }
 
-fn cost(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> u64 {
-    let Some(At { value, place }) = table.number("cost", COST, lines) else { return 1 };
-    if value == 0 {
-        lines.report(place, format!("`cost` must be at least 1, like `{COST}`"));
+/// Takes `cost = 5` or `cost = { tokens = 500 }`: what a request costs, by the names of units.
+fn costs(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> Vec<(String, u64)> {
+    let costs = if table.has_table("cost") {
+        let Some(by_unit) = table.table("cost", COSTS, lines) else { return Vec::new() };
+        if by_unit.len() == 0 {
+            lines.report(by_unit.place, format!("`cost` must not be empty, like `{COSTS}`"));
+        }
+        by_unit.numbers(lines)
+    } else {
+        let calls = table.number("cost", COST, lines);
+        calls.map(|At { value, place }| (At { value: CALLS, place }, value)).into_iter().collect()
+    };
+    for (unit, cost) in &costs {
+        lines.ok_or_report(unit.place, check_cost(unit.value, *cost, rules));
     }
-    let strictest = known_rules(rules).min_by_key(|rule| rule.greatest_cost());
-    if let Some(rule) = strictest.filter(|rule| value > rule.greatest_cost()) {
-        let greatest = rule.greatest_cost();
-        lines.report(
-            place,
-            format!("no request of this `cost` is ever admitted: `{rule}` admits at most {greatest} at once; lower the `cost`"),
-        );
+    costs.into_iter().map(|(unit, cost)| (unit.value.to_owned(), cost)).collect()
+}
+
+fn check_cost(unit: &str, cost: u64, rules: Option<&RuleList>) -> Result<(), String> {
+    check_unit(unit)?;
+    if cost == 0 {
+        let example = if unit == CALLS { COST.to_owned() } else { format!("cost = {{ {unit} = 500 }}") };
+        return Err(format!("`cost` must be at least 1, like `{example}`"));
     }
-    value
+    let unit_of = |rule: &Rule| rule.unit().unwrap_or(CALLS).to_owned();
+    let Some(rule) = known_rules(rules).filter(|rule| unit_of(rule) == unit).min_by_key(|rule| rule.greatest_cost())
+    else {
+        let mut known: Vec<_> = known_rules(rules).map(unit_of).collect();
+        known.sort_unstable();
+        known.dedup();
+        let known: Vec<_> = known.iter().map(String::as_str).collect();
+        if known.is_empty() {
+            return Ok(());
+        }
+        let remedy = remedy(nearest(unit, known.iter().copied()), "they count", &known);
+        return Err(format!("no rule counts `{unit}`, so this costs nothing; {remedy}"));
+    };
+    let greatest = rule.greatest_cost();
+    if cost <= greatest {
+        return Ok(());
+    }
+    Err(format!(
+        "no request of this `cost` is ever admitted: `{rule}` admits at most {greatest} at once; lower the `cost`"
+    ))
 }
 
 fn refund_if(table: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<RefundedStatus> {

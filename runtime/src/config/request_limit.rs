@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{
-    Ban, Costs, CountedSubject, Field, RuleError, missing_argument, validate_ban, validate_prefetch,
+    Ban, CALLS, Costs, CountedSubject, Field, RuleError, missing_argument, validate_ban, validate_prefetch,
 };
 
 use super::lines::{At, Lines};
@@ -101,9 +101,10 @@ pub(super) fn read(
     let template = key.as_ref().and_then(|key| template(key.value, key.place, lines));
     let subjects = rules.as_ref().map(|rules| subjects(rules, main, lines)).unwrap_or_default();
     if let Some(rules) = &rules {
-        check_units(rules, lines);
-        check_rules(rules, |rule| subject(rule, main), Costs::Always(effects.cost.max(1)), lines);
-        check_prefetch(prefetch.as_ref(), rules, main, effects.cost, lines);
+        let cost = effects.cost_of(CALLS).unwrap_or(1).max(1);
+        check_units(rules, &effects, lines);
+        check_rules(rules, |rule| subject(rule, main), Costs::Always(cost), lines);
+        check_prefetch(prefetch.as_ref(), rules, main, cost, lines);
         check_key_used(rules, key.as_ref(), ban.is_some(), lines);
     }
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
@@ -155,13 +156,13 @@ fn check_prefetch(
     }
 }
 
-/// Reports rules that would limit nothing: only a function knows what a call uses of a unit.
-fn check_units(rules: &RuleList, lines: &mut Lines<'_>) {
+/// Reports rules that would limit nothing, because no request uses anything of their unit.
+fn check_units(rules: &RuleList, effects: &RequestEffects, lines: &mut Lines<'_>) {
     for rule in &rules.value {
-        if let Some(unit) = rule.rule.unit() {
+        if let Some(unit) = rule.rule.unit().filter(|unit| effects.cost_of(unit).is_none()) {
             let message = format!(
-                "requests cost nothing in `{unit}`, so this rule limits nothing; count calls, or limit a function with \
-                 `unit({unit:?}, cost = …)`"
+                "requests cost nothing in `{unit}`, so this rule limits nothing; write `cost = {{ {unit} = 500 }}`, count \
+                 calls, or limit a function with `unit({unit:?}, cost = …)`"
             );
             lines.report(rule.place_of(Field::Unit), message);
         }

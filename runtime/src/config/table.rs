@@ -40,6 +40,11 @@ impl<'t> Table<'t> {
         self.entries.iter().any(|entry| entry.name.value == name)
     }
 
+    #[cfg(feature = "web")]
+    pub(super) fn has_table(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| entry.name.value == name && entry.value.value.is_table())
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

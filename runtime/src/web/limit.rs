@@ -12,12 +12,12 @@ mod tests;
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use tallygate_rules::Rule;
+use tallygate_rules::{CALLS, Rule};
 
 use self::effects::Effects;
 use self::gate::Exemptions;
 pub use self::service::{LimitBody, LimitService};
-use self::settings::{Counts, LimitSettings};
+use self::settings::{Counts, FindCost, LimitSettings};
 use super::layer::Layer;
 use super::parts::Parts;
 use crate::context::ContextKey;
@@ -90,7 +90,7 @@ pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
         limiter: None,
         exemptions: Exemptions::default(),
         shadow: false,
-        cost: None,
+        costs: Vec::new(),
         counts: None,
         effects: Effects::default(),
         layer: Layer::default(),
@@ -196,7 +196,48 @@ impl Limit {
 
     /// Sets the cost of a request: 1 by default, and at least 1.
     pub fn cost(self, cost: impl Fn(&Parts<'_>) -> u64 + Send + Sync + 'static) -> Self {
-        self.set(|settings| settings.cost = Some(Arc::new(cost)))
+        // The client may influence the cost, but no request is free.
+        self.set_cost(CALLS, Arc::new(move |parts| cost(parts).max(1)))
+    }
+
+    /// Sets what a request costs in a unit of the policy, like `|_| 500`: see [`Check::cost_of`](crate::Check::cost_of).
+    /// `"calls"` names the [`cost`](Self::cost) of the request itself.
+    ///
+    /// Without it, a request costs nothing in that unit, and is denied while nothing of it is left.
+    ///
+    /// # Errors
+    ///
+    /// No rule of the policy counts the unit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule, web};
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let policy = Policy::builder("uploads")
+    ///     .rule(Rule::sliding_window(60, minute))
+    ///     .rule(Rule::sliding_window(50_000_000, minute).counting("bytes"))
+    ///     .build()?;
+    /// let limit = web::limit(&policy, "{@ip}")?.cost_of("bytes", |request| {
+    ///     request.header_text("content-length").and_then(|length| length.parse().ok()).unwrap_or(1_000_000)
+    /// })?;
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn cost_of(self, unit: &str, cost: impl Fn(&Parts<'_>) -> u64 + Send + Sync + 'static) -> Result<Self, Error> {
+        if unit == CALLS {
+            return Ok(self.cost(cost));
+        }
+        self.settings.policy.unit(unit).map_err(|mistake| Error::new(format!("`cost_of`: {mistake}")))?;
+        Ok(self.set_cost(unit, Arc::new(cost)))
+    }
+
+    fn set_cost(self, unit: &str, cost: Arc<FindCost>) -> Self {
+        self.set(|settings| {
+            settings.costs.retain(|(known, _)| known != unit);
+            settings.costs.push((unit.to_owned(), cost));
+        })
     }
 
     /// Sets the counts of the rules for each request, as by the plan of its user: see [`Policy::with_counts`]. Operators see `n`

@@ -211,7 +211,7 @@ impl LimitsSettings {
             key: &limit.key,
             subjects: &limit.subjects,
             limiter: Some(&self.limiter),
-            cost: limit.effects.cost,
+            costs: limit.effects.costs.iter().map(|(unit, cost)| (unit.as_str(), *cost)).collect(),
             is_shadow: limit.is_shadow,
             effects: effects(limit),
         };

@@ -30,7 +30,8 @@ pub(in crate::web) struct Guard<'a> {
     pub(in crate::web) subjects: &'a [(String, ContextKey)],
     /// `None` is the installed limiter.
     pub(in crate::web) limiter: Option<&'a Limiter>,
-    pub(in crate::web) cost: u64,
+    /// What the request costs, by the names of units; one call if none is named.
+    pub(in crate::web) costs: Vec<(&'a str, u64)>,
     pub(in crate::web) is_shadow: bool,
     pub(in crate::web) effects: Effects,
 }
@@ -52,8 +53,9 @@ impl Guard<'_> {
         context::enter(&mut context, || {
             let subject = self.key.subject(limiter.secret());
             let refundable = self.effects.refund_if.is_some();
-            let options = CallOptions { shadow: self.is_shadow, cost: self.cost, refundable, ..CallOptions::PLAIN };
+            let options = CallOptions { shadow: self.is_shadow, refundable, ..CallOptions::PLAIN };
             let check = Check::new(limiter, self.policy, &subject, options);
+            let check = self.costs.iter().fold(check, |check, (unit, cost)| check.cost_of(unit, *cost));
             let others = self.subjects.iter().map(|(label, key)| (label, key.subject(limiter.secret())));
             others.fold(check, |check, (label, subject)| check.subject(label, &subject)).into_owned()
         })

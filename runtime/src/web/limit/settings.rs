@@ -24,8 +24,8 @@ pub(super) struct LimitSettings {
     pub(super) limiter: Option<Limiter>,
     pub(super) exemptions: Exemptions,
     pub(super) shadow: bool,
-    /// `None` is a cost of 1.
-    pub(super) cost: Option<Arc<FindCost>>,
+    /// What a request costs, by the names of units; one call if none is named.
+    pub(super) costs: Vec<(String, Arc<FindCost>)>,
     /// `None` are the counts of the policy.
     pub(super) counts: Option<Counts>,
     pub(super) effects: Effects,
@@ -33,7 +33,7 @@ pub(super) struct LimitSettings {
     pub(super) layer: Layer,
 }
 
-type FindCost = dyn Fn(&Parts<'_>) -> u64 + Send + Sync;
+pub(super) type FindCost = dyn Fn(&Parts<'_>) -> u64 + Send + Sync;
 type FindCounts = dyn Fn(&Parts<'_>) -> Vec<u64> + Send + Sync;
 
 /// The counts of each request.
@@ -65,8 +65,7 @@ impl Gate for LimitSettings {
             key,
             subjects,
             limiter: limiter.as_ref(),
-            // The client may influence the cost, but no request is free.
-            cost: self.cost.as_ref().map_or(1, |cost| cost(parts).max(1)),
+            costs: self.costs.iter().map(|(unit, cost)| (unit.as_str(), cost(parts))).collect(),
             is_shadow: *shadow,
             effects: effects.clone(),
         };

@@ -96,6 +96,26 @@ async fn a_request_says_what_it_weighs_and_which_counts_it_has() {
 }
 
 #[tokio::test]
+async fn a_request_says_what_it_costs_in_each_unit_of_the_policy() {
+    let minute = Duration::from_secs(60);
+    let builder = Policy::builder("uploads").rule(Rule::sliding_window(3, minute));
+    let policy = builder.rule(Rule::sliding_window(100, minute).counting("bytes")).build().unwrap();
+    let limit = || web::limit(&policy, "all").unwrap().limiter(&Limiter::in_memory());
+    let Err(mistake) = limit().cost_of("byte", |_| 1) else { panic!("no rule counts it") };
+    let known = "its rules count `calls` and `bytes`";
+    assert_eq!(mistake.to_string(), format!("`cost_of`: no rule of policy `uploads` counts the unit `byte`; {known}"));
+
+    let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let by_request = limit().cost_of("bytes", move |request| number(request.header("x-bytes"))).unwrap();
+    let client = client(by_request.cost_of("calls", |_| 0).unwrap()).await;
+    let upload = async |bytes: &str| client.get_with("/", &[("x-bytes", bytes)]).await;
+    assert_eq!([upload("60").await.status, upload("60").await.status, upload("40").await.status], [200, 429, 200]);
+    assert!(upload("1").await.body.contains("bytes"));
+    assert_eq!(upload("0").await.status, 200, "a request may cost nothing in a unit");
+    assert_eq!(upload("0").await.status, 429, "each request is a call");
+}
+
+#[tokio::test]
 async fn rules_beyond_the_counts_of_a_request_keep_theirs_and_operators_see_none_of_them() {
     let rules = [(1, 60), (2, 3_600)].map(|(count, seconds)| Rule::sliding_window(count, Duration::from_secs(seconds)));
     let policy = Policy::builder("counts of requests").rules(rules).build().unwrap();

@@ -30,6 +30,12 @@ rules = ["10 per 1m"]
 cost = 4
 refund_if = "failure"
 
+[policy."effects.tokens"]
+match = { path = "/tokens" }
+key = "all"
+rules = ["10 per 1m", "1000 tokens per 1m"]
+cost = { tokens = 400 }
+
 [policy."effects.planned"]
 match = { path = "/planned" }
 key = "all"
@@ -79,6 +85,16 @@ async fn a_request_weighs_what_the_file_says_and_failures_do_not_count() {
     let search = async |status: &str| client.get_with("/search", &[("x-status", status)]).await.status;
     assert_eq!([search("500").await, search("200").await, search("200").await], [500, 200, 200]);
     assert_eq!(search("200").await, 429);
+}
+
+#[tokio::test]
+async fn a_request_costs_what_the_file_says_in_each_unit() {
+    let client = client().await;
+    let tokens = async || client.get_with("/tokens", &[]).await;
+    assert_eq!([tokens().await.status, tokens().await.status], [200, 200]);
+    let denied = tokens().await;
+    assert_eq!(denied.status, 429);
+    assert!(denied.body.contains("tokens"), "{}", denied.body);
 }
 
 #[tokio::test]

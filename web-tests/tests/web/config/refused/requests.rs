@@ -224,8 +224,42 @@ pub(super) const REFUSED: &[Refused] = &[
         Accepts,
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s', ‸'9 tokens per 1s', { count = 9, per = '1s', unit = ‸'bytes' }]",
         &[
-            "requests cost nothing in `tokens`, so this rule limits nothing; count calls, or limit a function with `unit(\"tokens\", cost = …)`",
-            "requests cost nothing in `bytes`, so this rule limits nothing; count calls, or limit a function with `unit(\"bytes\", cost = …)`",
+            "requests cost nothing in `tokens`, so this rule limits nothing; write `cost = { tokens = 500 }`, count calls, or limit a function with `unit(\"tokens\", cost = …)`",
+            "requests cost nothing in `bytes`, so this rule limits nothing; write `cost = { bytes = 500 }`, count calls, or limit a function with `unit(\"bytes\", cost = …)`",
         ],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s', '900 tokens per 60s']\n\
+         cost = { ‸calls = 11, ‸tokens = 901, ‸token = 5 }",
+        &[
+            "no request of this `cost` is ever admitted: `10 per 1m` admits at most 10 at once; lower the `cost`",
+            "no request of this `cost` is ever admitted: `900 tokens per 1m` admits at most 900 at once; lower the `cost`",
+            "no rule counts `token`, so this costs nothing; did you mean `tokens`?",
+        ],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['900 tokens per 60s']\ncost.tokens = 1\ncost.‸bytes = 5\ncost.‸calls = 5",
+        &[
+            "no rule counts `bytes`, so this costs nothing; they count `tokens`",
+            "no rule counts `calls`, so this costs nothing; they count `tokens`",
+        ],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s', '900 tokens per 60s']\n\
+         cost = { ‸requests = 2, ‸Tokens = 5, ‸tokens = 0, bytes = ‸'5' }",
+        &[
+            "`requests` means calls, which a rule counts without a unit; remove it, or write another name",
+            "`Tokens` is not the name of a unit; did you mean `tokens`?",
+            "`cost` must be at least 1, like `cost = { tokens = 500 }`",
+            "`bytes` must be a number, like `bytes = 100`",
+        ],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\n‸cost = {}",
+        &["`cost` must not be empty, like `cost = { tokens = 500 }`"],
     ),
 ];

@@ -156,9 +156,19 @@ impl Permit {
         let unit = call.policy.unit(unit)?;
         let is_free = call.options.peek || unit.is_none() && call.options.cost == 0;
         if is_free && self.decided_by() != DecidedBy::Nobody {
-            let message =
-                "the call has reserved nothing, so there is nothing to settle; give it a `cost`, and do not peek";
-            return Err(BackendError::misuse(message));
+            let counts_no_calls =
+                call.policy.has_units() && call.policy.groups().iter().all(|group| group.unit.is_some());
+            return Err(BackendError::misuse(match call.policy.units().next().filter(|_| counts_no_calls) {
+                Some(counted) => format!(
+                    "no rule of policy `{}` counts calls, so there are none to settle; settle a unit, like \
+                     `settle_units(&[({counted:?}, used)])`",
+                    call.policy.name()
+                ),
+                None => {
+                    "the call has reserved nothing, so there is nothing to settle; give it a `cost`, and do not peek"
+                        .to_owned()
+                }
+            }));
         }
         Ok(unit)
     }

@@ -142,6 +142,9 @@ pub async fn a_call_that_has_reserved_nothing_cannot_be_settled(stage: &Stage) {
     let error = once.into_result().expect("there is room").meter("calls").expect_err("it cannot be settled");
     assert!(error.to_string().contains("ask for it with `Check::refundable`"), "{error}");
     assert_eq!(remaining(stage, &policy, &subject).await, [9]);
+    let tokens = limit([Rule::sliding_window(10, secs(60)).counting("tokens")]);
+    let error = permit(stage, &tokens, &subject, 0).await.settle(5).await.expect_err("it has no calls").to_string();
+    assert!(error.contains("counts calls") && error.contains("`settle_units(&[(\"tokens\", used)])`"), "{error}");
 }
 
 /// A metered call is settled when its permit and its last meter are dropped, wherever that is, for what was added until then.

@@ -12,7 +12,7 @@ use tokio::runtime::{self, Runtime};
 use tokio::task::JoinSet;
 
 use super::at_once;
-use crate::duel::Spread;
+use crate::duel::{Duel, Spread};
 use crate::figure::Figure;
 use crate::server::Server;
 
@@ -24,9 +24,14 @@ const TOGETHER: usize = 128;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const LARGE: u64 = 1 << 30;
+/// The most tokens of a call.
+const MOST_TOKENS: u64 = 4_000;
 /// The longest that a denial is cached.
 const LONGEST: Duration = Duration::from_secs(10);
 const AHEAD: Duration = Duration::from_millis(100);
+
+const TOKENS: &str = "in memory, tokens, admitted";
+const CALLS_AND_TOKENS: &str = "in memory, calls and tokens, admitted";
 
 /// A way that calls take, and what plays it with so many calls of each subject.
 type Path = (&'static str, fn(&Ground, usize));
@@ -41,7 +46,7 @@ fn counted_calls(path: &str) -> usize {
     }
 }
 
-const PATHS: [Path; 24] = [
+const PATHS: [Path; 28] = [
     ("in memory, one window, admitted", |ground, calls| ground.memory(calls, &[window(LARGE)])),
     ("in memory, one window, denied", |ground, calls| ground.memory(calls, &[window(1)])),
     ("in memory, two windows, admitted", |ground, calls| ground.memory(calls, &[window(LARGE), second_window()])),
@@ -52,11 +57,15 @@ const PATHS: [Path; 24] = [
     ("in memory, token bucket, admitted", |ground, calls| ground.memory(calls, &[Rule::token_bucket(1 << 20, HOUR)])),
     ("in memory, concurrency, admitted", |ground, calls| ground.memory(calls, &[Rule::concurrency(2, HOUR)])),
     ("in memory, two subjects, admitted", |ground, calls| ground.memory_of_two(calls)),
+    (TOKENS, |ground, calls| ground.memory_of_tokens(calls)),
+    (CALLS_AND_TOKENS, |ground, calls| ground.memory_of_calls_and_tokens(calls)),
+    ("in memory, calls and tokens, denied", |ground, calls| ground.memory_of_denied_tokens(calls)),
     ("in memory, refunded", |ground, calls| ground.memory_refunded(calls)),
     ("in memory, by the attribute, admitted", |ground, calls| ground.attribute(calls)),
     ("in memory, by the attribute, denied", |ground, calls| ground.denied_attribute(calls)),
     ("in memory, by the attribute, token bucket, admitted", |ground, calls| ground.bucket_attribute(calls)),
     ("in memory, by the attribute, plain function, admitted", |ground, calls| ground.plain_attribute(calls)),
+    ("in memory, by the attribute, calls and tokens, admitted", |ground, calls| ground.tokens_attribute(calls)),
     ("in Redis, one window, admitted", |ground, calls| ground.redis(calls, &[window(LARGE)])),
     ("in Redis, one window, denied", |ground, calls| ground.redis(calls, &[window(1)])),
     ("in Redis, two windows, admitted", |ground, calls| ground.redis(calls, &[window(LARGE), second_window()])),
@@ -71,12 +80,20 @@ const PATHS: [Path; 24] = [
 ];
 
 pub(crate) fn figures(server: &Server) -> Vec<Figure> {
+    let mut tokens = f64::NAN;
     let figure = |(number, (name, _)): (usize, &Path)| {
         let what = format!("instructions of a call {name}");
         server.clear();
-        match instructions(number, server) {
-            Ok(each) => Figure::amount(&what, "Ir", "", Spread::of(vec![each])),
-            Err(why) => Figure::skipped(&what, "", &why),
+        match (*name, instructions(number, server)) {
+            (TOKENS, Ok(each)) => {
+                tokens = each;
+                Figure::amount(&what, "Ir", "", Spread::of(vec![each]))
+            }
+            (CALLS_AND_TOKENS, Ok(each)) => {
+                Figure::ratio(&what, "Ir", "one rule of such weights", &Duel::once(|| each, || tokens)).at_most(1.6)
+            }
+            (_, Ok(each)) => Figure::amount(&what, "Ir", "", Spread::of(vec![each])),
+            (_, Err(why)) => Figure::skipped(&what, "", &why),
         }
     };
     PATHS.iter().enumerate().map(figure).collect()
@@ -124,13 +141,17 @@ struct Ground {
     runtime: Runtime,
     phones: Vec<String>,
     subjects: Vec<Subject>,
+    /// What a call of each subject costs in tokens.
+    tokens: Vec<u64>,
     everyone: Subject,
 }
 
 impl Ground {
     fn new(url: &str) -> Self {
         let phones: Vec<_> = (0..SUBJECTS).map(|number| format!("13800000{number:03}")).collect();
+        let mut random = fastrand::Rng::with_seed(7);
         Self {
+            tokens: (0..SUBJECTS).map(|_| random.u64(1..=MOST_TOKENS)).collect(),
             url: url.to_owned(),
             runtime: runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"),
             subjects: phones.iter().map(|phone| Subject::of("sms").and(phone)).collect(),
@@ -153,6 +174,12 @@ impl Ground {
         (0..calls).for_each(|_| self.phones.iter().for_each(|phone| call(black_box(phone))));
     }
 
+    /// Calls each subject, with what its calls cost in tokens.
+    fn each_cost(&self, calls: usize, call: impl Fn(&Subject, u64)) {
+        let costs = || self.subjects.iter().zip(&self.tokens);
+        (0..calls).for_each(|_| costs().for_each(|(subject, &cost)| call(subject, cost)));
+    }
+
     fn memory(&self, calls: usize, rules: &[Rule]) {
         let (limiter, policy) = (Limiter::in_memory(), policy(rules));
         self.each_subject(calls, |subject| drop(black_box(at_once(limiter.check(&policy, subject)))));
@@ -163,6 +190,27 @@ impl Ground {
         self.each_subject(calls, |subject| {
             let check = limiter.check(&policy, subject).subject("everybody", &self.everyone);
             drop(black_box(at_once(check)));
+        });
+    }
+
+    fn memory_of_tokens(&self, calls: usize) {
+        let (limiter, policy) = (Limiter::in_memory(), policy(&[window(LARGE)]));
+        self.each_cost(calls, |subject, cost| {
+            drop(black_box(at_once(limiter.check(&policy, subject).cost(cost))));
+        });
+    }
+
+    fn memory_of_calls_and_tokens(&self, calls: usize) {
+        let (limiter, policy) = (Limiter::in_memory(), policy_of_tokens(LARGE));
+        self.each_cost(calls, |subject, cost| {
+            drop(black_box(at_once(limiter.check(&policy, subject).cost_of("tokens", cost))));
+        });
+    }
+
+    fn memory_of_denied_tokens(&self, calls: usize) {
+        let (limiter, policy) = (Limiter::in_memory(), policy_of_tokens(MOST_TOKENS));
+        self.each_subject(calls, |subject| {
+            drop(black_box(at_once(limiter.check(&policy, subject).cost_of("tokens", MOST_TOKENS))));
         });
     }
 
@@ -189,6 +237,14 @@ impl Ground {
 
     fn plain_attribute(&self, calls: usize) {
         self.each_phone(calls, |phone| annotated_plain(phone).expect("there is room"));
+    }
+
+    fn tokens_attribute(&self, calls: usize) {
+        for _ in 0..calls {
+            for (phone, &tokens) in self.phones.iter().zip(&self.tokens) {
+                at_once(annotated_tokens(black_box(phone), tokens)).expect("there is room");
+            }
+        }
     }
 
     fn redis(&self, calls: usize, rules: &[Rule]) {
@@ -263,6 +319,10 @@ fn policy(rules: &[Rule]) -> Policy {
     Policy::builder("bench.instructions").rules(rules.iter().cloned()).build().expect("a valid policy")
 }
 
+fn policy_of_tokens(count: u64) -> Policy {
+    policy(&[window(LARGE), window(count).counting("tokens")])
+}
+
 fn policy_of_two() -> Policy {
     let builder = Policy::builder("bench.instructions").rule(window(LARGE));
     builder.rule_on("everybody", window(LARGE)).build().expect("a valid policy")
@@ -270,6 +330,18 @@ fn policy_of_two() -> Policy {
 
 #[rate_limit(name = "bench.annotated", key = "sms:{phone}", rule(count = 1073741824, per = "1h"))]
 async fn annotated(phone: &str) -> Result<(), Rejection> {
+    black_box(phone);
+    Ok(())
+}
+
+#[rate_limit(
+    name = "bench.tokens",
+    key = "sms:{phone}",
+    unit("tokens", cost = tokens),
+    rule(count = 1073741824, per = "1h"),
+    rule(count = 1073741824, per = "1h", unit = "tokens")
+)]
+async fn annotated_tokens(phone: &str, tokens: u64) -> Result<(), Rejection> {
     black_box(phone);
     Ok(())
 }

@@ -20,8 +20,16 @@ use self::contract::{
 };
 use self::expand::Sources;
 
-const SCRIPTS: [&str; 7] =
-    ["decide.lua", "windows.lua", "windows_alone.lua", "refund.lua", "lease.lua", "ban.lua", "register.lua"];
+const SCRIPTS: [&str; 8] = [
+    "decide.lua",
+    "windows.lua",
+    "windows_alone.lua",
+    "windows_together.lua",
+    "refund.lua",
+    "lease.lua",
+    "ban.lua",
+    "register.lua",
+];
 
 /// A search reads the rest of a log at once when no more than this many entries are left.
 const BLOCK_ENTRIES: usize = 32;

@@ -10,7 +10,7 @@ mod expand;
 mod windows;
 
 pub use self::contract::*;
-pub use self::windows::{windows, windows_alone};
+pub use self::windows::{windows, windows_alone, windows_together};
 
 /// The text of `decide.lua`, which decides any calls. [`windows`] decides the common ones.
 pub const DECIDE: &str = include_str!(concat!(env!("OUT_DIR"), "/decide.lua"));
@@ -50,10 +50,9 @@ const CLOCK: &str = include_str!("../parts/clock.lua");
 mod tests {
     #[test]
     fn the_script_with_the_callers_clock_differs_in_the_clock_alone() {
-        let windows = [super::windows(2), super::windows_alone(2)];
-        for script in
-            [super::DECIDE, &windows[0], &windows[1], super::REFUND, super::LEASE, super::BAN, super::REGISTER]
-        {
+        let windows = [super::windows(2), super::windows_alone(2), super::windows_together(2)];
+        let others = [super::DECIDE, super::REFUND, super::LEASE, super::BAN, super::REGISTER];
+        for script in others.into_iter().chain(windows.iter().map(String::as_str)) {
             let patched = super::at_callers_time(script);
             let (before, after) = script.split_once(super::CLOCK).unwrap();
             assert!(patched.starts_with(before) && patched.ends_with(after) && !patched.contains("'TIME'"));

@@ -4,6 +4,7 @@
 /// The scripts before the number of rules is known.
 const MANY: &str = include_str!(concat!(env!("OUT_DIR"), "/windows.lua"));
 const ONE: &str = include_str!(concat!(env!("OUT_DIR"), "/windows_alone.lua"));
+const TOGETHER: &str = include_str!(concat!(env!("OUT_DIR"), "/windows_together.lua"));
 
 /// The words of a template for the position of a rule, and for the number of all rules.
 const RULE: &str = "RULE";
@@ -20,6 +21,13 @@ pub fn windows(rules: usize) -> String {
 #[must_use]
 pub fn windows_alone(rules: usize) -> String {
     expand(ONE, rules)
+}
+
+/// Returns the text of `windows_together.lua`, which decides calls of several subjects that have at most this number of
+/// sliding windows each, and no other rules.
+#[must_use]
+pub fn windows_together(rules: usize) -> String {
+    expand(TOGETHER, rules)
 }
 
 /// Repeats the lines between `--- @each rule` and `--- @end`, and the text in `${EACH ...}`, for each rule, with the
@@ -58,8 +66,9 @@ mod tests {
 
     #[test]
     fn each_rule_has_its_lines_and_its_locals() {
-        for script in [windows(2), windows_alone(2)] {
-            assert!(script.contains("local back_0, span_0, back_1, span_1, behind = unpack('>I5I7I5I7', policy)"));
+        for script in [windows(2), windows_alone(2), windows_together(2)] {
+            assert!(script.contains("local back_0, span_0, back_1, span_1, "));
+            assert!(script.contains("unpack('>I5I7I5I7"));
             assert_eq!(script.matches("if size > back_0 then").count(), 1);
             assert_eq!(script.matches("if size > back_1 then").count(), 1);
             assert!(script.contains(" and -1 or 2 - 1 do"));
@@ -68,7 +77,9 @@ mod tests {
 
     #[test]
     fn nothing_of_the_template_is_left() {
-        for script in (1..=MAX_PLAIN_RULES).flat_map(|rules| [windows(rules), windows_alone(rules)]) {
+        for script in
+            (1..=MAX_PLAIN_RULES).flat_map(|rules| [windows(rules), windows_alone(rules), windows_together(rules)])
+        {
             let code: String = script
                 .lines()
                 .filter(|line| !line.trim_start().starts_with("-- "))

@@ -47,11 +47,15 @@ for group = 1, #ARGV do
   for index = first, done do
     local name = names[index]
     -- parts/windows.lua
-    -- Decides a request whose rules are windows, and charges it. In most logs every call weighs 1, so one entry for each
-    -- rule shows how long to wait.
+    -- Decides a request whose rules are windows, and charges it.
     -- Reads: call, unpack, now, alone, read, name, policy, behind, back_RULE, span_RULE, reach, most, weight, ttl, ranges,
     -- Reads: entry, slot, apart, budget, RULE
-    -- Sets: now, reach, most, weight, ttl, ranges, entry, slot, apart, code, wait, budget
+    -- Sets: now, reach, most, weight, ttl, ranges, entry, slot, apart, code, wait, value, size, last, budget
+    -- parts/look.lua
+    -- Reads the end of the log of windows, and decides by it. In most logs every call weighs 1, so one entry for each rule
+    -- shows how long to wait.
+    -- Reads: call, unpack, now, read, name, policy, behind, back_RULE, span_RULE, ranges, RULE
+    -- Sets: ranges, code, wait, value, size, last
     local code, wait = 255, 0
     local value = read('GETRANGE', name, '-374', '-1')
     local size = #value
@@ -135,14 +139,16 @@ for group = 1, #ARGV do
     end
 
     if code == 255 then
-      -- More fields of the policy, which only an admitted call needs. In the period that begins at `slot`, the TTL of a
-      -- tally is renewed only once. `entry` is the entry of a call at `now` that weighs 1. The call has an entry of its own
-      -- if the last call is earlier than `apart`.
       if not slot then
+        -- parts/terms.lua
+        -- More fields of the policy, which only an admitted call needs. In the period that begins at `slot`, the TTL of a tally is
+        -- renewed only once. The call has an entry of its own if the last call is earlier than `apart`.
+        -- Reads: unpack, now, policy, behind
+        -- Sets: reach, most, weight, slot, apart
         reach, most, weight = unpack('>I7I4I4', policy, behind)
-        entry = struct.pack('>I7I4', now, 0)
         slot = now - now % (reach <= 3600000000 and reach or reach / 8)
         apart = weight == 1 and now - reach / 65536 - 1 or 0
+        entry = struct.pack('>I7I4', now, 0)
       end
       if last < apart then
         if last < slot then
@@ -164,6 +170,10 @@ for group = 1, #ARGV do
             code = 254
           end
         else
+          -- parts/append.lua
+          -- Adds the entry of a call to a log in which something counts.
+          -- Reads: call, unpack, now, name, policy, behind, value, last, reach, most, ttl, entry, slot, budget
+          -- Sets: ttl, code, budget
           local bytes = call('APPEND', name, entry)
           if bytes % 11 > 0 or bytes > 5767168 then
             -- The value is no log. The entry is taken away again, unless the value is longer than any log: to copy it takes
@@ -278,11 +288,15 @@ for group = 1, #ARGV do
           end
         end
       else
-        ttl = ttl or unpack('>s', policy, behind + 15)
-        -- As in decide.lua: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh 1,
-        -- has a time later than now, or is no log.
-        local is_decided, never = last <= now, 1 / 0
         local from, want = '-374', 374
+        -- parts/unusual.lua
+        -- Decides as decide.lua does: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh
+        -- 1, has a time later than now, or is no log.
+        -- Reads: call, unpack, now, alone, read, name, policy, behind, value, last, from, want, ttl, code, wait,
+        -- Reads: budget
+        -- Sets: now, value, ttl, entry, code, wait, head, head_bytes, tail, entries, last, weighed, surplus, total, front, budget
+        ttl = ttl or unpack('>s', policy, behind + 15)
+        local is_decided, never = last <= now, 1 / 0
         local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
         local tail, entries, weighed, surplus, total, front
         local begun = now
@@ -581,7 +595,8 @@ for group = 1, #ARGV do
         end
         if fault then
           code, wait = fault == -2 and 253 or 254, 0
-        elseif code == 255 then
+        end
+        if code == 255 then
           -- parts/log.lua
           -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
           -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, total, reach, most, ttl,

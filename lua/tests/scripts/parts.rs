@@ -8,8 +8,16 @@ use std::path::Path;
 
 use self::names::Names;
 
-const SCRIPTS: [&str; 7] =
-    ["decide.lua", "windows.lua", "windows_alone.lua", "refund.lua", "lease.lua", "ban.lua", "register.lua"];
+const SCRIPTS: [&str; 8] = [
+    "decide.lua",
+    "windows.lua",
+    "windows_alone.lua",
+    "windows_together.lua",
+    "refund.lua",
+    "lease.lua",
+    "ban.lua",
+    "register.lua",
+];
 
 /// Returns the text of a file in the folder of the scripts.
 fn read(file: &str) -> String {

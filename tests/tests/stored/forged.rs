@@ -59,7 +59,9 @@ impl Limit {
         let window = Policy::builder("mix").rule(Rule::sliding_window(3, MINUTE));
         let several = window.rule_on("all", Rule::fixed_window(1 << 40, MINUTE)).build().unwrap();
         let several = Self { policy: several, head: 0, label: Some("all") };
-        mixes(MINUTE).into_iter().chain(others).map(Self::new).chain([several]).collect()
+        let windows = windows().rule_on("all", Rule::sliding_window(1 << 30, MINUTE)).build().unwrap();
+        let windows = Self { policy: windows, head: 0, label: Some("all") };
+        mixes(MINUTE).into_iter().chain(others).map(Self::new).chain([several, windows]).collect()
     }
 
     fn check<'a>(&'a self, limiter: &'a Limiter, subject: &'a Subject) -> Check<'a> {
@@ -311,6 +313,28 @@ async fn a_search_ends_in_a_value_of_which_only_the_end_was_read() {
                 forgery.play(&limit, &key, &value, act).await;
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_charged_to_no_subject_if_one_of_them_has_no_tally() {
+    let mut forgery = Forgery::start().await;
+    let policy = Policy::builder("mix").rule(Rule::sliding_window(200, 60 * MINUTE));
+    let policy = policy.rule_on("other", Rule::sliding_window(200, 60 * MINUTE)).build().unwrap();
+    let (limiter, subject, other) = (forgery.limiter.clone(), forgery.subject.clone(), Subject::of("other"));
+    let call = || limiter.check(&policy, &subject).subject("other", &other);
+    assert!(call().await.unwrap().is_allowed());
+    let key = |pattern| forgery.server.ask::<Vec<String>>(pattern).pop().unwrap();
+    let (own, others) = (key("KEYS *:s"), key("KEYS *:other"));
+    let minute_ago_us = now_us(&mut forgery.connection) - MINUTE_US;
+    let text = log(&[minute_ago_us; 60]);
+    // The length alone shows that this is no log. Its end looks like one.
+    redis::cmd("SET").arg(&others).arg(&text[1..]).exec(&mut forgery.connection).unwrap();
+    redis::cmd("SET").arg(&own).arg(&text).exec(&mut forgery.connection).unwrap();
+    for _ in 0..2 {
+        assert!(call().await.is_err_and(|error| is_refusal(&error)));
+        assert_eq!(ask::<Vec<u8>>(&mut forgery.connection, &format!("GET {own}")), text);
+        assert_eq!(ask::<Vec<u8>>(&mut forgery.connection, &format!("GET {others}")), text[1..]);
     }
 }
 

@@ -1,8 +1,9 @@
-//! The script for windows alone decides as the one for everything: the same answers, and the same bytes.
+//! The scripts for windows alone decide as the one for everything: the same answers, and the same bytes.
 //!
 //! A call that asks for a report is decided by the script for everything, and the same call without by the other one. So
 //! each call is made twice, by limiters of two prefixes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -17,6 +18,9 @@ use tallygate_lua::{ENTRY_BYTES, LOG_ENTRIES};
 /// The prefixes of the limiters: calls without a report, and with one.
 const PREFIXES: [&str; 2] = ["plain", "report"];
 const SUBJECTS: usize = 3;
+/// The label of a second subject of each call, and a second unit.
+const LABEL: &str = "group";
+const UNIT: &str = "tokens";
 /// Windows of hours, so that no tally ends by the server's own clock.
 const HOUR_US: u64 = 3_600_000_000;
 
@@ -26,6 +30,8 @@ struct Trial {
     connection: Connection,
     random: Rng,
     versions: Vec<Policy>,
+    /// Whether the policy has rules on a second subject.
+    is_grouped: bool,
     /// The permits of a call from both limiters.
     permits: Vec<[Permit; 2]>,
     wait: Duration,
@@ -57,12 +63,20 @@ fn count(random: &mut Rng) -> u64 {
     }
 }
 
-/// Policies with the same windows and other counts.
-fn versions(random: &mut Rng) -> Vec<Policy> {
-    let policy = loop {
-        let rules: Vec<_> = (0..random.usize(1..5)).map(|_| rule(random)).collect();
-        if let Ok(policy) = Policy::builder("p").rules(rules).build() {
-            break policy;
+/// Policies with the same windows and other counts, and whether some rules are on a second subject.
+fn versions(random: &mut Rng) -> (Vec<Policy>, bool) {
+    let has_parts = random.bool();
+    let (policy, is_grouped) = loop {
+        let (mut builder, mut is_grouped) = (Policy::builder("p"), false);
+        for _ in 0..random.usize(1..5) {
+            let rule = rule(random);
+            let part = if has_parts && rule.role() == Role::Limit { random.u8(0..4) } else { 0 };
+            let rule = if part > 1 { rule.counting(UNIT) } else { rule };
+            is_grouped |= part % 2 == 1;
+            builder = if part % 2 == 1 { builder.rule_on(LABEL, rule) } else { builder.rule(rule) };
+        }
+        if let Ok(policy) = builder.build() {
+            break (policy, is_grouped);
         }
     };
     let is_duplicate = |rule: &Rule| rule.role() == Role::Duplicate;
@@ -70,7 +84,7 @@ fn versions(random: &mut Rng) -> Vec<Policy> {
         let counts = policy.rules().iter().map(|rule| if is_duplicate(rule) { 1 } else { count(random) });
         policy.with_counts(counts.collect::<Vec<_>>())
     });
-    versions.collect()
+    (versions.collect(), is_grouped)
 }
 
 impl Trial {
@@ -78,16 +92,27 @@ impl Trial {
         let clocked = Clocked::start();
         let limiters = [clocked.limiter_of(PREFIXES[0]).await, clocked.limiter_of(PREFIXES[1]).await];
         let mut random = Rng::with_seed(seed);
-        let (connection, versions) = (clocked.server().connection(), versions(&mut random));
-        let (permits, wait) = (Vec::new(), Duration::ZERO);
-        Self { clocked, limiters, connection, random, versions, permits, wait, admitted: 0, denied: 0, refunded: 0 }
+        let (connection, (versions, is_grouped)) = (clocked.server().connection(), versions(&mut random));
+        Self {
+            clocked,
+            limiters,
+            connection,
+            random,
+            versions,
+            is_grouped,
+            permits: Vec::new(),
+            wait: Duration::ZERO,
+            admitted: 0,
+            denied: 0,
+            refunded: 0,
+        }
     }
 
     /// Begins another sequence on an empty server.
     fn begin(&mut self) {
         self.clocked.server().ask::<()>("FLUSHALL");
         self.clocked.set(START_US);
-        self.versions = versions(&mut self.random);
+        (self.versions, self.is_grouped) = versions(&mut self.random);
         self.permits.clear();
     }
 
@@ -126,7 +151,14 @@ impl Trial {
         for (limiter, reports) in self.limiters.iter().zip([false, true]) {
             let decided = subjects.iter().map(async |&number| {
                 let (policy, subject, cost) = &calls[number];
-                let check = limiter.check(policy, subject).cost(*cost).refundable();
+                let other = subject.clone().and(LABEL);
+                let mut check = limiter.check(policy, subject).cost(*cost).refundable();
+                if self.is_grouped {
+                    check = check.subject(LABEL, &other);
+                }
+                if policy.units().next().is_some() {
+                    check = check.cost_of(UNIT, cost / 2);
+                }
                 (number, if reports { check.report().await } else { check.await }.unwrap())
             });
             let mut decided = join_all(decided).await;
@@ -162,18 +194,16 @@ impl Trial {
     }
 
     fn assert_same_bytes(&mut self) {
-        for subject in 0..SUBJECTS {
-            let tallies = PREFIXES.map(|prefix| self.tally(prefix, subject));
-            assert_eq!(tallies[0], tallies[1], "of subject {subject} at {}", self.clocked.now_us());
-            assert_eq!(tallies[0].len() % ENTRY_BYTES, 0);
-        }
+        let tallies = PREFIXES.map(|prefix| self.tallies(prefix));
+        assert_eq!(tallies[0], tallies[1], "at {}", self.clocked.now_us());
+        assert!(tallies[0].values().all(|tally| tally.len() % ENTRY_BYTES == 0));
     }
 
-    fn tally(&mut self, prefix: &str, subject: usize) -> Vec<u8> {
-        let keys: Vec<String> =
-            redis::cmd("KEYS").arg(format!("{prefix}:p/*:{subject}")).query(&mut self.connection).unwrap();
-        assert!(keys.len() < 2, "{keys:?}");
-        keys.first().map_or_else(Vec::new, |key| redis::cmd("GET").arg(key).query(&mut self.connection).unwrap())
+    /// Returns the tallies of a prefix, by their keys without it.
+    fn tallies(&mut self, prefix: &str) -> BTreeMap<String, Vec<u8>> {
+        let keys: Vec<String> = redis::cmd("KEYS").arg(format!("{prefix}:p/*")).query(&mut self.connection).unwrap();
+        let mut get = |key: &String| redis::cmd("GET").arg(key).query(&mut self.connection).unwrap();
+        keys.iter().map(|key| (key.replace(prefix, ""), get(key))).collect()
     }
 
     /// Fills the log of a subject with calls at even distances, so many that it is dense, or nearly.

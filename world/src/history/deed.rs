@@ -83,17 +83,28 @@ struct Scripts(HashMap<Vec<u8>, Script>);
 
 #[derive(Clone, Copy)]
 enum Script {
-    Windows { rules: usize, is_alone: bool },
+    Windows { rules: usize, form: Form },
     Decide,
     Refund,
     Ban,
 }
 
+/// What a script for windows is asked about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    One,
+    /// Runs of equal requests.
+    Many,
+    /// Requests of several subjects.
+    Together,
+}
+
 impl Scripts {
     fn known() -> Self {
         let windows = (1..=8).flat_map(|rules| {
-            let alone = Script::Windows { rules, is_alone: true };
-            [(lua::windows(rules), Script::Windows { rules, is_alone: false }), (lua::windows_alone(rules), alone)]
+            let texts = [lua::windows_alone(rules), lua::windows(rules), lua::windows_together(rules)];
+            let scripts = [Form::One, Form::Many, Form::Together].map(|form| Script::Windows { rules, form });
+            texts.into_iter().zip(scripts)
         });
         let others = [(lua::DECIDE, Script::Decide), (lua::REFUND, Script::Refund), (lua::BAN, Script::Ban)];
         let others = others.map(|(text, script)| (text.to_owned(), script));
@@ -137,7 +148,7 @@ struct Call<'a> {
 impl Call<'_> {
     fn deeds(&self, answer: &[u8]) -> Option<Vec<Deed>> {
         match self.script {
-            Script::Windows { rules, is_alone } => self.windows(answer, rules, is_alone),
+            Script::Windows { rules, form } => self.windows(answer, rules, form),
             Script::Decide => self.requests(answer),
             Script::Refund => {
                 let [_, request, admitted, used @ ..] = self.arguments else { return None };
@@ -153,42 +164,55 @@ impl Call<'_> {
         }
     }
 
-    fn windows(&self, answer: &[u8], rules: usize, is_alone: bool) -> Option<Vec<Deed>> {
+    fn windows(&self, answer: &[u8], rules: usize, form: Form) -> Option<Vec<Deed>> {
+        let requests = self.window_requests(rules, form)?;
         let mut answer = Fields(answer);
-        let is_entry = is_alone && answer.0.len() == lua::ENTRY_BYTES;
+        let is_entry = form != Form::Many && requests.len() == 1 && answer.0.len() == lua::ENTRY_BYTES;
         let at_us = answer.unsigned()?;
-        let mut codes = if is_entry { &[lua::PLAIN_ADMITTED][..] } else { answer.take(self.keys.len())? };
-        let mut keys = 0..self.keys.len();
+        let codes = if is_entry { &[lua::PLAIN_ADMITTED][..] } else { answer.take(requests.len())? };
+        let mut key = 0;
         let mut deeds = Vec::new();
-        for run in self.arguments {
-            let weight_at = (5 + lua::INTEGER_BYTES) * rules + lua::INTEGER_BYTES + 4;
-            let weight = u64::from(u32::from_be_bytes(run.get(weight_at..weight_at + 4)?.try_into().ok()?));
-            let requests = u16::from_be_bytes(run.get(run.len() - 3..run.len() - 1)?.try_into().ok()?);
-            for _ in 0..requests {
-                let (&code, rest) = codes.split_first()?;
-                codes = rest;
-                let verdict = match code {
-                    lua::PLAIN_ADMITTED => Verdict::Admitted,
-                    lua::PLAIN_UNREADABLE | lua::PLAIN_ASK_AGAIN => Verdict::Undecided,
-                    rule => Verdict::Denied(rule.into()),
-                };
-                let wait_us = if matches!(verdict, Verdict::Denied(_)) { answer.integer()? } else { 0 };
-                let key = keys.next()?;
-                let keys = self.names(key..key + 1);
-                deeds.push(Deed::Decided {
-                    keys,
-                    costs: vec![weight],
-                    needs: vec![weight],
-                    is_late: false,
-                    is_charged: true,
-                    counts_denial: true,
-                    verdict,
-                    at_us,
-                    wait_us,
-                });
-            }
+        for (costs, &code) in requests.into_iter().zip(codes) {
+            let verdict = match code {
+                lua::PLAIN_ADMITTED => Verdict::Admitted,
+                lua::PLAIN_UNREADABLE | lua::PLAIN_ASK_AGAIN => Verdict::Undecided,
+                rule => Verdict::Denied(rule.into()),
+            };
+            let wait_us = if matches!(verdict, Verdict::Denied(_)) { answer.integer()? } else { 0 };
+            let keys = self.names(key..key + costs.len());
+            key += costs.len();
+            deeds.push(Deed::Decided {
+                keys,
+                needs: costs.clone(),
+                costs,
+                is_late: false,
+                is_charged: true,
+                counts_denial: true,
+                verdict,
+                at_us,
+                wait_us,
+            });
         }
         Some(deeds)
+    }
+
+    /// What each request of a script for windows costs on its subjects.
+    fn window_requests(&self, rules: usize, form: Form) -> Option<Vec<Vec<u64>>> {
+        let weight = |fields: &&[u8]| {
+            let at = (5 + lua::INTEGER_BYTES) * rules + lua::INTEGER_BYTES + 4;
+            Some(u64::from(u32::from_be_bytes(fields.get(at..at + 4)?.try_into().ok()?)))
+        };
+        let (mut requests, mut rest) = (Vec::new(), self.arguments);
+        while let Some(fields) = rest.first() {
+            let [.., high, low, _] = **fields else { return None };
+            let subjects = if form == Form::Together { usize::from(low) } else { 1 };
+            let (of_request, others) = rest.split_at_checked(subjects)?;
+            rest = others;
+            let costs = of_request.iter().map(weight).collect::<Option<Vec<_>>>()?;
+            let equal = if form == Form::Together { 1 } else { u16::from_be_bytes([high, low]) };
+            requests.extend(std::iter::repeat_n(costs, equal.into()));
+        }
+        Some(requests)
     }
 
     fn requests(&self, answer: &[u8]) -> Option<Vec<Deed>> {

@@ -27,7 +27,8 @@ impl Plant {
     /// Replaces a text wherever the scripts have it. Returns `None` if none has it.
     #[must_use]
     pub fn replacing(old: &str, new: &str) -> Option<Self> {
-        let windows = (1..=8).flat_map(|rules| [lua::windows(rules), lua::windows_alone(rules)]);
+        let windows =
+            (1..=8).flat_map(|rules| [lua::windows(rules), lua::windows_alone(rules), lua::windows_together(rules)]);
         let others = [lua::DECIDE, lua::REFUND, lua::LEASE, lua::BAN].map(str::to_owned);
         let changed = windows.chain(others).filter(|text| text.contains(old));
         let scripts: Vec<_> =

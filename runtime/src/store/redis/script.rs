@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use tallygate_lua as lua;
 
 use self::run::Script;
-use self::windows::is_plain;
+use self::windows::{are_plain, is_plain};
 use self::wire::Reply;
 use crate::call::Call;
 use crate::clock::Clock;
@@ -27,6 +27,7 @@ pub(crate) struct Scripts {
     /// The scripts for windows, by their number of rules. Each is made when a call first needs it.
     one: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
     many: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
+    together: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
 }
 
 /// The scripts are shared by all servers, because a cluster may have many.
@@ -49,6 +50,7 @@ impl Scripts {
             clock: clock.clone(),
             one: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
             many: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
+            together: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
         }
     }
 
@@ -63,6 +65,12 @@ impl Scripts {
         let rules = rules.min(lua::MAX_PLAIN_RULES);
         self.many[rules].get_or_init(|| Script::unversioned(&lua::windows(rules), self.clock.clone()))
     }
+
+    /// Returns the script for requests of several subjects, each with at most this number of sliding windows.
+    pub(crate) fn together(&self, rules: usize) -> &Script {
+        let rules = rules.min(lua::MAX_PLAIN_RULES);
+        self.together[rules].get_or_init(|| Script::unversioned(&lua::windows_together(rules), self.clock.clone()))
+    }
 }
 
 pub(crate) struct ScriptQuestion<'a> {
@@ -74,23 +82,25 @@ pub(crate) struct ScriptQuestion<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     Any,
-    Windows,
-    OneOfWindows,
+    /// Of requests with at most this number of windows for each subject.
+    Windows(usize),
 }
 
 impl<'a> ScriptQuestion<'a> {
     /// Builds the question about these requests. `now_us` is the time of the server.
     pub(crate) fn about(requests: &[Call<'_>], scripts: &'a Scripts, now_us: u64) -> Self {
-        if requests.is_empty() || !requests.iter().all(|request| is_plain(*request)) {
-            let arguments = requests.iter().map(|request| pack::request(request, now_us)).collect();
-            return Self { script: &scripts.decide, arguments, form: Form::Any };
-        }
+        let all = |kind: fn(Call<'_>) -> bool| !requests.is_empty() && requests.iter().all(|request| kind(*request));
         let rules = windows::rules(requests);
-        let arguments = windows::pack(requests, rules);
-        match requests {
-            [_] => Self { script: scripts.one(rules), arguments, form: Form::OneOfWindows },
-            _ => Self { script: scripts.many(rules), arguments, form: Form::Windows },
+        let form = Form::Windows(rules);
+        if all(is_plain) {
+            let script = if requests.len() == 1 { scripts.one(rules) } else { scripts.many(rules) };
+            return Self { script, arguments: windows::pack(requests, rules), form };
         }
+        if all(are_plain) {
+            return Self { script: scripts.together(rules), arguments: windows::pack_together(requests, rules), form };
+        }
+        let arguments = requests.iter().map(|request| pack::request(request, now_us)).collect();
+        Self { script: &scripts.decide, arguments, form: Form::Any }
     }
 }
 
@@ -98,9 +108,9 @@ impl Form {
     /// Reads the answer to these requests: the server's time, and a reply to each request.
     pub(crate) fn read(self, answer: &[u8], requests: &[Call<'_>]) -> Result<(u64, Vec<Reply>), BackendError> {
         let read = match (self, requests) {
-            (Self::OneOfWindows, [request]) => windows::read_one(answer, request),
-            (Self::Any, _) => wire::read(answer, requests),
-            _ => windows::read(answer, requests),
+            (Self::Windows(rules), [request]) => windows::read_one(answer, request, rules),
+            (Self::Windows(rules), _) => windows::read(answer, requests, rules),
+            _ => wire::read(answer, requests),
         };
         read.ok_or_else(unknown_shape)
     }

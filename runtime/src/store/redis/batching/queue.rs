@@ -6,7 +6,7 @@ use std::mem;
 use super::batch::{Batch, Caller};
 use crate::call::{Call, OwnedCall};
 use crate::store::redis::connection::real_time::TICK;
-use crate::store::redis::script::windows::is_plain;
+use crate::store::redis::script::windows::{self, are_plain, is_plain};
 use crate::store::redis::script::work::Work;
 use crate::system::Instant;
 
@@ -43,10 +43,12 @@ pub(crate) struct TurnStep {
     pub(crate) late: Vec<Caller>,
 }
 
-/// The script that decides a request: the one for this number of windows, or the general one.
+/// The script that decides a request: the one for this number of windows, that for as many of each subject, or the
+/// general one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptId {
     Windows(usize),
+    Together(usize),
     General,
 }
 
@@ -186,13 +188,19 @@ impl TurnStep {
 
 impl ScriptId {
     fn of(request: Call<'_>) -> Self {
-        if is_plain(request) { Self::Windows(request.rules()) } else { Self::General }
+        if is_plain(request) {
+            Self::Windows(request.rules())
+        } else if are_plain(request) {
+            Self::Together(windows::rules(&[request]))
+        } else {
+            Self::General
+        }
     }
 
     fn work(self, request: Call<'_>) -> Work {
         match self {
             Self::Windows(_) => Work::of_plain(request),
-            Self::General => Work::of(request),
+            Self::Together(_) | Self::General => Work::of(request),
         }
     }
 }

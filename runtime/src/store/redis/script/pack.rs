@@ -214,7 +214,7 @@ pub(crate) fn four(number: u64) -> [u8; 4] {
     u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes()
 }
 
-fn short(packed: &mut Vec<u8>, number: usize) {
+pub(crate) fn short(packed: &mut Vec<u8>, number: usize) {
     packed.extend(u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes());
 }
 

@@ -1,5 +1,5 @@
-//! The script for sliding windows alone. It decides most calls with less work: those of one subject whose cost fits
-//! every window. The header of `windows.lua` describes its arguments and its reply.
+//! The scripts for sliding windows alone. They decide most calls with less work: those whose cost fits every window. The
+//! headers of `windows.lua`, for one subject, and `windows_together.lua`, for several, describe arguments and replies.
 
 use std::io::Write as _;
 use std::slice;
@@ -10,7 +10,7 @@ use tallygate_rules::MAX_EXACT;
 use super::pack;
 use super::wire::Reply;
 use crate::algorithm::{Window, pack_integer};
-use crate::call::{Call, CallOptions};
+use crate::call::{Call, CallOptions, Scope};
 use crate::decision::{Report, Wait};
 use crate::policy::RuleGroup;
 use crate::store::answer::{Answer, Outcome};
@@ -23,12 +23,31 @@ struct Run<'r> {
     requests: u16,
 }
 
+/// The most rules of a request of several subjects, if each had as many rules as the subject with the most.
+const MOST_CODES: usize = lua::PLAIN_ASK_AGAIN as usize;
+
 /// Returns whether the script for windows decides this request. Several such requests can share a call, whatever their
 /// policies and costs are. In a call with other requests, the general script decides it.
 pub(crate) fn is_plain(request: Call<'_>) -> bool {
     let CallOptions { cost, report, peek, late, .. } = request.options;
     let [group] = request.policy.groups() else { return false };
     !report && !peek && !late && cost > 0 && fits_windows(group, cost)
+}
+
+/// Returns whether the script for windows of several subjects decides this request. Several such requests can share a
+/// call.
+pub(crate) fn are_plain(request: Call<'_>) -> bool {
+    let CallOptions { report, peek, late, .. } = request.options;
+    let groups = request.groups();
+    let is_whole = matches!(request.scope, Scope::Call | Scope::Rest) && groups.len() > 1;
+    let fits = |(index, group): (usize, &RuleGroup)| {
+        let cost = request.cost_at(index);
+        cost > 0 && fits_windows(group, cost) && group.windows.iter().all(|window| !window.is_duplicate)
+    };
+    is_whole
+        && !(report || peek || late)
+        && groups.iter().enumerate().all(fits)
+        && groups.len() * rules(&[request]) <= MOST_CODES
 }
 
 /// Whether all rules are sliding windows, each large enough for the cost.
@@ -43,7 +62,7 @@ fn fits_windows(group: &RuleGroup, cost: u64) -> bool {
 
 /// The number of rules for which the script is written: the most rules of a request.
 pub(crate) fn rules(requests: &[Call<'_>]) -> usize {
-    requests.iter().filter_map(group).map(|group| group.rules.len()).max().unwrap_or_default()
+    requests.iter().flat_map(|request| request.policy.groups()).map(|group| group.rules.len()).max().unwrap_or_default()
 }
 
 /// Packs the arguments for the script with this number of rules: one for each run of requests.
@@ -62,8 +81,71 @@ pub(crate) fn pack(requests: &[Call<'_>], rules: usize) -> Vec<Vec<u8>> {
     runs.into_iter().map(|run| run.pack(rules)).collect()
 }
 
-/// Reads the server's time and the replies to several requests; `None` if the reply is malformed.
-pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Reply>)> {
+/// Packs the arguments for the script for several subjects with this number of rules: one for each subject.
+pub(crate) fn pack_together(requests: &[Call<'_>], rules: usize) -> Vec<Vec<u8>> {
+    let mut arguments = Vec::new();
+    for request in requests {
+        let groups = request.groups().iter().enumerate();
+        arguments.extend(groups.map(|(index, group)| pack_subject(*request, index, group, rules)));
+    }
+    arguments
+}
+
+/// Packs the fields of one subject of a request.
+fn pack_subject(request: Call<'_>, index: usize, group: &RuleGroup, rules: usize) -> Vec<u8> {
+    let cost = request.cost_at(index);
+    let backs = || backs(group, cost, rules).map(|(_, back)| back);
+    // More bytes take longer than another read, unless they are few.
+    let near = backs().filter(|&back| back <= lua::END_BYTES as u64).max();
+    let want = near.unwrap_or_default().max(2 * lua::ENTRY_BYTES as u64);
+    let mut packed = pack_windows(group, cost, rules);
+    pack::short(&mut packed, usize::try_from(want).unwrap_or(lua::END_BYTES));
+    // Writing to memory cannot fail.
+    let _ = write!(packed, "-{want}\0");
+    for back in backs() {
+        if back > want {
+            write_range(&mut packed, back);
+        } else {
+            packed.extend([0, 0]);
+        }
+    }
+    let _ = write!(packed, "{}\0", pack::ttl_ms(group.longest_us));
+    packed.extend([u8::try_from(request.subjects.len()).unwrap_or(u8::MAX), 0]);
+    packed
+}
+
+/// Packs the numbers of the rules, the reach of the windows, and what the call weighs.
+fn pack_windows(group: &RuleGroup, cost: u64, rules: usize) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(64 + 32 * rules);
+    for (window, back) in backs(group, cost, rules) {
+        packed.extend(&(back - 1).to_be_bytes()[3..]);
+        pack_integer(&mut packed, window.per_us);
+    }
+    pack_integer(&mut packed, group.reach_us);
+    packed.extend(pack::most_bytes(group).to_be_bytes());
+    packed.extend(pack::four(cost.min(group.largest)));
+    packed
+}
+
+/// Packs where the entry at `back` has its time.
+fn write_range(packed: &mut Vec<u8>, back: u64) {
+    // Writing to memory cannot fail.
+    let _ = write!(packed, "-{back}\0-{}\0", back + 1 - lua::INTEGER_BYTES as u64);
+}
+
+/// Returns each window, and the distance in bytes from the end of a log to the entry that leaves too little room, if each
+/// call weighs 1. If a policy has fewer rules, its last one is repeated, which does not change the decision.
+fn backs(group: &RuleGroup, cost: u64, rules: usize) -> impl Iterator<Item = (Window, u64)> {
+    let last = ordered(group).last();
+    ordered(group).chain(last.into_iter().cycle()).take(rules).map(move |window| {
+        let weight = if window.is_duplicate { 1 } else { cost };
+        (*window, lua::ENTRY_BYTES as u64 * (window.count.saturating_sub(weight) + 1))
+    })
+}
+
+/// Reads the server's time and the replies to several requests, which have so many rules for each subject; `None` if the
+/// reply is malformed.
+pub(crate) fn read(reply: &[u8], requests: &[Call<'_>], rules: usize) -> Option<(u64, Vec<Reply>)> {
     let (now, rest) = reply.split_at_checked(lua::INTEGER_BYTES)?;
     let at_us = integer(now)?;
     let (codes, mut waits) = rest.split_at_checked(requests.len())?;
@@ -76,7 +158,7 @@ pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Repl
             rule => {
                 let (wait, others) = waits.split_at_checked(lua::INTEGER_BYTES)?;
                 waits = others;
-                denied(request, rule, wait, at_us)?
+                denied(request, usize::from(rule), rules, wait, at_us)?
             }
         };
         replies.push(reply);
@@ -85,9 +167,9 @@ pub(crate) fn read(reply: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Repl
 }
 
 /// Reads the reply of the script for one request. If the request is admitted, it is an entry of the log.
-pub(crate) fn read_one(reply: &[u8], request: &Call<'_>) -> Option<(u64, Vec<Reply>)> {
+pub(crate) fn read_one(reply: &[u8], request: &Call<'_>, rules: usize) -> Option<(u64, Vec<Reply>)> {
     if reply.len() != lua::ENTRY_BYTES {
-        return read(reply, slice::from_ref(request));
+        return read(reply, slice::from_ref(request), rules);
     }
     let at_us = integer(reply.get(..lua::INTEGER_BYTES)?)?;
     Some((at_us, vec![admitted(at_us)]))
@@ -97,10 +179,12 @@ fn admitted(at_us: u64) -> Reply {
     Reply::Answer(Answer::new(Outcome::Admitted, Report::default(), at_us))
 }
 
-fn denied(request: &Call<'_>, rule: u8, wait: &[u8], at_us: u64) -> Option<Reply> {
-    let window = ordered(group(request)?).nth(usize::from(rule))?;
+fn denied(request: &Call<'_>, code: usize, rules: usize, wait: &[u8], at_us: u64) -> Option<Reply> {
+    let group = request.policy.groups().get(code.checked_div(rules)?)?;
+    let window = ordered(group).nth(code % rules)?;
     let wait_us = integer(wait).filter(|&us| us > 0)?;
-    let rule = request.policy.position(window.place);
+    let before = request.policy.groups().iter().take(code / rules).map(|group| group.rules.len()).sum::<usize>();
+    let rule = request.policy.position(before + window.place);
     let outcome = Outcome::denied(rule, Wait::us(wait_us));
     Some(Reply::Answer(Answer::new(outcome, Report::default(), at_us)))
 }
@@ -131,36 +215,16 @@ impl Run<'_> {
     /// Packs the fields for the script with this number of rules.
     fn pack(self, rules: usize) -> Vec<u8> {
         let Self { group, cost, requests } = self;
-        let mut packed = Vec::with_capacity(64 + 32 * rules);
-        for (window, back) in self.backs(rules) {
-            packed.extend(&(back - 1).to_be_bytes()[3..]);
-            pack_integer(&mut packed, window.per_us);
-        }
-        pack_integer(&mut packed, group.reach_us);
-        packed.extend(pack::most_bytes(group).to_be_bytes());
-        packed.extend(pack::four(cost.min(group.largest)));
+        let mut packed = pack_windows(group, cost, rules);
         // Writing to memory cannot fail.
         let _ = write!(packed, "{}\0", pack::ttl_ms(group.longest_us));
         if !pack::is_read_whole(group) {
-            for (_, back) in self.backs(rules) {
-                let _ = write!(packed, "-{back}\0-{}\0", back + 1 - lua::INTEGER_BYTES as u64);
-            }
+            backs(group, cost, rules).for_each(|(_, back)| write_range(&mut packed, back));
         }
         let duplicates = group.windows.iter().filter(|window| window.is_duplicate).count();
         packed.extend(requests.to_be_bytes());
         packed.push(u8::try_from(duplicates).unwrap_or(u8::MAX));
         packed
-    }
-
-    /// Returns each window, and the distance in bytes from the end of a log to the entry that leaves too little room,
-    /// if each call weighs 1. If a policy has fewer rules, its last one is repeated, which does not change the
-    /// decision.
-    fn backs(self, rules: usize) -> impl Iterator<Item = (Window, u64)> {
-        let last = ordered(self.group).last();
-        ordered(self.group).chain(last.into_iter().cycle()).take(rules).map(move |window| {
-            let weight = if window.is_duplicate { 1 } else { self.cost };
-            (*window, lua::ENTRY_BYTES as u64 * (window.count.saturating_sub(weight) + 1))
-        })
     }
 }
 
@@ -207,7 +271,7 @@ mod tests {
         let rest = policy.stored().unwrap().rest(&[true, false]);
         assert!(is_plain_with(&rest, CallOptions::PLAIN));
         let subjects = [Subject::everyone().key()];
-        let denied = denied(&Call::new(&rest, &subjects, CallOptions::PLAIN), 0, &[0, 0, 0, 0, 0, 0, 9], 7).unwrap();
+        let denied = denied(&Call::new(&rest, &subjects, CallOptions::PLAIN), 0, 2, &[0, 0, 0, 0, 0, 0, 9], 7).unwrap();
         // The third rule of the policy is the second of the rest, and the script takes it first.
         let outcome = Outcome::denied(2, Wait::us(9));
         assert_eq!(denied, Reply::Answer(Answer::new(outcome, Report::default(), 7)));

@@ -307,9 +307,11 @@ impl Decider for Redis {
         let Some(request) = recount.of(counted) else { return Ok(false) };
         // What was paid is settled even if what was not cannot be charged.
         let charged_late = self.charge_late(request, recount).await;
-        if !request.counts() {
-            return charged_late;
-        }
+        let is_paid = |index: &usize| request.cost_at(*index) > 0;
+        let mut indices = 0..request.subjects.len();
+        let Some(first) = indices.clone().find(is_paid) else { return charged_late };
+        // Tallies in which the call has cost nothing are not asked, so that a fault of theirs leaves the others.
+        let request = request.parts_between(first, indices.rfind(is_paid).unwrap_or(first));
         // A refund that takes several calls of the script is never repeated as a whole.
         let at_once = matches!(admitted, AdmittedAt::Once(_)) && refund_parts(request).nth(1).is_none();
         let refunded = self

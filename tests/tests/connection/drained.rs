@@ -173,3 +173,27 @@ fn a_caller_on_a_runtime_without_timers_can_drain_too() {
     drop(running);
     assert!(runtime.block_on(limiter.drain(Duration::from_secs(60))).is_nothing());
 }
+
+/// What is paid afterwards cannot be charged, because another program has written to its tally.
+#[tokio::test]
+async fn a_failed_charge_of_one_unit_leaves_the_settlement_of_another() {
+    let server = Server::start();
+    let (limiter, alice) = (server.limiter().await, Subject::of("alice"));
+    let policy = Policy::builder("chat")
+        .rule(Rule::sliding_window(100, HOUR).counting("tokens"))
+        .rule(Rule::sliding_window(100, HOUR).counting("bytes"))
+        .build()
+        .unwrap();
+    let check = || limiter.check(&policy, &alice).cost_of("tokens", 60);
+    let permit = check().refundable().await.unwrap().into_result().unwrap();
+    let before: Vec<String> = server.ask("KEYS *alice*");
+    assert!(check().cost_of("tokens", 0).cost_of("bytes", 1).await.unwrap().is_allowed());
+    let after: Vec<String> = server.ask("KEYS *alice*");
+    let bytes = after.iter().find(|key| !before.contains(key)).expect("bytes have a tally of their own");
+    server.ask::<i64>(&format!("DEL {bytes}"));
+    server.ask::<i64>(&format!("LPUSH {bytes} x"));
+    permit.settle_units(&[("tokens", 25), ("bytes", 7)]).await.unwrap_err();
+    server.ask::<i64>(&format!("DEL {bytes}"));
+    let peek = limiter.peek(&policy, &alice).cost_of("bytes", 0).await.unwrap();
+    assert_eq!(peek.report().iter().map(RuleStatus::used).collect::<Vec<_>>(), [25, 0]);
+}

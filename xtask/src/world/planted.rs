@@ -117,8 +117,8 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a cost that is sent as one",
         file: "runtime/src/store/redis/script/pack.rs",
-        old: "request.options.cost.min(MAX_EXACT + 1)",
-        new: "request.options.cost.min(1)",
+        old: "cost.min(MAX_EXACT + 1)",
+        new: "cost.min(1)",
     },
     Planted {
         name: "costs of two units that are swapped",

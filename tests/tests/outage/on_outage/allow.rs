@@ -15,6 +15,19 @@ async fn every_call_is_admitted_and_none_is_counted() {
     assert_eq!(admitted(&limiter, &counting).await.decided_by(), DecidedBy::Standby);
 }
 
+/// A call that does not say its cost in a unit may use some of it afterwards.
+#[tokio::test]
+async fn a_count_of_nothing_denies_calls_that_may_use_any_of_its_unit() {
+    let limiter = limiter(OnOutage::Allow);
+    let policy = builder(hourly(1)).rule(hourly(9).counting("tokens")).build().unwrap().with_counts([1, 0]);
+    let call = || check(&limiter, &policy);
+    for check in [call(), call().cost_of("tokens", 1)] {
+        let denial = check.await.unwrap().into_result().unwrap_err();
+        assert_eq!((denial.decided_by(), denial.retry_after()), (DecidedBy::Nobody, None));
+    }
+    assert!(call().cost_of("tokens", 0).await.unwrap().is_allowed());
+}
+
 #[tokio::test]
 async fn options_of_a_call_change_nothing() {
     let (limiter, policy) = (limiter(OnOutage::Allow), policy(hourly(1)));

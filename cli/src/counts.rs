@@ -8,19 +8,28 @@ use crate::live;
 /// Which counts are meant.
 #[derive(Args, Debug)]
 pub(crate) struct CountOptions {
-    /// Where each call gives the count of a rule: the plan of a file whose count decides
-    #[arg(long, value_name = "PLAN", add = live::plans())]
-    plan: Option<String>,
+    /// Where each call gives the count of a rule: the plan of a file whose count decides; of several such rules, the one of that name, position or unit
+    #[arg(long = "plan", value_name = "[RULE=]PLAN", value_parser = read_plan, add = live::plans())]
+    plans: Vec<(Option<String>, String)>,
 
-    /// Where each call gives the count of a rule: the count that decides; of several such rules, the one of that name or position
+    /// Where each call gives the count of a rule: the count that decides; of several such rules, the one of that name, position or unit
     #[arg(long = "count", value_name = "[RULE=]COUNT", value_parser = read)]
     counts: Vec<(Option<String>, u64)>,
 }
 
 impl CountOptions {
     pub(crate) fn asked(&self) -> AskedCounts {
-        AskedCounts { plan: self.plan.clone(), counts: self.counts.clone() }
+        AskedCounts { plans: self.plans.clone(), counts: self.counts.clone() }
     }
+}
+
+/// Reads `pro`, or `tokens=pro`.
+fn read_plan(text: &str) -> Result<(Option<String>, String), String> {
+    let (rule, plan) = text.split_once('=').map_or((None, text), |(rule, plan)| (Some(rule), plan));
+    if plan.trim().is_empty() {
+        return Err("write the name of a plan, like pro, or tokens=pro for one of several rules".to_owned());
+    }
+    Ok((rule.map(str::to_owned), plan.to_owned()))
 }
 
 /// Reads `100`, or `calls=100`. A name may have an equals sign in it.

@@ -108,12 +108,16 @@ async fn one_of_several_rules_without_a_count_is_named() {
     let _fleet = applied(&console, text, &policy, &[5, 100, 5]).await;
     let several = console.run("peek several zoe --plan free").expect(2).errors;
     assert!(
-        several.contains("several rules whose count each call gives: 0, 2; say by its name or position"),
+        several.contains("several rules whose count each call gives: 0, 2; say by its name, position or unit"),
         "{several}"
     );
     let printed = console.run("peek several zoe --plan free --count 2=9").expect(1).out;
     assert!(printed.contains(" by rule 0 (hourly)\n0   1 per 1h as hourly"), "{printed}");
     assert!(printed.contains("\n2   9 per 1m bucket "), "{printed}");
+    let printed = console.run("peek several zoe --plan hourly=free --plan 2=paid").expect(1).out;
+    assert!(printed.contains(" by rule 0 (hourly)\n0   1 per 1h as hourly"), "{printed}");
+    assert!(printed.contains("\n2   5 per 1m bucket "), "{printed}");
+    assert!(console.run("peek several zoe --plan hourly=").expect(2).errors.contains("write the name of a plan"));
     let printed = console.run("peek several zoe --count hourly=7").expect(0).out;
     assert!(
         printed.contains("leaves out rule 2, ") && printed.contains("0   7 per 1h as hourly   6 left"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tallygate_rules::Rule;
+use tallygate_rules::{CALLS, Rule};
 
 use super::remedy;
 use crate::bounds::shown_names;
@@ -15,9 +15,10 @@ use crate::policy::Policy;
 /// The counts that operators ask about, in place of those that each call gives.
 #[derive(Clone, Debug, Default)]
 pub struct AskedCounts {
-    /// The plan whose count in a file is meant.
-    pub plan: Option<String>,
-    /// Counts, each of a rule by its name or position; `None` stands for the only rule without a count.
+    /// Plans whose counts in a file are meant, each of a rule by its name, position or unit; `None` stands for the only
+    /// rule without a count.
+    pub plans: Vec<(Option<String>, String)>,
+    /// Counts, each of a rule, as for plans.
     pub counts: Vec<(Option<String>, u64)>,
 }
 
@@ -25,7 +26,7 @@ impl AskedCounts {
     /// Whether nothing is asked.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.plan.is_none() && self.counts.is_empty()
+        self.plans.is_empty() && self.counts.is_empty()
     }
 
     /// Returns the counts of these rules by their positions. `plans` are the plans of their policy.
@@ -40,22 +41,20 @@ impl AskedCounts {
         plans: &BTreeMap<&str, u64>,
     ) -> Result<BTreeMap<usize, u64>, Error> {
         let open = OpenRules { policy, rules };
-        let mut asked = BTreeMap::new();
+        let counts = self.counts.iter().map(|(rule, count)| (rule, Ok(*count)));
+        let count_of = |plan: &String| plans.get(&**plan).copied().ok_or_else(|| unknown_plan(policy, plan, plans));
+        let counts = counts.chain(self.plans.iter().map(|(rule, plan)| (rule, count_of(plan))));
         // The rules that are named leave one to the other count.
-        let (named, others): (Vec<_>, Vec<_>) = self.counts.iter().partition(|(rule, _)| rule.is_some());
+        let (named, others): (Vec<_>, Vec<_>) = counts.partition(|(rule, _)| rule.is_some());
+        let mut asked = BTreeMap::new();
         for (rule, count) in named.into_iter().chain(others) {
             let position = match rule {
                 Some(rule) => open.find(rule)?,
                 None => open.only(&asked)?,
             };
-            if asked.insert(position, *count).is_some() {
+            if asked.insert(position, count?).is_some() {
                 return Err(Error::new(format!("two counts of rule {position} are given; give one")));
             }
-        }
-        if let Some(plan) = &self.plan {
-            let position = open.only(&asked)?;
-            let count = plans.get(&**plan).ok_or_else(|| unknown_plan(policy, plan, plans))?;
-            asked.insert(position, *count);
         }
         Ok(asked)
     }
@@ -97,17 +96,26 @@ impl OpenRules<'_> {
                 self.policy
             ))),
             _ => Err(Error::new(format!(
-                "policy `{}` has several rules whose count each call gives: {}; say by its name or position whose count is which",
+                "policy `{}` has several rules whose count each call gives: {}; say by its name, position or unit whose count is which",
                 self.policy,
                 left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
             ))),
         }
     }
 
-    /// Returns the position of the rule with that name or position.
+    /// Returns the positions of the rules of that unit whose count each call gives.
+    fn of_unit(&self, unit: &str) -> Vec<usize> {
+        let is_of_unit = |rule: &Rule| rule.is_varying() && rule.unit().unwrap_or(CALLS) == unit;
+        self.rules.iter().enumerate().filter(|(_, rule)| is_of_unit(rule)).map(|(position, _)| position).collect()
+    }
+
+    /// Returns the position of the rule with that name or position, or else of the only one of that unit.
     fn find(&self, rule: &str) -> Result<usize, Error> {
         let is_meant = |(position, own): &(usize, &Rule)| own.name() == Some(rule) || rule.parse() == Ok(*position);
         let Some((position, found)) = self.rules.iter().enumerate().find(is_meant) else {
+            if let [only] = self.of_unit(rule)[..] {
+                return Ok(only);
+            }
             let names: Vec<_> = self.rules.iter().filter_map(Rule::name).collect();
             let meant = remedy("name", rule, names);
             return Err(Error::new(format!("policy `{}` has no rule `{rule}`{meant}", self.policy)));
@@ -153,7 +161,7 @@ mod tests {
 
     fn asked(plan: Option<&str>, counts: &[(Option<&str>, u64)]) -> AskedCounts {
         let counts = counts.iter().map(|(rule, count)| (rule.map(str::to_owned), *count)).collect();
-        AskedCounts { plan: plan.map(str::to_owned), counts }
+        AskedCounts { plans: plan.map(|plan| (None, plan.to_owned())).into_iter().collect(), counts }
     }
 
     fn found(asked: &AskedCounts, rules: &[Rule]) -> Result<Vec<(usize, u64)>, String> {
@@ -178,7 +186,7 @@ mod tests {
         assert_eq!(found(&asked(Some("pro"), &[(Some("calls"), 7)]), &rules), Ok(vec![(0, 7), (2, 500)]));
         assert_eq!(found(&asked(None, &[(None, 8), (Some("2"), 7)]), &rules), Ok(vec![(0, 8), (2, 7)]));
         let refused = |asked: &AskedCounts| found(asked, &rules).unwrap_err();
-        let several = "policy `api` has several rules whose count each call gives: 0, 2; say by its name or position whose count is which";
+        let several = "policy `api` has several rules whose count each call gives: 0, 2; say by its name, position or unit whose count is which";
         assert_eq!(refused(&asked(Some("pro"), &[])), several);
         assert_eq!(refused(&asked(None, &[(None, 1)])), several);
         assert_eq!(
@@ -190,6 +198,23 @@ mod tests {
         assert!(
             refused(&asked(Some("pro"), &[(Some("0"), 7), (Some("2"), 8)])).starts_with("more counts are given than")
         );
+    }
+
+    #[test]
+    fn a_unit_names_the_only_rule_that_counts_it_without_a_count() {
+        let [calls, tokens] = [1, 2].map(|count| Rule::sliding_window(count, HOUR).varying());
+        let rules = [calls, tokens.counting("tokens"), Rule::fixed_window(9, HOUR).counting("tokens")];
+        let plans = |plans: &[(&str, &str)]| AskedCounts {
+            plans: plans.iter().map(|(rule, plan)| (Some((*rule).to_owned()), (*plan).to_owned())).collect(),
+            counts: Vec::new(),
+        };
+        assert_eq!(found(&plans(&[("tokens", "pro"), ("calls", "free")]), &rules), Ok(vec![(0, 10), (1, 500)]));
+        let beside = AskedCounts { counts: vec![(None, 7)], ..plans(&[("tokens", "pro")]) };
+        assert_eq!(found(&beside, &rules), Ok(vec![(0, 7), (1, 500)]));
+        let refused = |asked: AskedCounts| found(&asked, &rules).unwrap_err();
+        assert!(refused(plans(&[("bytes", "pro")])).starts_with("policy `api` has no rule `bytes`"));
+        assert!(refused(plans(&[("tokens", "prp")])).contains("has no plan `prp`; did you mean `pro`?"));
+        assert!(refused(plans(&[("tokens", "pro"), ("1", "free")])).starts_with("two counts of rule 1"));
     }
 
     #[test]

@@ -175,12 +175,12 @@ fn page() -> Parameter {
 }
 
 fn plan() -> Parameter {
-    let description = "The plan whose count decides, where each call gives the count of a rule.";
+    let description = "The plan whose count decides, where each call gives the count of a rule; of several such rules, `plan:` and the name, the position or the unit of one.";
     parameter("plan", description, ParameterIn::Query).schema(Some(text())).build()
 }
 
 fn count() -> Parameter {
-    let description = "The count that decides, where each call gives it; of several such rules, `count:` and the name or the position of one.";
+    let description = "The count that decides, where each call gives it; of several such rules, `count:` and the name, the position or the unit of one.";
     let number = ObjectBuilder::new().schema_type(Type::Integer);
     parameter("count", description, ParameterIn::Query).schema(Some(number)).build()
 }

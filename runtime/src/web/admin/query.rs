@@ -21,6 +21,7 @@ const WHOLE_OF_LABEL: &str = "subject:";
 
 /// The parameters of the counts that are asked about.
 const PLAN: &str = "plan";
+const PLAN_OF_RULE: &str = "plan:";
 const COUNT: &str = "count";
 const COUNT_OF_RULE: &str = "count:";
 
@@ -78,11 +79,12 @@ impl Query {
     pub(super) fn take_counts(&mut self, policy: &RegisteredPolicy) -> Result<AskedCounts, AdminError> {
         let placeholders = policy.placeholders()?;
         let is_value = |name: &str| placeholders.iter().map(Placeholder::name).any(|known| known == name);
-        let is_count = |name: &str| name == PLAN || name == COUNT || name.starts_with(COUNT_OF_RULE);
+        let is_plan = |name: &str| name == PLAN || name.starts_with(PLAN_OF_RULE);
+        let is_count = |name: &str| is_plan(name) || name == COUNT || name.starts_with(COUNT_OF_RULE);
         let mut asked = AskedCounts::default();
         for (name, value) in self.0.extract_if(.., |(name, _)| is_count(name) && !is_value(name)) {
-            if name == PLAN {
-                asked.plan = Some(value);
+            if is_plan(&name) {
+                asked.plans.push((name.strip_prefix(PLAN_OF_RULE).map(str::to_owned), value));
                 continue;
             }
             let refused = || AdminError::refused(format!("`{name}` must be a whole number, like `{name}=100`"));

@@ -198,9 +198,14 @@ async fn a_peek_is_for_the_plan_or_the_count_that_is_asked_about() {
         service.listed(&policy).await;
         assert_eq!(service.get("/policies/admin.planned").await["plans"], json!({ "free": 1, "paid": 500 }));
         let path = "/policies/admin.planned/subject?user=zoe";
-        for (asked, admitted, limit) in
-            [("plan=free", false, 1), ("plan=paid", true, 500), ("count=7", true, 7), ("count:0=1", false, 1)]
-        {
+        for (asked, admitted, limit) in [
+            ("plan=free", false, 1),
+            ("plan:0=free", false, 1),
+            ("plan:calls=paid", true, 500),
+            ("plan=paid", true, 500),
+            ("count=7", true, 7),
+            ("count:0=1", false, 1),
+        ] {
             let peeked = service.get(&format!("{path}&{asked}")).await;
             let rule = &peeked["rules"][0];
             assert_eq!((&peeked["admitted"], &rule["limit"]), (&json!(admitted), &json!(limit)), "{asked}: {peeked}");

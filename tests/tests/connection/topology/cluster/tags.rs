@@ -1,8 +1,9 @@
 //! Hash tags in templates: all subjects of a tenant are in one slot.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
-use tallygate::{Limiter, Rejection, Subject, rate_limit};
+use tallygate::{Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_harness::cluster::Cluster;
 
 #[rate_limit(
@@ -44,6 +45,30 @@ async fn subjects_of_one_tag_are_in_one_slot_and_decided_by_one_script() {
     let before = scripts();
     upload(&limiter, "globe", "bob").await.unwrap();
     assert_eq!(scripts(), before + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_with_units_and_a_lease_is_peeked_at_and_charged_in_two_slots_and_is_one_step_where_a_tag_joins_them() {
+    let cluster = Cluster::start();
+    let limiter = cluster.limiter().await;
+    let (minute, tokens) = (Duration::from_secs(60), |count, per| Rule::sliding_window(count, per).counting("tokens"));
+    let builder = Policy::builder("chat").rule(Rule::sliding_window(60, minute)).rule(tokens(20_000, minute));
+    let builder = builder.rule_on("org", tokens(100_000, minute)).rule(Rule::concurrency(3, minute / 2));
+    let policy = builder.build().unwrap();
+    let scripts = || cluster.masters().iter().map(|master| master.calls("evalsha")).sum::<usize>();
+    let tagged = |name| limiter.subject().text("{").value("acme").text("}:").value(name).build();
+    let apart = [Subject::of("alice"), Subject::of("acme")];
+    for ([user, org], expected) in [(apart, 6), ([tagged("alice"), tagged("all")], 1)] {
+        let call = || limiter.check(&policy, &user).subject("org", &org).cost_of("tokens", 100);
+        let first = call().await.unwrap();
+        let before = scripts();
+        assert!(first.is_allowed() && call().await.unwrap().is_allowed());
+        assert_eq!(
+            scripts() - before,
+            expected,
+            "a peek and a charge of the user, the organisation and the lease, or one step"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

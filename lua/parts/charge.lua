@@ -32,8 +32,17 @@ for subject = 1, subjects do
     else
       -- A call costs more than every window counts only if all windows count calls: then one unit is enough.
       local weight = math.min(cost, largest)
-      -- The limits bound what counts, but not what is charged afterwards. Sums have room for less than 2^32.
-      if late and total then weight = math.min(weight, 2 ^ 32 - 1 - total) end
+      if late and total and total + weight >= 2 ^ 32 then
+        -- The limits bound what counts, but not what is charged afterwards. Sums have room for less than 2^32. What has
+        -- ended is dropped, and takes no room.
+        local room
+        do
+          local horizon, beside = now - reach, -1
+          --- @include parts/search.lua
+          room = 2 ^ 32 - 1 - weight
+        end
+        weight = math.min(weight, room)
+      end
       if weight > 0 then
         --- @include parts/log.lua
       end

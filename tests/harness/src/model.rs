@@ -71,7 +71,7 @@ pub struct Model {
 pub enum Drops {
     /// With each call.
     AtOnce,
-    /// With the first call after all of it.
+    /// With the first call after all of it, or that it has no room for.
     Together,
 }
 

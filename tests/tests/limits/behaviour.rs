@@ -31,6 +31,7 @@ tallygate_harness::every_backend!(
     a_settlement_of_a_unit_leaves_the_others,
     what_is_paid_afterwards_counts_even_beyond_the_limit,
     what_is_used_afterwards_never_makes_room,
+    what_has_ended_leaves_room_for_what_is_used_afterwards,
     meters_settle_their_units_together_and_hold_no_lease,
     a_refunded_call_is_settled_for_nothing_more,
     a_refund_on_an_unknown_subject_leaves_the_meters,

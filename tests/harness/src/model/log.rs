@@ -8,6 +8,9 @@ use tallygate_rules::{MAX_LOG_ENTRIES, MAX_REFUND_DISTANCE};
 use super::history::{is_sliding, per};
 use super::{Drops, is_duplicate};
 
+/// A log weighs at most this much.
+const MOST_WEIGHT: u128 = u32::MAX as u128;
+
 /// The calls that the sliding windows have counted, in the order of their admission.
 #[derive(Debug, Default)]
 pub(super) struct Log(VecDeque<Entry>);
@@ -82,7 +85,7 @@ impl Log {
 
     /// Counts what was used beyond all limits, up to the greatest sum that a log can hold.
     pub(super) fn charge_late(&mut self, shape: &Shape, used: u128, now: u128) {
-        let room = u128::from(u32::MAX).saturating_sub(self.weight_after(now - shape.reach));
+        let room = MOST_WEIGHT.saturating_sub(self.weight_after(now - shape.reach));
         if room > 0 {
             self.charge(shape, used.min(room), now);
         }
@@ -140,14 +143,13 @@ impl Log {
         }
     }
 
-    /// Removes entries that no longer count.
-    pub(super) fn forget_past(&mut self, shape: &Shape, drops: Drops, now: u128) {
-        let counted = match drops {
-            Drops::AtOnce => self.0.partition_point(|entry| entry.at + shape.reach <= now),
-            Drops::Together if self.0.back().is_some_and(|last| last.at + shape.reach <= now) => self.0.len(),
-            Drops::Together => 0,
-        };
-        self.0.drain(..counted);
+    /// Removes entries that no longer count, before a call of that weight is charged.
+    pub(super) fn forget_past(&mut self, shape: &Shape, weight: u128, drops: Drops, now: u128) {
+        let ended = self.0.partition_point(|entry| entry.at + shape.reach <= now);
+        let has_room = self.weight_from(0) + weight.min(shape.largest) <= MOST_WEIGHT;
+        if drops == Drops::AtOnce || ended == self.0.len() || !has_room {
+            self.0.drain(..ended);
+        }
     }
 
     /// Returns the weight of the entries after that time.

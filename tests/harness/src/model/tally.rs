@@ -58,7 +58,7 @@ impl Tally {
 
     pub(super) fn charge(&mut self, rules: &[Rule], cost: u128, now: u128, drops: Drops) {
         let shape = Shape::of(rules);
-        self.log.forget_past(&shape, drops, now);
+        self.log.forget_past(&shape, cost, drops, now);
         self.log.charge(&shape, cost, now);
         self.others(rules).for_each(|(rule, history)| history.charge(rule, cost, now));
     }
@@ -77,7 +77,7 @@ impl Tally {
     pub(super) fn charge_late(&mut self, rules: &[Rule], used: u128, now: u128, drops: Drops) {
         let now = self.settle_time(rules, now);
         let shape = Shape::of(rules);
-        self.log.forget_past(&shape, drops, now);
+        self.log.forget_past(&shape, used, drops, now);
         self.log.charge_late(&shape, used, now);
         for (rule, history) in self.others(rules) {
             history.charge(rule, 0, now);

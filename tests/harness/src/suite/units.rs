@@ -123,6 +123,22 @@ pub async fn what_is_used_afterwards_never_makes_room(stage: &Stage) {
     assert_eq!(used(limiter, &policy, &alice).await, [0, 0]);
 }
 
+/// What has ended takes no room from what calls use afterwards, though the log may still hold it.
+pub async fn what_has_ended_leaves_room_for_what_is_used_afterwards(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let policy = Policy::builder("uploads").rule(Rule::sliding_window(9, secs(300)));
+    let policy = policy.rule(Rule::sliding_window(2_000_000_000, secs(60)).counting("bytes")).build().unwrap();
+    let running = async || limiter.check(&policy, &alice).refundable().await.unwrap().into_result().unwrap();
+    let permits = [running().await, running().await, running().await];
+    for (permit, bytes) in permits.into_iter().zip([2_000_000_000, 2_000_000_000, 200_000_000]) {
+        assert!(permit.settle_units(&[("bytes", bytes)]).await.unwrap());
+        stage.pass(secs(20)).await;
+    }
+    stage.pass(secs(30)).await;
+    assert!(running().await.settle_units(&[("bytes", 1_000_000_000)]).await.unwrap());
+    assert_eq!(used(limiter, &policy, &alice).await, [4, 1_200_000_000]);
+}
+
 /// A unit may count another subject, beside a concurrency limit. A call that costs nothing in calls takes no lease.
 pub async fn units_of_several_subjects_and_running_calls_are_decided_together(stage: &Stage) {
     let (limiter, alice, org) = (stage.limiter(), Subject::of("alice"), Subject::of("acme"));

@@ -65,6 +65,13 @@ impl Plans {
         self.listed.counts().chain(own).collect()
     }
 
+    /// Returns all counts by the names of their plans, each at its place. Those of all policies have the place of `plan`.
+    #[cfg(feature = "web")]
+    pub(super) fn counts_at(&self, plan: Place) -> BTreeMap<&str, At<u64>> {
+        let own = |name: &str| self.own.get(name).map_or(plan, |count| count.place);
+        self.counts().into_iter().map(|(name, value)| (name, At { value, place: own(name) })).collect()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.place.is_none() && self.listed.counts.is_empty()
     }

@@ -1,6 +1,6 @@
 //! The settings of requests in a file besides their rules: exemptions, cost, plans, refunds and responses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use crate::request_pattern::PathPattern;
 
 const COST: &str = "cost = 5";
 const COSTS: &str = "cost = { tokens = 500 }";
+const COST_IN_CALLS: &str = "cost = { calls = 5 }";
 const REFUND_IF: &str = r#"refund_if = "success""#;
 const PLAN: &str = r#"plan = "{@plan}""#;
 const REJECT: &str = r#"reject = { status = 403, body = "not now" }"#;
@@ -72,7 +73,7 @@ impl RequestEffects {
         lines: &mut Lines<'_>,
     ) -> Self {
         let (plan, plans) = plans(table, rules, listed, lines);
-        Self {
+        let effects = Self {
             plan,
             plans,
             planned: None,
@@ -80,6 +81,27 @@ impl RequestEffects {
             costs: costs(table, rules, lines),
             refund_if: refund_if(table, lines),
             reject: table.table("reject", REJECT, lines).and_then(|table| reject(table, lines)),
+        };
+        effects.check_plans(rules, lines);
+        effects
+    }
+
+    /// Reports plans whose requests are never admitted, as each costs more than their count. A count of 0 is meant so.
+    fn check_plans(&self, rules: Option<&RuleList>, lines: &mut Lines<'_>) {
+        let (Some(plan), Some(rule)) = (&self.plan, known_rules(rules).find(|rule| is_planned(rule))) else { return };
+        let unit = rule.unit().unwrap_or(CALLS);
+        let Some(cost) = self.cost_of(unit) else { return };
+        for (name, At { value: count, place }) in self.plans.counts_at(plan.place) {
+            // A bucket with a capacity of its own admits as much, whatever its count is.
+            let is_most = rule.clone().with_count(count).greatest_cost() == count;
+            if count > 0 && count < cost && is_most {
+                let cost = if unit == CALLS { cost.to_string() } else { format!("{cost} {unit}") };
+                let message = format!(
+                    "no request of plan `{name}` is ever admitted: each costs {cost}, and its count is {count}; raise the \
+                     count, or lower the `cost`"
+                );
+                lines.report(place, message);
+            }
         }
     }
 
@@ -202,7 +224,8 @@ fn report_mistakes_in_exemptions(exempt: &[At<PathPattern>], paths: &[PathPatter
 
 /// Takes `cost = 5` or `cost = { tokens = 500 }`: what a request costs, by the names of units.
 fn costs(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> Vec<(String, u64)> {
-    let costs = if table.has_table("cost") {
+    let is_by_unit = table.has_table("cost");
+    let costs = if is_by_unit {
         let Some(by_unit) = table.table("cost", COSTS, lines) else { return Vec::new() };
         if by_unit.len() == 0 {
             lines.report(by_unit.place, format!("`cost` must not be empty, like `{COSTS}`"));
@@ -213,29 +236,29 @@ fn costs(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>)
         calls.map(|At { value, place }| (At { value: CALLS, place }, value)).into_iter().collect()
     };
     for (unit, cost) in &costs {
-        lines.ok_or_report(unit.place, check_cost(unit.value, *cost, rules));
+        let example = match unit.value {
+            CALLS if is_by_unit => COST_IN_CALLS.to_owned(),
+            CALLS => COST.to_owned(),
+            unit => format!("cost = {{ {unit} = 500 }}"),
+        };
+        lines.ok_or_report(unit.place, check_cost(unit.value, *cost, &example, rules));
     }
     costs.into_iter().map(|(unit, cost)| (unit.value.to_owned(), cost)).collect()
 }
 
-fn check_cost(unit: &str, cost: u64, rules: Option<&RuleList>) -> Result<(), String> {
+fn check_cost(unit: &str, cost: u64, example: &str, rules: Option<&RuleList>) -> Result<(), String> {
     check_unit(unit)?;
     if cost == 0 {
-        let example = if unit == CALLS { COST.to_owned() } else { format!("cost = {{ {unit} = 500 }}") };
         return Err(format!("`cost` must be at least 1, like `{example}`"));
     }
-    let unit_of = |rule: &Rule| rule.unit().unwrap_or(CALLS).to_owned();
-    let Some(rule) = known_rules(rules).filter(|rule| unit_of(rule) == unit).min_by_key(|rule| rule.greatest_cost())
-    else {
-        let mut known: Vec<_> = known_rules(rules).map(unit_of).collect();
-        known.sort_unstable();
-        known.dedup();
-        let known: Vec<_> = known.iter().map(String::as_str).collect();
-        if known.is_empty() {
-            return Ok(());
-        }
-        let remedy = remedy(nearest(unit, known.iter().copied()), "they count", &known);
-        return Err(format!("no rule counts `{unit}`, so this costs nothing; {remedy}"));
+    let (counting, others): (Vec<_>, Vec<_>) = known_rules(rules).partition(|rule| rule.role() == Role::Limit);
+    if counting.is_empty() && others.is_empty() {
+        return Ok(());
+    }
+    let unit_of = |rule: &&Rule| rule.unit().unwrap_or(CALLS).to_owned();
+    let of_unit = counting.iter().filter(|rule| unit_of(rule) == unit);
+    let Some(rule) = of_unit.min_by_key(|rule| rule.greatest_cost()) else {
+        return Err(not_counted(unit, &counting.iter().map(unit_of).collect(), !others.is_empty()));
     };
     let greatest = rule.greatest_cost();
     if cost <= greatest {
@@ -244,6 +267,21 @@ fn check_cost(unit: &str, cost: u64, rules: Option<&RuleList>) -> Result<(), Str
     Err(format!(
         "no request of this `cost` is ever admitted: `{rule}` admits at most {greatest} at once; lower the `cost`"
     ))
+}
+
+/// Returns why a cost in that unit costs nothing beside rules that count costs in the `known` units. `others` says whether
+/// further rules count each call once, whatever it costs.
+fn not_counted(unit: &str, known: &BTreeSet<String>, others: bool) -> String {
+    if others && (unit == CALLS || known.is_empty()) {
+        let rule = if unit == CALLS { "10 per 60s".to_owned() } else { format!("900 {unit} per 60s") };
+        return format!(
+            "`cost` needs a rule that counts it, like `{rule}`: `prevent_duplicate` and `concurrent` count each call once; \
+             remove it, or add a rule"
+        );
+    }
+    let known: Vec<_> = known.iter().map(String::as_str).collect();
+    let remedy = remedy(nearest(unit, known.iter().copied()), "the rules count", &known);
+    format!("no rule counts `{unit}`, so this costs nothing; {remedy}")
 }
 
 fn refund_if(table: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<RefundedStatus> {

@@ -1,9 +1,8 @@
 //! The units that a policy counts beside calls, and what a call costs in them.
 
-use std::iter;
 use std::sync::Arc;
 
-use tallygate_rules::{CALLS, Rule};
+use tallygate_rules::{CALLS, Role, Rule};
 
 use super::{Policy, RuleGroup};
 use crate::error::BackendError;
@@ -69,6 +68,17 @@ impl Policy {
         unit.map(Some).ok_or_else(|| self.unknown_unit(name))
     }
 
+    /// Fails if no rule counts what a call costs in that unit.
+    #[cfg(feature = "web")]
+    pub(crate) fn check_counted(&self, unit: &str) -> Result<(), BackendError> {
+        if unit == CALLS && !self.counts_calls() { Err(self.unknown_unit(unit)) } else { self.unit(unit).map(drop) }
+    }
+
+    /// Whether a rule counts what a call costs in calls. The others count calls whatever they cost.
+    fn counts_calls(&self) -> bool {
+        self.rules().iter().any(|rule| rule.role() == Role::Limit && rule.unit().is_none())
+    }
+
     /// Returns what a call costs in each group and then in each trial, by its costs in units. It is empty if no rule counts
     /// a unit.
     #[inline]
@@ -87,8 +97,10 @@ impl Policy {
 
     #[cold]
     fn unknown_unit(&self, unit: &str) -> BackendError {
-        let known: Vec<_> = iter::once(CALLS).chain(self.units()).map(|unit| format!("`{unit}`")).collect();
-        let (policy, known) = (self.name(), known.join(" and "));
-        BackendError::misuse(format!("no rule of policy `{policy}` counts the unit `{unit}`; its rules count {known}"))
+        let calls = self.counts_calls().then_some(CALLS);
+        let known: Vec<_> = calls.into_iter().chain(self.units()).map(|unit| format!("`{unit}`")).collect();
+        let count = if known.is_empty() { "no costs".to_owned() } else { known.join(" and ") };
+        let policy = self.name();
+        BackendError::misuse(format!("no rule of policy `{policy}` counts the unit `{unit}`; its rules count {count}"))
     }
 }

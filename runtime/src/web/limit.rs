@@ -203,11 +203,12 @@ impl Limit {
     /// Sets what a request costs in a unit of the policy, like `|_| 500`: see [`Check::cost_of`](crate::Check::cost_of).
     /// `"calls"` names the [`cost`](Self::cost) of the request itself.
     ///
-    /// Without it, a request costs nothing in that unit, and is denied while nothing of it is left.
+    /// Without it, a request costs nothing in that unit, and is denied while nothing of it is left. So the unit's rules limit
+    /// nothing unless other calls of the policy use it.
     ///
     /// # Errors
     ///
-    /// No rule of the policy counts the unit.
+    /// No rule of the policy counts the unit. A limit on concurrent calls counts no costs.
     ///
     /// # Examples
     ///
@@ -226,11 +227,9 @@ impl Limit {
     /// # Ok::<(), tallygate::Error>(())
     /// ```
     pub fn cost_of(self, unit: &str, cost: impl Fn(&Parts<'_>) -> u64 + Send + Sync + 'static) -> Result<Self, Error> {
-        if unit == CALLS {
-            return Ok(self.cost(cost));
-        }
-        self.settings.policy.unit(unit).map_err(|mistake| Error::new(format!("`cost_of`: {mistake}")))?;
-        Ok(self.set_cost(unit, Arc::new(cost)))
+        let counted = self.settings.policy.check_counted(unit);
+        counted.map_err(|mistake| Error::new(format!("`cost_of`: {mistake}")))?;
+        Ok(if unit == CALLS { self.cost(cost) } else { self.set_cost(unit, Arc::new(cost)) })
     }
 
     fn set_cost(self, unit: &str, cost: Arc<FindCost>) -> Self {

@@ -104,6 +104,10 @@ async fn a_request_says_what_it_costs_in_each_unit_of_the_policy() {
     let Err(mistake) = limit().cost_of("byte", |_| 1) else { panic!("no rule counts it") };
     let known = "its rules count `calls` and `bytes`";
     assert_eq!(mistake.to_string(), format!("`cost_of`: no rule of policy `uploads` counts the unit `byte`; {known}"));
+    let tokens = Policy::builder("tokens").rule(Rule::sliding_window(9, minute).counting("tokens")).build().unwrap();
+    let Err(mistake) = web::limit(&tokens, "all").unwrap().cost_of("calls", |_| 1) else { panic!("no rule counts it") };
+    let known = "its rules count `tokens`";
+    assert_eq!(mistake.to_string(), format!("`cost_of`: no rule of policy `tokens` counts the unit `calls`; {known}"));
 
     let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
     let by_request = limit().cost_of("bytes", move |request| number(request.header("x-bytes"))).unwrap();

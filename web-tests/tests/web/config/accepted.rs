@@ -4,7 +4,7 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 48] = [
+pub(super) const ACCEPTED: [&str; 49] = [
     "",
     "# none\n[end] # here\n\n# and nothing more",
     "\u{feff}[policy.a]\r\nrules = ['1 per 60s']\r\n[end]\r\n",
@@ -27,6 +27,7 @@ pub(super) const ACCEPTED: [&str; 48] = [
     "policy.a.rules = ['60 per 1m', '20_000 tokens per 1m', '500 tokens per 1s burst 2_000', '9 calls per 1s', '3 calls concurrent lease 30s']",
     "policy.a.rules = [{ count = 20_000, per = '60s', unit = 'tokens' }, { count = 9, per = '1s', unit = 'calls' }]",
     "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['60 per 1m', '20_000 tokens per 1m']\ncost = { calls = 2, tokens = 500 }",
+    "[plans]\nfree = 4\n[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['9 per 60s burst 50']\ncost = 5\nplan = '{@plan}'",
     "[policy.a]\non_outage = 'local'\ndeadline = '50ms'",
     "[policy.a]\nplans.free = 100\nplans.'paid in advance' = 10_000\nplans.none = 0",
     "[policy.a]\nmatch = { path = '/' }\nkey = '{@user}'\nrules = ['10 per 60s']\nplan = '{@plan}'\nplans = { paid = 1_000 }",

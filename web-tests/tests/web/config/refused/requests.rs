@@ -242,8 +242,8 @@ pub(super) const REFUSED: &[Refused] = &[
         Accepts,
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['900 tokens per 60s']\ncost.tokens = 1\ncost.‸bytes = 5\ncost.‸calls = 5",
         &[
-            "no rule counts `bytes`, so this costs nothing; they count `tokens`",
-            "no rule counts `calls`, so this costs nothing; they count `tokens`",
+            "no rule counts `bytes`, so this costs nothing; the rules count `tokens`",
+            "no rule counts `calls`, so this costs nothing; the rules count `tokens`",
         ],
     ),
     refused(
@@ -255,6 +255,47 @@ pub(super) const REFUSED: &[Refused] = &[
             "`Tokens` is not the name of a unit; did you mean `tokens`?",
             "`cost` must be at least 1, like `cost = { tokens = 500 }`",
             "`bytes` must be a number, like `bytes = 100`",
+        ],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s', '900 tokens per 60s']\ncost = { ‸calls = 0, tokens = 5 }",
+        &["`cost` must be at least 1, like `cost = { calls = 5 }`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['900 tokens per 60s', '3 concurrent lease 30s']\n\
+         cost = { ‸calls = 2, tokens = 5, ‸bytes = 5 }",
+        &[
+            "`cost` needs a rule that counts it, like `10 per 60s`: `prevent_duplicate` and `concurrent` count each call once; \
+             remove it, or add a rule",
+            "no rule counts `bytes`, so this costs nothing; the rules count `tokens`",
+        ],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['3 concurrent lease 30s']\ncost.‸tokens = 5",
+        &[
+            "`cost` needs a rule that counts it, like `900 tokens per 60s`: `prevent_duplicate` and `concurrent` count each call \
+             once; remove it, or add a rule",
+        ],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['3 concurrent lease 30s', '900 tokens per 60s', '9 per 60s']\n\
+         cost = { tokens = 500 }\nplan = '{@plan}'\nplans = { closed = 0, ‸free = 499, paid = 500, ‸trial = 1 }",
+        &[
+            "no request of plan `free` is ever admitted: each costs 500 tokens, and its count is 499; raise the count, or lower \
+             the `cost`",
+            "no request of plan `trial` is ever admitted: each costs 500 tokens, and its count is 1; raise the count, or lower \
+             the `cost`",
+        ],
+    ),
+    refused(
+        Accepts,
+        "[plans]\nfree = 4\npaid = 100\n[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\ncost = 5\nplan = ‸'{@plan}'",
+        &[
+            "no request of plan `free` is ever admitted: each costs 5, and its count is 4; raise the count, or lower the `cost`",
         ],
     ),
     refused(

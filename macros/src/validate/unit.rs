@@ -42,7 +42,8 @@ fn check_used(unit: &UnitModel, diagnostics: &mut Diagnostics) {
 fn check_cost(unit: &UnitModel, model: &Model, diagnostics: &mut Diagnostics) {
     let (Some(name), Some(Amount::Literal(literal))) = (unit.name(), &unit.cost) else { return };
     if number(literal) == 0 {
-        let message = "`cost` of a unit is 0 where it is left out; remove it, or write a greater one, like `cost = 3`";
+        let message = "a `cost` of 0 reserves nothing; remove it, so that a call is admitted while anything of the unit is left, or \
+                       write a greater one, like `cost = 3`";
         diagnostics.report(literal.span(), message);
     }
     check_admissible(literal, Some(name), model, diagnostics);

@@ -25,14 +25,20 @@ async fn a_user_has_the_requests_and_the_tokens_of_the_plan() {
     let denied = ask(&gateway, "alice", 1, 10).await;
     assert_eq!([field(&denied, "limit-requests"), field(&denied, "remaining-requests")], [3, 0]);
     assert_eq!(field(&denied, "remaining-tokens"), 10_000 - 3 * 2);
-    assert_eq!(too_much(denied).await, ("requests".to_owned(), "your plan has 3 requests in 1m; wait: ".to_owned()));
+    assert_eq!(
+        too_much(denied).await,
+        ("requests".to_owned(), "your plan has 3 requests in 1m; next try: ".to_owned())
+    );
 
     assert_eq!(read(ask(&gateway, "bob", 25_000, 1).await).await, 1);
     assert_eq!(read(ask(&gateway, "bob", 25_000, 1).await).await, 1);
     let denied = ask(&gateway, "bob", 1, 10_000).await;
     assert_eq!([field(&denied, "limit-tokens"), field(&denied, "remaining-tokens")], [60_000, 60_000 - 2 * 25_001]);
     assert_eq!(field(&denied, "remaining-requests"), 18);
-    assert_eq!(too_much(denied).await, ("tokens".to_owned(), "your plan has 60,000 tokens in 1m; wait: ".to_owned()));
+    assert_eq!(
+        too_much(denied).await,
+        ("tokens".to_owned(), "your plan has 60,000 tokens in 1m; next try: ".to_owned())
+    );
     assert_eq!(read(ask(&gateway, "bob", 1, 1_000).await).await, 1);
 }
 
@@ -42,7 +48,7 @@ async fn an_organisation_has_requests_and_tokens_for_all_of_its_users() {
     assert_eq!(read(ask(&gateway, "bob", 50_000, 1).await).await, 1);
     let denied = ask(&gateway, "carol", 1, 50_000).await;
     assert_eq!([field(&denied, "limit-tokens"), field(&denied, "remaining-tokens")], [100_000, 49_999]);
-    assert_eq!(too_much(denied).await, ("tokens".to_owned(), "acme has used its tokens; wait: ".to_owned()));
+    assert_eq!(too_much(denied).await, ("tokens".to_owned(), "acme has 100,000 tokens in 1m; next try: ".to_owned()));
     assert_eq!(read(ask(&gateway, "dave", 1, 50_000).await).await, 1, "of another organisation");
 
     let requests = [("bob", 19), ("carol", 10)].into_iter().flat_map(|(user, times)| vec![user; times]);
@@ -51,15 +57,15 @@ async fn an_organisation_has_requests_and_tokens_for_all_of_its_users() {
     }
     let denied = ask(&gateway, "carol", 1, 1).await;
     assert_eq!([field(&denied, "limit-requests"), field(&denied, "remaining-requests")], [30, 0]);
-    assert_eq!(too_much(denied).await, ("requests".to_owned(), "acme has used its requests; wait: ".to_owned()));
+    assert_eq!(too_much(denied).await, ("requests".to_owned(), "acme has 30 requests in 1m; next try: ".to_owned()));
 }
 
 #[tokio::test]
-async fn a_request_that_no_plan_admits_is_not_tried_again() {
+async fn a_request_that_its_plan_never_admits_is_told_no_time_to_wait() {
     let gateway = start("memory://");
     let denied = ask(&gateway, "alice", 1, 10_000).await;
     assert!(!denied.headers().contains_key("retry-after"));
-    assert_eq!(error(denied, 429).await["message"], "your plan has 10,000 tokens in 1m; wait: never");
+    assert_eq!(error(denied, 429).await["message"], "your plan has 10,000 tokens in 1m; next try: never");
     assert_eq!(ask(&gateway, "alice", 1, u64::MAX).await.status(), 422);
     assert_eq!(read(ask(&gateway, "alice", 1, 9_999).await).await, 1, "nothing was counted");
 }

@@ -58,7 +58,7 @@ impl Chat {
         key = "org:{user.org}",
         count = 30,
         per = "60s",
-        message = "{user.org} has used its requests; wait: {@retry_after}"
+        message = "{user.org} has {@count} requests in {@per}; next try: {@retry_after}"
     ),
     rule(
         name = "org.tokens",
@@ -66,10 +66,10 @@ impl Chat {
         count = 100_000,
         per = "60s",
         unit = "tokens",
-        message = "{user.org} has used its tokens; wait: {@retry_after}"
+        message = "{user.org} has {@count} tokens in {@per}; next try: {@retry_after}"
     ),
     concurrency(limit = 3, lease = "30s", message = "wait until one of your answers has ended"),
-    message = "your plan has {@count} {@unit} in {@per}; wait: {@retry_after}",
+    message = "your plan has {@count} {@unit} in {@per}; next try: {@retry_after}",
     until = "body",
     on_outage = "local"
 )]

@@ -130,6 +130,9 @@ pub const PLAIN_ASK_AGAIN: u8 = 253;
 /// The most rules of a request that `windows.lua` decides: Lua has no room for the locals of many more.
 pub const MAX_PLAIN_RULES: usize = 32;
 
+/// The most rules on one subject of a request that `windows_together.lua` decides: each takes twice as many locals there.
+pub const MAX_TOGETHER_RULES: usize = 24;
+
 /// The bytes of the name of a lease. Each call has a name of its own.
 pub const LEASE_NAME_BYTES: usize = 16;
 

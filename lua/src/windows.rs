@@ -62,7 +62,7 @@ fn with_lists(line: &str, copies: impl Fn(&str) -> String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MAX_PLAIN_RULES;
+    use crate::{MAX_PLAIN_RULES, MAX_TOGETHER_RULES};
 
     #[test]
     fn each_rule_has_its_lines_and_its_locals() {
@@ -77,9 +77,8 @@ mod tests {
 
     #[test]
     fn nothing_of_the_template_is_left() {
-        for script in
-            (1..=MAX_PLAIN_RULES).flat_map(|rules| [windows(rules), windows_alone(rules), windows_together(rules)])
-        {
+        let scripts = (1..=MAX_PLAIN_RULES).flat_map(|rules| [windows(rules), windows_alone(rules)]);
+        for script in scripts.chain((1..=MAX_TOGETHER_RULES).map(windows_together)) {
             let code: String = script
                 .lines()
                 .filter(|line| !line.trim_start().starts_with("-- "))

@@ -267,16 +267,16 @@ impl Model {
         self.in_force(call).rules().to_vec()
     }
 
-    /// Returns whether only sliding windows of one subject decide the call, and it may fit all of them. Redis has a
-    /// special script for such calls, so their order among concurrent calls of other kinds is not fixed.
+    /// Returns whether only sliding windows decide the call, and it may fit all of them. Redis has special scripts for such
+    /// calls, so their order among concurrent calls of other kinds is not fixed.
     #[must_use]
     pub fn is_plain(&self, call: &Call) -> bool {
-        let plan = self.in_force(call);
-        let [share] = plan.shares() else { return false };
-        let cost = share.cost(&call.costs);
-        let may_fit = |rule: &Rule| if is_duplicate(rule) { rule.count() > 0 } else { cost <= rule.count() };
-        let is_charged = !call.report && !call.peek && cost > 0;
-        is_charged && share.ban.is_none() && share.rules.iter().all(|rule| is_sliding(rule) && may_fit(rule))
+        let is_plain = |share: &Share| {
+            let cost = share.cost(&call.costs);
+            let may_fit = |rule: &Rule| if is_duplicate(rule) { rule.count() > 0 } else { cost <= rule.count() };
+            cost > 0 && share.ban.is_none() && share.rules.iter().all(|rule| is_sliding(rule) && may_fit(rule))
+        };
+        !call.report && !call.peek && self.in_force(call).shares().iter().all(is_plain)
     }
 
     fn in_force(&self, call: &Call) -> Plan {

@@ -32,6 +32,7 @@ tallygate_harness::every_backend!(
     what_is_paid_afterwards_counts_even_beyond_the_limit,
     what_is_used_afterwards_never_makes_room,
     what_has_ended_leaves_room_for_what_is_used_afterwards,
+    the_most_windows_are_decided_beside_another_unit,
     meters_settle_their_units_together_and_hold_no_lease,
     a_refunded_call_is_settled_for_nothing_more,
     a_refund_on_an_unknown_subject_leaves_the_meters,

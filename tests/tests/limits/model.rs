@@ -22,7 +22,9 @@ use tallygate_harness::length::cases;
 use tallygate_harness::model::Drops;
 use tallygate_harness::seed::{SEED_VARIABLE, seed};
 use tallygate_harness::server::{Server, patient};
-use tallygate_lua::{DECIDE, MAX_PLAIN_RULES, at_callers_time, windows, windows_alone};
+use tallygate_lua::{
+    DECIDE, MAX_PLAIN_RULES, MAX_TOGETHER_RULES, at_callers_time, windows, windows_alone, windows_together,
+};
 use tallygate_rules::MAX_LOG_ENTRIES;
 use tokio::runtime::{Builder, Runtime};
 
@@ -45,7 +47,8 @@ const LONGEST_SEARCH_MS: u32 = 60_000;
 fn server() -> Server {
     let server = Server::start();
     let windows = (1..=MAX_PLAIN_RULES).flat_map(|rules| [windows(rules), windows_alone(rules)]);
-    for script in windows.chain([DECIDE.to_owned()]) {
+    let together = (1..=MAX_TOGETHER_RULES).map(windows_together);
+    for script in windows.chain(together).chain([DECIDE.to_owned()]) {
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(at_callers_time(&script)).exec(&mut server.connection()).unwrap();
     }

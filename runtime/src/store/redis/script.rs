@@ -27,7 +27,7 @@ pub(crate) struct Scripts {
     /// The scripts for windows, by their number of rules. Each is made when a call first needs it.
     one: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
     many: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
-    together: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
+    together: [OnceLock<Script>; lua::MAX_TOGETHER_RULES + 1],
 }
 
 /// The scripts are shared by all servers, because a cluster may have many.
@@ -50,7 +50,7 @@ impl Scripts {
             clock: clock.clone(),
             one: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
             many: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
-            together: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
+            together: [const { OnceLock::new() }; lua::MAX_TOGETHER_RULES + 1],
         }
     }
 
@@ -68,7 +68,7 @@ impl Scripts {
 
     /// Returns the script for requests of several subjects, each with at most this number of sliding windows.
     pub(crate) fn together(&self, rules: usize) -> &Script {
-        let rules = rules.min(lua::MAX_PLAIN_RULES);
+        let rules = rules.min(lua::MAX_TOGETHER_RULES);
         self.together[rules].get_or_init(|| Script::unversioned(&lua::windows_together(rules), self.clock.clone()))
     }
 }

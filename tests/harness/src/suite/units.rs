@@ -139,6 +139,22 @@ pub async fn what_has_ended_leaves_room_for_what_is_used_afterwards(stage: &Stag
     assert_eq!(used(limiter, &policy, &alice).await, [4, 1_200_000_000]);
 }
 
+/// A policy may have as many windows as any, on one subject or unit beside another.
+pub async fn the_most_windows_are_decided_beside_another_unit(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    for windows in [24, 25, 31] {
+        let builder = Policy::builder(format!("windows-{windows}"));
+        let rules = (1..=windows).map(|count| Rule::sliding_window(count, secs(60 * count * count)));
+        let policy = rules.fold(builder, tallygate::PolicyBuilder::rule);
+        let policy = policy.rule(Rule::sliding_window(9, secs(60)).counting("tokens")).build().unwrap();
+        let check = async || limiter.check(&policy, &alice).cost_of("tokens", 1).await.unwrap();
+        assert!(check().await.is_allowed(), "{windows}");
+        let denial = check().await.into_result().unwrap_err();
+        assert_eq!(denial.rule().map(|denying| denying.position()), Some(0), "{windows}");
+        assert_eq!(denial.retry_after(), Some(secs(60)), "{windows}");
+    }
+}
+
 /// A unit may count another subject, beside a concurrency limit. A call that costs nothing in calls takes no lease.
 pub async fn units_of_several_subjects_and_running_calls_are_decided_together(stage: &Stage) {
     let (limiter, alice, org) = (stage.limiter(), Subject::of("alice"), Subject::of("acme"));

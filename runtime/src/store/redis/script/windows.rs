@@ -47,6 +47,7 @@ pub(crate) fn are_plain(request: Call<'_>) -> bool {
     is_whole
         && !(report || peek || late)
         && groups.iter().enumerate().all(fits)
+        && rules(&[request]) <= lua::MAX_TOGETHER_RULES
         && groups.len() * rules(&[request]) <= MOST_CODES
 }
 

@@ -10,7 +10,7 @@ use crate::live;
 pub(crate) struct CountOptions {
     /// Where each call gives the count of a rule: the plan of a file whose count decides; of several such rules, the one of that name, position or unit
     #[arg(long = "plan", value_name = "[RULE=]PLAN", value_parser = read_plan, add = live::plans())]
-    plans: Vec<(Option<String>, String)>,
+    plans: Vec<String>,
 
     /// Where each call gives the count of a rule: the count that decides; of several such rules, the one of that name, position or unit
     #[arg(long = "count", value_name = "[RULE=]COUNT", value_parser = read)]
@@ -19,17 +19,18 @@ pub(crate) struct CountOptions {
 
 impl CountOptions {
     pub(crate) fn asked(&self) -> AskedCounts {
-        AskedCounts { plans: self.plans.clone(), counts: self.counts.clone() }
+        // Only the policy knows where the name of a rule ends.
+        let plans = self.plans.iter().map(|plan| (None, plan.clone())).collect();
+        AskedCounts { plans, counts: self.counts.clone(), before_rule: "--count " }
     }
 }
 
 /// Reads `pro`, or `tokens=pro`.
-fn read_plan(text: &str) -> Result<(Option<String>, String), String> {
-    let (rule, plan) = text.split_once('=').map_or((None, text), |(rule, plan)| (Some(rule), plan));
-    if plan.trim().is_empty() {
+fn read_plan(text: &str) -> Result<String, String> {
+    if text.rsplit('=').next().is_none_or(|plan| plan.trim().is_empty()) {
         return Err("write the name of a plan, like pro, or tokens=pro for one of several rules".to_owned());
     }
-    Ok((rule.map(str::to_owned), plan.to_owned()))
+    Ok(text.to_owned())
 }
 
 /// Reads `100`, or `calls=100`. A name may have an equals sign in it.

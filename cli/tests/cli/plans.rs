@@ -104,13 +104,16 @@ async fn one_of_several_rules_without_a_count_is_named() {
     let hourly = Rule::sliding_window(1, HOUR).named("hourly").varying();
     let rules = [hourly, Rule::fixed_window(100, HOUR), Rule::token_bucket(1, MINUTE).varying()];
     let policy = Policy::builder("several").key("{user}").rules(rules).build().unwrap();
-    let text = "[policy.several]\nplans = { free = 1, paid = 5 }";
+    let text = "[policy.several]\nplans = { free = 1, paid = 5, 'a=b' = 3 }";
     let _fleet = applied(&console, text, &policy, &[5, 100, 5]).await;
     let several = console.run("peek several zoe --plan free").expect(2).errors;
-    assert!(
-        several.contains("several rules whose count each call gives: 0, 2; say by its name, position or unit"),
-        "{several}"
-    );
+    let remedy = "name the rule of each count, like `--count 0=100`, by its position, name or unit";
+    assert!(several.contains(&format!("several rules whose count each call gives: 0, 2; {remedy}")), "{several}");
+    assert_eq!(console.run("peek several zoe --plan a=b").expect(2).errors, several, "a plan may have such a name");
+    for words in ["peek several zoe --plan =free", "peek several zoe --count =7"] {
+        let unnamed = console.run(words).expect(2).errors;
+        assert!(unnamed.contains(&format!("a count without a rule before its equals sign; {remedy}")), "{unnamed}");
+    }
     let printed = console.run("peek several zoe --plan free --count 2=9").expect(1).out;
     assert!(printed.contains(" by rule 0 (hourly)\n0   1 per 1h as hourly"), "{printed}");
     assert!(printed.contains("\n2   9 per 1m bucket "), "{printed}");

@@ -1,6 +1,6 @@
 //! The counts that operators ask about, where each call gives the count of a rule, as by a customer's plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tallygate_rules::{CALLS, Rule};
 
@@ -16,10 +16,12 @@ use crate::policy::Policy;
 #[derive(Clone, Debug, Default)]
 pub struct AskedCounts {
     /// Plans whose counts in a file are meant, each of a rule by its name, position or unit; `None` stands for the only
-    /// rule without a count.
+    /// rule without a count, or for the rule before an equals sign, unless all of the text is the name of a plan.
     pub plans: Vec<(Option<String>, String)>,
     /// Counts, each of a rule, as for plans.
     pub counts: Vec<(Option<String>, u64)>,
+    /// What operators write before the rule of a count and its equals sign, for errors.
+    pub before_rule: &'static str,
 }
 
 impl AskedCounts {
@@ -40,10 +42,14 @@ impl AskedCounts {
         rules: &[Rule],
         plans: &BTreeMap<&str, u64>,
     ) -> Result<BTreeMap<usize, u64>, Error> {
-        let open = OpenRules { policy, rules };
-        let counts = self.counts.iter().map(|(rule, count)| (rule, Ok(*count)));
-        let count_of = |plan: &String| plans.get(&**plan).copied().ok_or_else(|| unknown_plan(policy, plan, plans));
-        let counts = counts.chain(self.plans.iter().map(|(rule, plan)| (rule, count_of(plan))));
+        let open = OpenRules { policy, rules, before_rule: self.before_rule };
+        let counts = self.counts.iter().map(|(rule, count)| (rule.as_deref(), Ok(*count)));
+        let count_of = |plan: &str| plans.get(plan).copied().ok_or_else(|| unknown_plan(policy, plan, plans));
+        let asked = self.plans.iter().map(|(rule, plan)| match rule {
+            Some(rule) => (Some(rule.as_str()), plan.as_str()),
+            None => rule_and_plan(plan, plans),
+        });
+        let counts = counts.chain(asked.map(|(rule, plan)| (rule, count_of(plan))));
         // The rules that are named leave one to the other count.
         let (named, others): (Vec<_>, Vec<_>) = counts.partition(|(rule, _)| rule.is_some());
         let mut asked = BTreeMap::new();
@@ -78,6 +84,7 @@ impl AskedCounts {
 struct OpenRules<'a> {
     policy: &'a str,
     rules: &'a [Rule],
+    before_rule: &'static str,
 }
 
 impl OpenRules<'_> {
@@ -96,40 +103,56 @@ impl OpenRules<'_> {
                 self.policy
             ))),
             _ => Err(Error::new(format!(
-                "policy `{}` has several rules whose count each call gives: {}; say by its name, position or unit whose count is which",
+                "policy `{}` has several rules whose count each call gives: {}; {}",
                 self.policy,
-                left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+                listed(&left),
+                self.how_to_name(),
             ))),
         }
     }
 
-    /// Returns the positions of the rules of that unit whose count each call gives.
-    fn of_unit(&self, unit: &str) -> Vec<usize> {
-        let is_of_unit = |rule: &Rule| rule.is_varying() && rule.unit().unwrap_or(CALLS) == unit;
-        self.rules.iter().enumerate().filter(|(_, rule)| is_of_unit(rule)).map(|(position, _)| position).collect()
+    fn how_to_name(&self) -> String {
+        let first = self.positions().next().unwrap_or(0);
+        format!("name the rule of each count, like `{}{first}=100`, by its position, name or unit", self.before_rule)
     }
 
     /// Returns the position of the rule with that name or position, or else of the only one of that unit.
     fn find(&self, rule: &str) -> Result<usize, Error> {
-        let is_meant = |(position, own): &(usize, &Rule)| own.name() == Some(rule) || rule.parse() == Ok(*position);
-        let Some((position, found)) = self.rules.iter().enumerate().find(is_meant) else {
-            if let [only] = self.of_unit(rule)[..] {
-                return Ok(only);
-            }
-            let names: Vec<_> = self.rules.iter().filter_map(Rule::name).collect();
-            let meant = remedy("name", rule, names);
-            return Err(Error::new(format!("policy `{}` has no rule `{rule}`{meant}", self.policy)));
-        };
-        if found.is_varying() {
-            return Ok(position);
+        if rule.is_empty() {
+            return Err(Error::new(format!("a count without a rule before its equals sign; {}", self.how_to_name())));
         }
-        Err(match self.positions().next() {
-            None => self.fixed(),
-            Some(_) => Error::new(format!(
-                "rule {position} of policy `{}` is `{found}`, whatever a call gives; leave its count out",
-                self.policy
-            )),
-        })
+        let rules = || self.rules.iter().enumerate();
+        let named = rules().find(|(position, own)| own.name() == Some(rule) || rule.parse() == Ok(*position));
+        if let Some((position, found)) = named {
+            return if found.is_varying() { Ok(position) } else { Err(self.fixed_at(position, found)) };
+        }
+        let of_unit = || rules().filter(|(_, own)| unit_of(own) == rule);
+        let open: Vec<_> = of_unit().filter(|(_, own)| own.is_varying()).map(|(position, _)| position).collect();
+        match (&open[..], of_unit().next()) {
+            ([only], _) => Ok(*only),
+            ([], Some((position, found))) => Err(self.fixed_at(position, found)),
+            ([], None) => {
+                let units = self.rules.iter().filter(|own| own.is_varying()).map(unit_of);
+                let known: BTreeSet<_> = self.rules.iter().filter_map(Rule::name).chain(units).collect();
+                let meant = remedy("name or unit", rule, known);
+                Err(Error::new(format!("policy `{}` has no rule `{rule}`{meant}", self.policy)))
+            }
+            (several, _) => Err(Error::new(format!(
+                "several rules of policy `{}` count `{rule}`: {}; name one by its name or position",
+                self.policy,
+                listed(several)
+            ))),
+        }
+    }
+
+    fn fixed_at(&self, position: usize, rule: &Rule) -> Error {
+        if self.positions().next().is_none() {
+            return self.fixed();
+        }
+        Error::new(format!(
+            "rule {position} of policy `{}` is `{rule}`, whatever a call gives; leave its count out",
+            self.policy
+        ))
     }
 
     fn fixed(&self) -> Error {
@@ -138,6 +161,22 @@ impl OpenRules<'_> {
             self.policy
         ))
     }
+}
+
+fn unit_of(rule: &Rule) -> &str {
+    rule.unit().unwrap_or(CALLS)
+}
+
+fn listed(positions: &[usize]) -> String {
+    positions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Reads `pro`, or `tokens=pro`. Both names may have equals signs in them.
+fn rule_and_plan<'a>(text: &'a str, plans: &BTreeMap<&str, u64>) -> (Option<&'a str>, &'a str) {
+    let Some(first) = text.split_once('=').filter(|_| !plans.contains_key(text)) else { return (None, text) };
+    let splits = text.match_indices('=').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
+    let (rule, plan) = { splits }.find(|(_, plan)| plans.contains_key(plan)).unwrap_or(first);
+    (Some(rule), plan)
 }
 
 fn unknown_plan(policy: &str, plan: &str, plans: &BTreeMap<&str, u64>) -> Error {
@@ -161,7 +200,11 @@ mod tests {
 
     fn asked(plan: Option<&str>, counts: &[(Option<&str>, u64)]) -> AskedCounts {
         let counts = counts.iter().map(|(rule, count)| (rule.map(str::to_owned), *count)).collect();
-        AskedCounts { plans: plan.map(|plan| (None, plan.to_owned())).into_iter().collect(), counts }
+        AskedCounts {
+            plans: plan.map(|plan| (None, plan.to_owned())).into_iter().collect(),
+            counts,
+            before_rule: "--count ",
+        }
     }
 
     fn found(asked: &AskedCounts, rules: &[Rule]) -> Result<Vec<(usize, u64)>, String> {
@@ -186,7 +229,8 @@ mod tests {
         assert_eq!(found(&asked(Some("pro"), &[(Some("calls"), 7)]), &rules), Ok(vec![(0, 7), (2, 500)]));
         assert_eq!(found(&asked(None, &[(None, 8), (Some("2"), 7)]), &rules), Ok(vec![(0, 8), (2, 7)]));
         let refused = |asked: &AskedCounts| found(asked, &rules).unwrap_err();
-        let several = "policy `api` has several rules whose count each call gives: 0, 2; say by its name, position or unit whose count is which";
+        let several = "policy `api` has several rules whose count each call gives: 0, 2; name the rule of each count, like `--count 0=100`, by \
+                       its position, name or unit";
         assert_eq!(refused(&asked(Some("pro"), &[])), several);
         assert_eq!(refused(&asked(None, &[(None, 1)])), several);
         assert_eq!(
@@ -206,15 +250,50 @@ mod tests {
         let rules = [calls, tokens.counting("tokens"), Rule::fixed_window(9, HOUR).counting("tokens")];
         let plans = |plans: &[(&str, &str)]| AskedCounts {
             plans: plans.iter().map(|(rule, plan)| (Some((*rule).to_owned()), (*plan).to_owned())).collect(),
-            counts: Vec::new(),
+            ..AskedCounts::default()
         };
         assert_eq!(found(&plans(&[("tokens", "pro"), ("calls", "free")]), &rules), Ok(vec![(0, 10), (1, 500)]));
         let beside = AskedCounts { counts: vec![(None, 7)], ..plans(&[("tokens", "pro")]) };
         assert_eq!(found(&beside, &rules), Ok(vec![(0, 7), (1, 500)]));
         let refused = |asked: AskedCounts| found(&asked, &rules).unwrap_err();
-        assert!(refused(plans(&[("bytes", "pro")])).starts_with("policy `api` has no rule `bytes`"));
+        let unknown = "policy `api` has no rule `bytes`; there are `calls`, `tokens`";
+        assert_eq!(refused(plans(&[("bytes", "pro")])), unknown);
+        assert!(refused(plans(&[("token", "pro")])).ends_with("no rule `token`; did you mean `tokens`?"));
         assert!(refused(plans(&[("tokens", "prp")])).contains("has no plan `prp`; did you mean `pro`?"));
         assert!(refused(plans(&[("tokens", "pro"), ("1", "free")])).starts_with("two counts of rule 1"));
+    }
+
+    #[test]
+    fn a_unit_that_several_rules_count_or_none_without_a_count_names_no_rule() {
+        let tokens = Rule::sliding_window(9, HOUR).counting("tokens");
+        let [open, bytes] = [tokens.clone().varying(), Rule::sliding_window(9, HOUR).counting("bytes")];
+        let rules = [bytes, open.clone(), tokens, Rule::fixed_window(1, HOUR).counting("tokens").varying()];
+        let refused = |rule| found(&asked(None, &[(Some(rule), 7)]), &rules).unwrap_err();
+        assert_eq!(
+            refused("tokens"),
+            "several rules of policy `api` count `tokens`: 1, 3; name one by its name or position"
+        );
+        let fixed = "rule 0 of policy `api` is `9 bytes per 1h`, whatever a call gives; leave its count out";
+        assert_eq!(refused("bytes"), fixed);
+        let empty = "a count without a rule before its equals sign; name the rule of each count, like `--count 1=100`, by \
+                     its position, name or unit";
+        assert_eq!(refused(""), empty);
+    }
+
+    #[test]
+    fn names_of_rules_and_plans_may_have_equals_signs() {
+        let named = |name| Rule::sliding_window(1, HOUR).named(name).varying();
+        let rules = [named("a"), named("x=y")];
+        let plans = BTreeMap::from([("b", 1), ("a=b", 2), ("c=d", 3)]);
+        let by_position = |texts: &[&str]| {
+            let plans_of = texts.iter().map(|text| (None, (*text).to_owned())).collect();
+            let asked = AskedCounts { plans: plans_of, ..AskedCounts::default() };
+            asked.by_position("api", &rules, &plans).map_err(|error| error.to_string())
+        };
+        assert_eq!(by_position(&["a=b", "x=y=b"]), Ok(BTreeMap::from([(0, 2), (1, 1)])));
+        assert_eq!(by_position(&["a=c=d", "x=y=a=b"]), Ok(BTreeMap::from([(0, 3), (1, 2)])));
+        assert!(by_position(&["a=e"]).unwrap_err().contains("has no plan `e`"));
+        assert!(by_position(&["=b"]).unwrap_err().starts_with("a count without a rule"));
     }
 
     #[test]

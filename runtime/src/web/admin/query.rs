@@ -81,7 +81,7 @@ impl Query {
         let is_value = |name: &str| placeholders.iter().map(Placeholder::name).any(|known| known == name);
         let is_plan = |name: &str| name == PLAN || name.starts_with(PLAN_OF_RULE);
         let is_count = |name: &str| is_plan(name) || name == COUNT || name.starts_with(COUNT_OF_RULE);
-        let mut asked = AskedCounts::default();
+        let mut asked = AskedCounts { before_rule: COUNT_OF_RULE, ..AskedCounts::default() };
         for (name, value) in self.0.extract_if(.., |(name, _)| is_count(name) && !is_value(name)) {
             if is_plan(&name) {
                 asked.plans.push((name.strip_prefix(PLAN_OF_RULE).map(str::to_owned), value));

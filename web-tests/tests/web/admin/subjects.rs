@@ -212,7 +212,9 @@ async fn a_peek_is_for_the_plan_or_the_count_that_is_asked_about() {
         }
         let unknown = "policy `admin.planned` has no plan `piad`; did you mean `paid`? Its plans are `free`, `paid`";
         let number = "`count` must be a whole number, like `count=100`";
-        for (asked, mistake) in [("plan=piad", unknown), ("count=many", number)] {
+        let unnamed = "a count without a rule before its equals sign; name the rule of each count, like `count:0=100`, by its \
+                       position, name or unit";
+        for (asked, mistake) in [("plan=piad", unknown), ("count=many", number), ("count:=7", unnamed)] {
             let found = service.mistake(Method::GET, &format!("{path}&{asked}"), "").await;
             assert_eq!(found, (422, mistake.to_owned()));
         }

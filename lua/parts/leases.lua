@@ -1,7 +1,7 @@
 -- A concurrency limit. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
 -- weighs 1, whatever its cost; a call that costs nothing takes no lease. The wait lasts until enough leases have ended.
--- It is only a bound: a call may end earlier, or renew its lease. A lease that ends later than any new one was taken before the clock was set back, and
--- does not count.
+-- It is only a bound: a call may end earlier, or renew its lease. A lease that ends later than any new one was taken
+-- before the clock was set back, and does not count.
 -- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, cost, report, leases, charges
 -- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
 local count, span, id

@@ -235,7 +235,7 @@ fn replace_all(rules: &[EffectiveRule], label: Option<&str>, new: &[Rule]) -> (V
 
 /// Refuses a single rule that counts another unit than the old one: who forgets the unit would close the policy.
 fn check_unit_kept(old: &Rule, new: &Rule) -> Option<RuleError> {
-    let (old, counts) = (old.unit().unwrap_or(CALLS), new.unit().unwrap_or(CALLS));
+    let (old, counts) = (old.counted(), new.counted());
     (old != counts).then(|| {
         let message = format!("the rule counts `{old}` and the new one `{counts}`; write `{old}` behind its count");
         RuleError::new(Field::Unit, message)

@@ -244,6 +244,12 @@ impl Rule {
         self.unit.as_deref()
     }
 
+    /// Returns the name of what this rule counts: its [unit](Self::unit), or `calls`.
+    #[must_use]
+    pub fn counted(&self) -> &str {
+        self.unit().unwrap_or(CALLS)
+    }
+
     /// Returns the rule in shadow: it is tried out beside the enforced rules. In a tally of its own, it counts the
     /// calls that these rules admit. A call that it would deny is reported to the log and the metrics, and runs.
     ///

@@ -62,6 +62,11 @@ pub const ALL: &[Planted] = &[
         new: "local is_over = last <= now - reach / 2",
     },
     Planted {
+        name: "a second subject of windows that is not charged",
+        old: "local slot = charge[7]\n",
+        new: "local slot = subject == 1 and charge[7]\n",
+    },
+    Planted {
         name: "a second subject that is not charged",
         old: "for subject = 1, subjects do\n        local lease",
         new: "for subject = 1, 1 do\n        local lease",

@@ -34,7 +34,7 @@ const MOST: u32 = 4_000;
 const UNIT: &str = "tokens";
 const ORGANISATION: &str = "organisation";
 
-/// Of each pair: what is measured, its peer, and how many times the peer's work it may take.
+/// What is measured, beside what, by which calls each, and how many times the work of the other it may take at most.
 const PAIRS: [(&str, &str, Paid, Paid, f64); 3] = [
     ("calls and tokens of one subject", "one rule of such costs", Paid::CallsAndTokens, Paid::Cost, 1.7),
     ("calls, tokens, and tokens of another subject", "one rule of such costs", Paid::OfTwoSubjects, Paid::Cost, 2.3),

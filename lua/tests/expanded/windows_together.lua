@@ -12,8 +12,8 @@
              ttl         the milliseconds that a tally is to live (text, ended by a zero byte)
              subjects    how many subjects the request has (1 byte)
              duplicates  0 (1 byte)
-  Returns  as windows_alone.lua does for one request, and as windows.lua does for several. The rules of a request are counted across its subjects, as if each had the number of rules
-           for which the text of the script is made
+  Returns  as windows_alone.lua does for one request, and as windows.lua does for several. The rules of a request are
+           counted across its subjects, as if each had the number of rules for which the text of the script is made
   TTL      as decide.lua sets it ]]
 
 local values, call = unpack, redis.call

@@ -89,7 +89,7 @@ impl RequestEffects {
     /// Reports plans whose requests are never admitted, as each costs more than their count. A count of 0 is meant so.
     fn check_plans(&self, rules: Option<&RuleList>, lines: &mut Lines<'_>) {
         let (Some(plan), Some(rule)) = (&self.plan, known_rules(rules).find(|rule| is_planned(rule))) else { return };
-        let unit = rule.unit().unwrap_or(CALLS);
+        let unit = rule.counted();
         let Some(cost) = self.cost_of(unit) else { return };
         for (name, At { value: count, place }) in self.plans.counts_at(plan.place) {
             // A bucket with a capacity of its own admits as much, whatever its count is.
@@ -255,10 +255,9 @@ fn check_cost(unit: &str, cost: u64, example: &str, rules: Option<&RuleList>) ->
     if counting.is_empty() && others.is_empty() {
         return Ok(());
     }
-    let unit_of = |rule: &&Rule| rule.unit().unwrap_or(CALLS).to_owned();
-    let of_unit = counting.iter().filter(|rule| unit_of(rule) == unit);
+    let of_unit = counting.iter().filter(|rule| rule.counted() == unit);
     let Some(rule) = of_unit.min_by_key(|rule| rule.greatest_cost()) else {
-        return Err(not_counted(unit, &counting.iter().map(unit_of).collect(), !others.is_empty()));
+        return Err(not_counted(unit, &counting.iter().map(|rule| rule.counted()).collect(), !others.is_empty()));
     };
     let greatest = rule.greatest_cost();
     if cost <= greatest {
@@ -271,7 +270,7 @@ fn check_cost(unit: &str, cost: u64, example: &str, rules: Option<&RuleList>) ->
 
 /// Returns why a cost in that unit costs nothing beside rules that count costs in the `known` units. `others` says whether
 /// further rules count each call once, whatever it costs.
-fn not_counted(unit: &str, known: &BTreeSet<String>, others: bool) -> String {
+fn not_counted(unit: &str, known: &BTreeSet<&str>, others: bool) -> String {
     if others && (unit == CALLS || known.is_empty()) {
         let rule = if unit == CALLS { "10 per 60s".to_owned() } else { format!("900 {unit} per 60s") };
         return format!(
@@ -279,7 +278,7 @@ fn not_counted(unit: &str, known: &BTreeSet<String>, others: bool) -> String {
              remove it, or add a rule"
         );
     }
-    let known: Vec<_> = known.iter().map(String::as_str).collect();
+    let known: Vec<_> = known.iter().copied().collect();
     let remedy = remedy(nearest(unit, known.iter().copied()), "the rules count", &known);
     format!("no rule counts `{unit}`, so this costs nothing; {remedy}")
 }

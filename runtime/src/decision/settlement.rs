@@ -156,9 +156,7 @@ impl Permit {
         let unit = call.policy.unit(unit)?;
         let is_free = call.options.peek || unit.is_none() && call.options.cost == 0;
         if is_free && self.decided_by() != DecidedBy::Nobody {
-            let counts_no_calls =
-                call.policy.has_units() && call.policy.groups().iter().all(|group| group.unit.is_some());
-            return Err(BackendError::misuse(match call.policy.units().next().filter(|_| counts_no_calls) {
+            return Err(BackendError::misuse(match call.policy.units().next().filter(|_| !call.policy.counts_calls()) {
                 Some(counted) => format!(
                     "no rule of policy `{}` counts calls, so there are none to settle; settle a unit, like \
                      `settle_units(&[({counted:?}, used)])`",

@@ -167,8 +167,8 @@ impl<'a> Check<'a> {
     ///
     /// A call is admitted if all rules of all units admit it. In a unit that it does not name, it costs nothing, and may
     /// [settle](crate::Permit::settle_units) afterwards what it has used: it is admitted while anything of the unit is
-    /// left. With a cost of 0, it is denied only while more than the limit is used. A call that names a unit that no rule of its policy counts
-    /// is not decided: awaiting it is an error.
+    /// left. With a cost of 0, it is denied only while more than the limit is used. A call that names a unit that no rule
+    /// of its policy counts is not decided: awaiting it is an error.
     ///
     /// # Examples
     ///

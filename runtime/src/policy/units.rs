@@ -75,7 +75,7 @@ impl Policy {
     }
 
     /// Whether a rule counts what a call costs in calls. The others count calls whatever they cost.
-    fn counts_calls(&self) -> bool {
+    pub(crate) fn counts_calls(&self) -> bool {
         self.rules().iter().any(|rule| rule.role() == Role::Limit && rule.unit().is_none())
     }
 

@@ -174,7 +174,7 @@ fn a_caller_on_a_runtime_without_timers_can_drain_too() {
     assert!(runtime.block_on(limiter.drain(Duration::from_secs(60))).is_nothing());
 }
 
-/// What is paid afterwards cannot be charged, because another program has written to its tally.
+/// Another program has overwritten the tally of a unit, so nothing can be charged there.
 #[tokio::test]
 async fn a_failed_charge_of_one_unit_leaves_the_settlement_of_another() {
     let server = Server::start();

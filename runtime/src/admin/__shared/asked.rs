@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tallygate_rules::{CALLS, Rule};
+use tallygate_rules::Rule;
 
 use super::remedy;
 use crate::bounds::shown_names;
@@ -126,13 +126,13 @@ impl OpenRules<'_> {
         if let Some((position, found)) = named {
             return if found.is_varying() { Ok(position) } else { Err(self.fixed_at(position, found)) };
         }
-        let of_unit = || rules().filter(|(_, own)| unit_of(own) == rule);
+        let of_unit = || rules().filter(|(_, own)| own.counted() == rule);
         let open: Vec<_> = of_unit().filter(|(_, own)| own.is_varying()).map(|(position, _)| position).collect();
         match (&open[..], of_unit().next()) {
             ([only], _) => Ok(*only),
             ([], Some((position, found))) => Err(self.fixed_at(position, found)),
             ([], None) => {
-                let units = self.rules.iter().filter(|own| own.is_varying()).map(unit_of);
+                let units = self.rules.iter().filter(|own| own.is_varying()).map(Rule::counted);
                 let known: BTreeSet<_> = self.rules.iter().filter_map(Rule::name).chain(units).collect();
                 let meant = remedy("name or unit", rule, known);
                 Err(Error::new(format!("policy `{}` has no rule `{rule}`{meant}", self.policy)))
@@ -161,10 +161,6 @@ impl OpenRules<'_> {
             self.policy
         ))
     }
-}
-
-fn unit_of(rule: &Rule) -> &str {
-    rule.unit().unwrap_or(CALLS)
 }
 
 fn listed(positions: &[usize]) -> String {

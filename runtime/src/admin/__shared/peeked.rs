@@ -98,7 +98,7 @@ impl<'a> Peeked<'a> {
 
     /// What the call costs in the unit of that rule.
     fn cost(&self, rule: &Rule) -> u64 {
-        let unit = rule.unit().unwrap_or(CALLS);
+        let unit = rule.counted();
         let unnamed = u64::from(unit == CALLS);
         self.costs.iter().find(|(named, _)| named == unit).map_or(unnamed, |(_, cost)| *cost)
     }

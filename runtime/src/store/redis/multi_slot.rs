@@ -82,7 +82,7 @@ impl Deployment {
             }
         } else {
             match self.decide_parts(request, Division::BySlot, until, patience).await {
-                // Nothing stays counted.
+                // Nothing stays counted: see `finish`.
                 Err(error) if are_apart(&error) => {}
                 decided => return decided,
             }
@@ -177,12 +177,13 @@ impl CountedCall {
         self.finish(rest, answered, answer).await;
     }
 
-    /// Undoes what is left, and answers when that is done, or at the deadline.
+    /// Undoes what is left, and answers when that is done, or at the deadline. A call of which something may stay counted
+    /// is not decided once more.
     async fn finish(self, rest: Undo, answered: Answered, answer: oneshot::Sender<Answered>) {
         let mut undone = pin!(self.undo(rest));
-        let is_undone = real_time::wait_for_bounded(self.until, undone.as_mut()).await.is_some();
-        let _ = answer.send(answered);
-        if !is_undone {
+        let undoing = real_time::wait_for_bounded(self.until, undone.as_mut()).await;
+        let _ = answer.send(if undoing == Some(true) { answered } else { answered.map_err(as_last) });
+        if undoing.is_none() {
             undone.await;
         }
     }
@@ -212,14 +213,17 @@ impl CountedCall {
         }
     }
 
-    async fn undo(&self, rest: Undo) {
+    /// Returns whether nothing stays counted.
+    async fn undo(&self, rest: Undo) -> bool {
         let request = self.request.as_call();
         let until = Instant::now() + self.patience;
         let charged = |index: &usize| rest.charged.iter().find(|(charged, _)| charged == index);
         let parts = self.division.parts(request, &self.deployment.setup().prefix).into_iter().enumerate();
         let parts = parts.filter_map(|(index, part)| Some((part, charged(&index)?.1)));
         let refunded = join_all(parts.map(|(part, us)| self.undo_one(part, us, until))).await;
-        for error in refunded.into_iter().filter_map(Result::err) {
+        let failed: Vec<_> = refunded.into_iter().filter_map(Result::err).collect();
+        let is_undone = failed.is_empty();
+        for error in failed {
             report(move || tracing::debug!(%error, "a call that was denied stays counted by one of its subjects"));
         }
         if let Some(denial) = request.as_denial().filter(|_| rest.counts_denial)
@@ -227,6 +231,7 @@ impl CountedCall {
         {
             report(move || tracing::debug!(%error, "a denial is not counted towards a ban"));
         }
+        is_undone
     }
 }
 
@@ -236,14 +241,28 @@ fn was_charged(part: &Answered) -> Option<u64> {
     Some(answer.at.us(0))
 }
 
+/// Returns an error after which a call is not decided once more, although nothing was executed where its keys are apart.
+fn as_last(error: BackendError) -> BackendError {
+    if !are_apart(&error) {
+        return error;
+    }
+    BackendError::away(format!("{error}; what another server has counted of the call may stay counted"))
+}
+
 /// The answer to a call of which some parts could not be charged. Refunded parts report what the peek has found.
 fn denied(policy: &Policy, charged: Vec<Answered>, peeked: Vec<Answer>) -> Answered {
     // An error comes first if it is unknown whether something was executed.
-    if let Some(error) = charged.iter().find_map(|part| part.as_ref().err().filter(|error| !error.is_refusal())) {
+    let is_open = |error: &&BackendError| !error.is_refusal() && !are_apart(error);
+    if let Some(error) = charged.iter().find_map(|part| part.as_ref().err().filter(is_open)) {
         return Err(error.clone());
     }
+    let is_denied = charged.iter().flatten().any(|part| part.outcome != Outcome::Admitted);
     let parts = charged.into_iter().zip(peeked).map(|(charged, peeked)| {
-        let charged = charged?;
+        let charged = match charged {
+            // Another part has denied the call, and counted that where there is a ban: it is not decided once more.
+            Err(error) if is_denied && are_apart(&error) => return Ok(peeked),
+            charged => charged?,
+        };
         let is_refunded = charged.outcome == Outcome::Admitted;
         Ok(if is_refunded { Answer { report: peeked.report, ..charged } } else { charged })
     });
@@ -296,6 +315,7 @@ mod tests {
 
     use super::*;
     use crate::decision::Report;
+    use crate::error::BackendErrorKind;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -327,6 +347,32 @@ mod tests {
     }
 
     const ADMITTED: (Outcome, Option<u64>) = (Outcome::Admitted, None);
+
+    fn apart() -> BackendError {
+        let error = ::redis::ServerErrorKind::TryAgain;
+        let error = ::redis::RedisError::from((error.into(), "multiple keys request during rehashing of slot"));
+        BackendError::with_source(BackendErrorKind::Away, "redis: the slot moves", error)
+    }
+
+    #[test]
+    fn a_call_that_a_part_denies_is_denied_though_the_slot_of_another_moves() {
+        let peeked = vec![part(Outcome::Admitted, None); 3];
+        let charged = [Ok(part(Outcome::Admitted, None)), Ok(part(denied(0, Some(9)), None)), Err(apart())];
+        let answer = super::denied(&policy(), charged.to_vec(), peeked.clone()).unwrap();
+        assert_eq!(answer.outcome, denied(0, Some(9)));
+        let charged = [Ok(part(Outcome::Admitted, None)), Ok(part(Outcome::Admitted, None)), Err(apart())];
+        assert!(are_apart(&super::denied(&policy(), charged.to_vec(), peeked.clone()).unwrap_err()));
+        let lost = BackendError::away("redis: no answer");
+        let charged = [Err(lost), Ok(part(denied(0, Some(9)), None)), Err(apart())];
+        let error = super::denied(&policy(), charged.to_vec(), peeked).unwrap_err();
+        assert_eq!(error.to_string(), "redis: no answer");
+    }
+
+    #[test]
+    fn a_call_of_which_something_may_stay_counted_is_not_decided_once_more() {
+        assert!(are_apart(&apart()) && !are_apart(&as_last(apart())));
+        assert_eq!(as_last(BackendError::away("redis: no answer")).to_string(), "redis: no answer");
+    }
 
     #[test]
     fn a_call_is_admitted_if_all_parts_are() {

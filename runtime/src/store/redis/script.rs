@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use tallygate_lua as lua;
 
 use self::run::Script;
-use self::windows::{are_plain, is_plain};
+use self::windows::{is_plain, is_plain_together};
 use self::wire::Reply;
 use crate::call::Call;
 use crate::clock::Clock;
@@ -96,7 +96,7 @@ impl<'a> ScriptQuestion<'a> {
             let script = if requests.len() == 1 { scripts.one(rules) } else { scripts.many(rules) };
             return Self { script, arguments: windows::pack(requests, rules), form };
         }
-        if all(are_plain) {
+        if all(is_plain_together) {
             return Self { script: scripts.together(rules), arguments: windows::pack_together(requests, rules), form };
         }
         let arguments = requests.iter().map(|request| pack::request(request, now_us)).collect();

@@ -6,7 +6,7 @@ use std::mem;
 use super::batch::{Batch, Caller};
 use crate::call::{Call, OwnedCall};
 use crate::store::redis::connection::real_time::TICK;
-use crate::store::redis::script::windows::{self, are_plain, is_plain};
+use crate::store::redis::script::windows::{self, is_plain, is_plain_together};
 use crate::store::redis::script::work::Work;
 use crate::system::Instant;
 
@@ -190,7 +190,7 @@ impl ScriptId {
     fn of(request: Call<'_>) -> Self {
         if is_plain(request) {
             Self::Windows(request.rules())
-        } else if are_plain(request) {
+        } else if is_plain_together(request) {
             Self::Together(windows::rules(&[request]))
         } else {
             Self::General

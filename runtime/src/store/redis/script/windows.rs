@@ -36,9 +36,10 @@ pub(crate) fn is_plain(request: Call<'_>) -> bool {
 
 /// Returns whether the script for windows of several subjects decides this request. Several such requests can share a
 /// call.
-pub(crate) fn are_plain(request: Call<'_>) -> bool {
+pub(crate) fn is_plain_together(request: Call<'_>) -> bool {
     let CallOptions { report, peek, late, .. } = request.options;
     let groups = request.groups();
+    let rules = rules(&[request]);
     let is_whole = matches!(request.scope, Scope::Call | Scope::Rest) && groups.len() > 1;
     let fits = |(index, group): (usize, &RuleGroup)| {
         let cost = request.cost_at(index);
@@ -47,8 +48,8 @@ pub(crate) fn are_plain(request: Call<'_>) -> bool {
     is_whole
         && !(report || peek || late)
         && groups.iter().enumerate().all(fits)
-        && rules(&[request]) <= lua::MAX_TOGETHER_RULES
-        && groups.len() * rules(&[request]) <= MOST_CODES
+        && rules <= lua::MAX_TOGETHER_RULES
+        && groups.len() * rules <= MOST_CODES
 }
 
 /// Whether all rules are sliding windows, each large enough for the cost.

@@ -62,7 +62,7 @@ impl Sequence<'_> {
             .then(|| self.used_of(costs.calls));
         let units = UNITS.iter().zip(costs.units).map(|(unit, cost)| {
             let cost = cost.unwrap_or(0);
-            // What is paid afterwards may be charged as of another time in each store where time stands still.
+            // While time stands still, stores may charge at different times what is paid afterwards.
             let may_be_settled = ticket.least_count(Some(unit)).is_some() && (cost > 0 || !self.sets_back);
             (may_be_settled && self.random.u8(0..4) > 0).then(|| self.used_of(cost))
         });

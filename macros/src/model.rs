@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use proc_macro2::{Ident, TokenStream};
 use syn::{Expr, Path};
-use tallygate_rules::{CALLS, Field, OnOutage, RELEASED_LABEL, Role, meant};
+use tallygate_rules::{CALLS, Field, OnOutage, RELEASED_LABEL, Role, TemplateUse, meant};
 
 pub(crate) use self::rule::{BanModel, RuleModel};
 pub(crate) use self::subject::{CountingSubject, SubjectModel};
 pub(crate) use self::unit::{UnitModel, UnitSettlement};
 use crate::attr::{Amount, Arguments};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
-use crate::template::{SpannedTemplate, TextPurpose};
+use crate::template::SpannedTemplate;
 
 pub(crate) struct Model {
     pub(crate) name: Option<Spanned<String>>,
@@ -107,8 +107,8 @@ impl Model {
             rules: duplicate.into_iter().chain(rules).chain(concurrency).collect(),
             name: arguments.text("name", r#"name = "sms.send""#),
             has_key: arguments.has("key"),
-            key: arguments.template("key", r#"key = "sms:{phone}""#, TextPurpose::Key),
-            message: arguments.message(TextPurpose::Message),
+            key: arguments.template("key", r#"key = "sms:{phone}""#, TemplateUse::Key),
+            message: arguments.message(TemplateUse::Message),
             ban: BanModel::take(&mut arguments),
             on_outage: arguments.parsed("on_outage", r#"on_outage = "local""#, str::parse::<OnOutage>),
             deadline: arguments.duration("deadline", r#"deadline = "50ms""#),

@@ -4,7 +4,7 @@ mod placeholder;
 #[cfg(test)]
 mod tests;
 
-use tallygate_rules::{Piece, TemplateUse, is_printed, nearest, scan};
+use tallygate_rules::{Piece, RejectionField, TemplateUse, alternatives_in_message, is_printed, scan};
 
 pub(crate) use self::placeholder::TemplateValue;
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
@@ -13,14 +13,7 @@ pub(crate) struct SpannedTemplate {
     pub(crate) text: String,
     pub(crate) parts: Vec<TextPart>,
     pub(crate) span: SpanRange,
-    purpose: TextPurpose,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum TextPurpose {
-    Key,
-    Message,
-    BanMessage,
+    pub(crate) template_use: TemplateUse,
 }
 
 pub(crate) enum TextPart {
@@ -31,42 +24,21 @@ pub(crate) enum TextPart {
     Rejection(RejectionField),
 }
 
-/// A value that only a rejection has: `{@retry_after}`.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum RejectionField {
-    RetryAfter,
-    Count,
-    Per,
-    Rule,
-    Unit,
-}
-
-const REJECTION_FIELDS: [(&str, RejectionField); 5] = [
-    ("retry_after", RejectionField::RetryAfter),
-    ("count", RejectionField::Count),
-    ("per", RejectionField::Per),
-    ("rule", RejectionField::Rule),
-    ("unit", RejectionField::Unit),
-];
-
 impl SpannedTemplate {
     /// Reads a template, or reports every mistake in it.
-    pub(crate) fn parse(text: Spanned<String>, purpose: TextPurpose, diagnostics: &mut Diagnostics) -> Option<Self> {
+    pub(crate) fn parse(
+        text: Spanned<String>,
+        template_use: TemplateUse,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
         let Spanned { value: text, span } = text;
-        let parts = read(&text, purpose);
+        let parts = read(&text, template_use);
         let parts = parts.map_err(|found| found.iter().for_each(|mistake| diagnostics.report(span, mistake)));
-        parts.ok().map(|parts| Self { text, parts, span, purpose })
-    }
-
-    pub(crate) fn template_use(&self) -> TemplateUse {
-        match self.purpose {
-            TextPurpose::Key => TemplateUse::Key,
-            TextPurpose::Message | TextPurpose::BanMessage => TemplateUse::Message,
-        }
+        parts.ok().map(|parts| Self { text, parts, span, template_use })
     }
 
     pub(crate) fn has_rejection_field(&self, name: &str) -> bool {
-        self.purpose.rejection_fields().any(|(known, _)| known == name)
+        self.template_use.rejection_fields().any(|(known, _)| known == name)
     }
 
     /// Replaces `{*}` by a placeholder for each argument, with `:` between them.
@@ -100,13 +72,13 @@ impl SpannedTemplate {
     }
 }
 
-fn read(template: &str, purpose: TextPurpose) -> Result<Vec<TextPart>, Vec<String>> {
+fn read(template: &str, template_use: TemplateUse) -> Result<Vec<TextPart>, Vec<String>> {
     let mut parts = Vec::new();
     let mut mistakes = Vec::new();
     for piece in scan(template).map_err(|mistake| vec![mistake])? {
         match piece {
             Piece::Text(text) => parts.push(TextPart::Text(text)),
-            Piece::Braced(inner) => match braced(inner, purpose) {
+            Piece::Braced(inner) => match braced(inner, template_use) {
                 Ok(part) => parts.push(part),
                 Err(mistake) => mistakes.push(mistake),
             },
@@ -115,81 +87,33 @@ fn read(template: &str, purpose: TextPurpose) -> Result<Vec<TextPart>, Vec<Strin
     if mistakes.is_empty() { Ok(parts) } else { Err(mistakes) }
 }
 
-fn braced(inner: &str, purpose: TextPurpose) -> Result<TextPart, String> {
+fn braced(inner: &str, template_use: TemplateUse) -> Result<TextPart, String> {
     let Some(name) = inner.trim().strip_prefix('@') else {
         let placeholder = TemplateValue::parse(inner)?;
-        return if placeholder.is_all() && purpose != TextPurpose::Key {
+        return if placeholder.is_all() && template_use != TemplateUse::Key {
             Err(format!("`{{{inner}}}` is for a `key`; a message names the arguments that it shows, like `{{phone}}`"))
         } else {
             Ok(TextPart::Value(placeholder))
         };
     };
     if inner.contains('|') {
-        return alternatives(inner, purpose).map(TextPart::Value);
+        return alternatives(inner, template_use).map(TextPart::Value);
     }
-    match rejection_field(name, purpose)? {
+    match template_use.rejection_field(name)? {
         Some(field) => Ok(TextPart::Rejection(field)),
         None => TemplateValue::parse_context(inner).map(TextPart::Value),
     }
 }
 
 /// Reads `@user|@ip`.
-fn alternatives(inner: &str, purpose: TextPurpose) -> Result<TemplateValue, String> {
-    if purpose != TextPurpose::Key {
-        return Err(format!(
-            "`{{{inner}}}`: alternatives are for a `key`; a message shows one value, like `{{@user}}`"
-        ));
+fn alternatives(inner: &str, template_use: TemplateUse) -> Result<TemplateValue, String> {
+    if template_use != TemplateUse::Key {
+        return Err(alternatives_in_message(inner));
     }
     let value = TemplateValue::parse_context(inner)?;
     // A field of the rejection is no value of the context.
-    value.alternatives.iter().try_for_each(|value| rejection_field(&value.root, purpose).map(drop))?;
+    value.alternatives.iter().try_for_each(|value| template_use.rejection_field(&value.root).map(drop))?;
     Ok(value)
-}
-
-impl TextPurpose {
-    /// Returns the fields of a rejection that a template of this purpose can show.
-    fn rejection_fields(self) -> impl Iterator<Item = (&'static str, RejectionField)> {
-        let is_shown = move |field| match self {
-            Self::Key => false,
-            Self::Message => true,
-            Self::BanMessage => field == RejectionField::RetryAfter,
-        };
-        REJECTION_FIELDS.into_iter().filter(move |&(_, field)| is_shown(field))
-    }
-}
-
-/// Returns the field of a rejection with this name, or `None` for a value of the context.
-fn rejection_field(text: &str, purpose: TextPurpose) -> Result<Option<RejectionField>, String> {
-    let name = text.split(':').next().unwrap_or_default().trim();
-    if let Some((_, field)) = purpose.rejection_fields().find(|(known, _)| *known == name) {
-        let is_alone = name == text.trim();
-        return is_alone
-            .then_some(Some(field))
-            .ok_or_else(|| format!("`{{@{name}}}` takes no filter; write just `{{@{name}}}`"));
-    }
-    if REJECTION_FIELDS.iter().any(|(known, _)| *known == name) {
-        return Err(unsuitable_rejection_field(name, purpose));
-    }
-    match misspelt_rejection_field(name, purpose) {
-        Some(meant) => Err(format!("unknown `{{@{name}}}`; did you mean `{{@{meant}}}`?")),
-        None => Ok(None),
-    }
-}
-
-fn unsuitable_rejection_field(name: &str, purpose: TextPurpose) -> String {
-    if purpose == TextPurpose::Key {
-        return format!(
-            "`{{@{name}}}` is a value of a rejection; a `message` can show it, but a `key` cannot contain it"
-        );
-    }
-    format!("`{{@{name}}}` describes a rule; the `message` of a ban can show `{{@retry_after}}`, and arguments")
-}
-
-/// Returns the field that was probably meant. A short name is more likely a value of the context: `role` does not mean
-/// `rule`.
-fn misspelt_rejection_field(name: &str, purpose: TextPurpose) -> Option<&'static str> {
-    const SHORT: usize = 4;
-    nearest(name, purpose.rejection_fields().map(|(known, _)| known)).filter(|_| name.len() > SHORT)
 }
 
 pub(crate) fn escape(text: &str) -> String {

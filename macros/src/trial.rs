@@ -4,11 +4,11 @@
 
 use proc_macro2::TokenStream;
 use syn::{File, ItemFn};
-use tallygate_rules::{format_duration, parse_duration};
+use tallygate_rules::{TemplateUse, format_duration, parse_duration};
 
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::pipeline::limit;
-use crate::template::{SpannedTemplate, TextPurpose};
+use crate::template::SpannedTemplate;
 
 /// The deepest nesting of inputs, because the parsers of the compiler and of `syn` are recursive.
 const DEPTH: usize = 40;
@@ -43,10 +43,10 @@ pub fn attribute(text: &str) {
 ///
 /// Panics if the parts of the template do not make its text.
 pub fn template(text: &str) {
-    for purpose in [TextPurpose::Key, TextPurpose::Message, TextPurpose::BanMessage] {
+    for template_use in [TemplateUse::Key, TemplateUse::Message, TemplateUse::BanMessage] {
         let mut diagnostics = Diagnostics::default();
         let spanned = Spanned { value: text.to_owned(), span: SpanRange::call_site() };
-        let read = SpannedTemplate::parse(spanned, purpose, &mut diagnostics);
+        let read = SpannedTemplate::parse(spanned, template_use, &mut diagnostics);
         let refused = diagnostics.finish().is_err();
         assert_eq!(read.is_none(), refused, "{text:?}");
         for placeholder in read.iter().flat_map(SpannedTemplate::placeholders) {

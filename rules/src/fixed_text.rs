@@ -4,22 +4,10 @@
 mod tests;
 
 use crate::template::{Piece, scan};
-
-/// The use of a template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TemplateUse {
-    /// The key of a subject.
-    Key,
-    /// The message of a rejection.
-    Message,
-    /// The name of a policy or of a rule, which shows no values.
-    Name,
-}
+use crate::template_use::TemplateUse;
 
 /// Values of the context that a web server or its application usually gives.
 const CONTEXT: [&str; 5] = ["ip", "user", "method", "path", "route"];
-
-const REJECTION: [&str; 4] = ["retry_after", "count", "per", "rule"];
 
 const ALL: &str = "*";
 
@@ -68,7 +56,9 @@ impl TextCheck<'_> {
         if let Some(verb) = format_verb(text) {
             return Err(match self.template_use {
                 TemplateUse::Key => self.mistake(verb, "write what it stands for in braces, like `{@ip}`"),
-                TemplateUse::Message => self.mistake(verb, "write what it stands for in braces, like `{@retry_after}`"),
+                TemplateUse::Message | TemplateUse::BanMessage => {
+                    self.mistake(verb, "write what it stands for in braces, like `{@retry_after}`")
+                }
                 TemplateUse::Name => self.mistake(verb, "remove it"),
             });
         }
@@ -99,7 +89,7 @@ impl TextCheck<'_> {
     }
 
     fn is_value(&self, name: &str) -> bool {
-        CONTEXT.contains(&name) || (self.template_use == TemplateUse::Message && REJECTION.contains(&name))
+        CONTEXT.contains(&name) || self.template_use.rejection_fields().any(|(known, _)| known == name)
     }
 
     fn unbraced(&self, name: &Name<'_>, meant: &str) -> String {
@@ -123,7 +113,7 @@ impl TextCheck<'_> {
         let effect = match self.template_use {
             TemplateUse::Key if self.shows_values => "so all its values share one tally",
             TemplateUse::Key => "so this `key` is the same for all calls",
-            TemplateUse::Message => "so this `message` shows it as it stands",
+            TemplateUse::Message | TemplateUse::BanMessage => "so this `message` shows it as it stands",
             TemplateUse::Name => "so this `name` is the same for all calls",
         };
         format!("`{written}` {without} is fixed text, {effect}; {remedy}")

@@ -24,6 +24,7 @@ mod overriding;
 mod rule;
 mod suggestion;
 mod template;
+mod template_use;
 mod text;
 mod unit;
 mod validate;
@@ -39,7 +40,6 @@ pub use self::cron::{CronField, Schedule, ScheduleError};
 pub use self::duration::{DurationError, format_duration, parse_duration};
 pub use self::error::{Field, RuleError};
 pub use self::filter::{Filter, SubnetBits};
-pub use self::fixed_text::TemplateUse;
 pub use self::limits::{
     MAX_CONCURRENCY, MAX_COUNTER_COUNT, MAX_DEADLINE, MAX_DENIALS, MAX_EXACT, MAX_LEASE, MAX_LOG_ENTRIES,
     MAX_NAME_BYTES, MAX_PER, MAX_PREFETCH, MAX_REFUND_DISTANCE, MAX_RULES, MAX_SLIDING_COUNT, MAX_STANDSTILL,
@@ -49,10 +49,11 @@ pub use self::outage::{OnOutage, OnOutageError};
 pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override};
 pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
 pub use self::suggestion::{
-    EMPTY_KEY, NAME_WITH_BRACES, did_you_mean, meant, missing_argument, must_be_fraction, must_be_number, must_be_text,
-    nearest, remedy, snake_case, synonym, unknown_argument,
+    EMPTY_KEY, EMPTY_MESSAGE, NAME_WITH_BRACES, NO_WINDOW, did_you_mean, meant, missing_argument, must_be_fraction,
+    must_be_number, must_be_text, nearest, remedy, snake_case, synonym, unknown_argument,
 };
 pub use self::template::{FilteredValue, Piece, Template, TemplatePart, is_blank, must_be_separated, scan};
+pub use self::template_use::{RejectionField, TemplateUse, alternatives_in_message};
 pub use self::text::{
     ParseRuleError, argument_meant, attribute_form, duration_meant, format_rules, parse_rules, read_duration,
     rule_meant,

@@ -143,6 +143,12 @@ pub const NAME_WITH_BRACES: &str =
 pub const EMPTY_KEY: &str =
     "`key` must not be empty; to count all calls together, write any text, like `key = \"all\"`";
 
+/// The message about an empty message.
+pub const EMPTY_MESSAGE: &str = "`message` must not be empty; without `message`, the default text is used";
+
+/// The message about the window of a limit that has none.
+pub const NO_WINDOW: &str = "`{@per}` is the window of a rule, and a limit on concurrent calls has none; remove it";
+
 /// Returns the message about a missing argument.
 #[must_use]
 pub fn missing_argument(name: &str, example: &str) -> String {

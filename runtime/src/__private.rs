@@ -9,7 +9,7 @@ mod values;
 
 #[cfg(feature = "config")]
 pub use inventory;
-pub use tallygate_rules::{Ban, OnOutage};
+pub use tallygate_rules::{Ban, OnOutage, RejectionField};
 #[cfg(feature = "utoipa")]
 pub use utoipa::IntoResponses;
 
@@ -21,15 +21,15 @@ pub use self::correction::{
 };
 pub use self::policy_cell::PolicyCell;
 pub use self::rejection::{
-    denying_rule, is_ban, push_context, push_context_filtered, push_count, push_per, push_retry_after, push_rule,
-    push_shown, push_string, push_text, push_unit, reject, with_messages,
+    denying_rule, is_ban, push_context, push_context_filtered, push_shown, push_string, push_text, reject,
+    with_messages,
 };
 pub use self::values::{
     Alternative, FilteredInContext, FirstInContext, InContext, Value, Values, context, context_filtered, debug,
     first_in_context, hash, lower, subject, subnet, trim,
 };
 pub use crate::__announce as announce;
-pub use crate::decision::{Answered, Holding, MeteredCall, hold, hold_any, metered};
+pub use crate::decision::{Answered, Holding, MeteredCall, hold, hold_any, metered, push_field};
 #[cfg(feature = "config")]
 pub use crate::policy::registry::Announced;
 #[cfg(feature = "utoipa")]

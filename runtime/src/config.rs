@@ -67,6 +67,7 @@
 
 mod change;
 mod lines;
+mod messages;
 mod plans;
 mod policies;
 mod policy_table;

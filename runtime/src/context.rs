@@ -56,6 +56,8 @@
 //! A message shows nothing in place of a missing value, and the log warns once.
 
 mod declared;
+#[cfg(feature = "config")]
+mod message;
 mod placeholder;
 mod scope;
 mod template;
@@ -67,6 +69,8 @@ pub use self::declared::declare;
 pub(crate) use self::declared::{
     found_by_layer, has_layers, is_of_requests, is_unknown, known_value_meant, layer_made, value_meant,
 };
+#[cfg(feature = "config")]
+pub(crate) use self::message::ContextMessage;
 pub(crate) use self::placeholder::{push, push_filtered, push_tagged, refuse_missing, show};
 #[cfg(feature = "web")]
 pub(crate) use self::scope::listener;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use proc_macro2::Ident;
 use syn::{Expr, ExprLit, ExprPath, ExprUnary, Lit, LitInt, Path, UnOp};
-use tallygate_rules::{ArgumentSource, read_duration};
+use tallygate_rules::{ArgumentSource, TemplateUse, read_duration};
 
 use crate::attr::argument::Argument;
 use crate::attr::arguments::Arguments;
 use crate::attr::suggestion;
 use crate::diagnostic::{SpanRange, Spanned};
-use crate::template::{SpannedTemplate, TextPurpose};
+use crate::template::SpannedTemplate;
 
 /// The number of calls that a rule admits, or that this call counts as.
 #[derive(Clone)]
@@ -69,18 +69,18 @@ impl Arguments<'_> {
         &mut self,
         name: &'static str,
         example: &str,
-        purpose: TextPurpose,
+        template_use: TemplateUse,
     ) -> Option<SpannedTemplate> {
         let argument = self.take(name)?;
         let meant = argument.single_value().and_then(suggestion::template).map(|text| format!("{name} = {text:?}"));
         let text = argument.text(meant.as_deref().unwrap_or(example));
         let text = self.diagnostics.ok_or_report(text)?;
-        SpannedTemplate::parse(text, purpose, self.diagnostics)
+        SpannedTemplate::parse(text, template_use, self.diagnostics)
     }
 
     /// Takes `message = "text with {placeholders}"`.
-    pub(crate) fn message(&mut self, purpose: TextPurpose) -> Option<SpannedTemplate> {
-        self.template("message", r#"message = "try again in {@retry_after}""#, purpose)
+    pub(crate) fn message(&mut self, template_use: TemplateUse) -> Option<SpannedTemplate> {
+        self.template("message", r#"message = "try again in {@retry_after}""#, template_use)
     }
 
     /// Takes `name = 10`.

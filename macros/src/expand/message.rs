@@ -6,7 +6,7 @@ use quote::{format_ident, quote_spanned};
 use crate::diagnostic::SpanRange;
 use crate::expand::context::{ExpandedFunction, Expansion, hygienic, quote_hygienic};
 use crate::model::MessageScope;
-use crate::template::{RejectionField, SpannedTemplate, TemplateValue, TextPart};
+use crate::template::{SpannedTemplate, TemplateValue, TextPart};
 
 impl<'m> Expansion<'m> {
     /// Puts the message of the denying rule into the rejection, or else the message of the policy.
@@ -103,14 +103,8 @@ impl<'m> Expansion<'m> {
             }
             TextPart::Value(placeholder) => self.push(&target, placeholder, message.span),
             TextPart::Rejection(field) => {
-                let push = match field {
-                    RejectionField::RetryAfter => quote_hygienic!(push_retry_after),
-                    RejectionField::Count => quote_hygienic!(push_count),
-                    RejectionField::Per => quote_hygienic!(push_per),
-                    RejectionField::Rule => quote_hygienic!(push_rule),
-                    RejectionField::Unit => quote_hygienic!(push_unit),
-                };
-                quote_hygienic!(#private::#push(#target, &tallygate_rejection);)
+                let field = format_ident!("{field:?}", span = Span::mixed_site());
+                quote_hygienic!(#private::push_field(#target, #private::RejectionField::#field, &tallygate_rejection);)
             }
         }
     }

@@ -1,11 +1,11 @@
 //! The models of what denies calls: `rule(...)`, `prevent_duplicate`, `concurrency(...)`, and `ban(...)`.
 
 use syn::{Expr, ExprLit, Lit};
-use tallygate_rules::{Ban, DUPLICATE_PER, MAX_LEASE, MAX_PER, Role, Rule, read_limit};
+use tallygate_rules::{Ban, DUPLICATE_PER, MAX_LEASE, MAX_PER, Role, Rule, TemplateUse, read_limit};
 
 use crate::attr::{Amount, Argument, Arguments, WrittenList, number};
 use crate::diagnostic::Diagnostics;
-use crate::template::{SpannedTemplate, TextPurpose};
+use crate::template::SpannedTemplate;
 
 /// Arguments that apply to the whole call, and so to all rules.
 pub(super) const CALL_ARGUMENTS: [&str; 18] = [
@@ -83,8 +83,8 @@ impl RuleModel {
         Some(Self {
             rule: Rule::duplicate(per.map_or(DUPLICATE_PER, |per| per.value)),
             count: None,
-            key: list.template("key", r#"key = "{order.id}""#, TextPurpose::Key),
-            message: list.message(TextPurpose::Message),
+            key: list.template("key", r#"key = "{order.id}""#, TemplateUse::Key),
+            message: list.message(TemplateUse::Message),
             release_if: list.function("release_if", "release_if = Result::is_err"),
             written: list.finish(),
         })
@@ -105,12 +105,12 @@ impl RuleModel {
 
     /// Reads the arguments that any rule can have, and adds them to the rule.
     fn finish(mut list: Arguments<'_>, rule: Rule, count: Option<Amount>, name: &str) -> Self {
-        let key = list.template("key", r#"key = "{ip}""#, TextPurpose::Key);
+        let key = list.template("key", r#"key = "{ip}""#, TemplateUse::Key);
         let rule = match list.text("name", name) {
             Some(name) => rule.named(name.value),
             None => rule,
         };
-        let message = list.message(TextPurpose::Message);
+        let message = list.message(TemplateUse::Message);
         let (rule, count) = match count {
             Some(Amount::Literal(count)) => (rule.with_count(number(&count)), None),
             Some(Amount::Expression(count)) => (rule.varying(), Some(count)),
@@ -158,7 +158,7 @@ impl BanModel {
         // unreadable duration is reported.
         let mut read = |name, example| list.duration(name, example).map_or(MAX_PER, |duration| duration.value);
         let ban = Ban::new(denials, read("within", within), read("duration", duration));
-        let message = list.message(TextPurpose::BanMessage);
+        let message = list.message(TemplateUse::BanMessage);
         Some(Self { ban, message, written: list.finish() })
     }
 }

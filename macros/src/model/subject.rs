@@ -1,10 +1,11 @@
 //! The models of subjects: those beside the main one, and the one on which a call is refunded.
 
 use syn::{Expr, ExprLit, Lit};
+use tallygate_rules::TemplateUse;
 
 use crate::attr::{Argument, Arguments};
 use crate::diagnostic::{SpanRange, Spanned};
-use crate::template::{SpannedTemplate, TextPurpose};
+use crate::template::SpannedTemplate;
 
 /// `subject("label", "key")`.
 pub(crate) struct SubjectModel {
@@ -28,7 +29,7 @@ impl SubjectModel {
             arguments.diagnostics.report(span, message);
             return None;
         };
-        let key = SpannedTemplate::parse(key.into(), TextPurpose::Key, arguments.diagnostics);
+        let key = SpannedTemplate::parse(key.into(), TemplateUse::Key, arguments.diagnostics);
         Some(Self { label: label.into(), key, span })
     }
 }
@@ -50,7 +51,7 @@ impl CountingSubject<'_> {
 
 /// Takes `refund_key`, and reports one without a `refund_if`.
 pub(super) fn take_refund_key(arguments: &mut Arguments<'_>, has_refund: bool) -> Option<SpannedTemplate> {
-    let key = arguments.template("refund_key", r#"refund_key = "{user}""#, TextPurpose::Key)?;
+    let key = arguments.template("refund_key", r#"refund_key = "{user}""#, TemplateUse::Key)?;
     if !has_refund {
         let message = "`refund_key` is the subject on which `refund_if` refunds a call; add one, like `refund_if = \
                        Result::is_err`, or remove it";

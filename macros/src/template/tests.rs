@@ -2,7 +2,7 @@ use super::placeholder::Source;
 use super::*;
 
 /// Returns the parts of a template as texts, with placeholders in brackets.
-fn parts_for(purpose: TextPurpose, template: &str) -> Result<Vec<String>, Vec<String>> {
+fn parts_for(template_use: TemplateUse, template: &str) -> Result<Vec<String>, Vec<String>> {
     let show = |part| match part {
         TextPart::Text(text) => text,
         TextPart::Value(TemplateValue { root, source, members, filters, .. }) => {
@@ -11,11 +11,11 @@ fn parts_for(purpose: TextPurpose, template: &str) -> Result<Vec<String>, Vec<St
         }
         TextPart::Rejection(field) => format!("@{}", field as u8),
     };
-    Ok(read(template, purpose)?.into_iter().map(show).collect())
+    Ok(read(template, template_use)?.into_iter().map(show).collect())
 }
 
 fn parts(template: &str) -> Result<Vec<String>, Vec<String>> {
-    parts_for(TextPurpose::Key, template)
+    parts_for(TemplateUse::Key, template)
 }
 
 #[test]
@@ -98,22 +98,22 @@ fn a_filter_comes_once_and_not_after_one_that_hides_the_value() {
 #[test]
 fn messages_show_the_fields_of_a_rejection() {
     let template = "{@retry_after}{@count}{ @per }{@rule}{@unit}";
-    assert_eq!(parts_for(TextPurpose::Message, template).unwrap(), ["@0", "@1", "@2", "@3", "@4"]);
+    assert_eq!(parts_for(TemplateUse::Message, template).unwrap(), ["@0", "@1", "@2", "@3", "@4"]);
     assert_eq!(parts(template).unwrap_err().len(), 5);
-    assert_eq!(parts_for(TextPurpose::BanMessage, template).unwrap_err().len(), 4);
-    assert_eq!(parts_for(TextPurpose::BanMessage, "{@retry_after}").unwrap(), ["@0"]);
+    assert_eq!(parts_for(TemplateUse::BanMessage, template).unwrap_err().len(), 4);
+    assert_eq!(parts_for(TemplateUse::BanMessage, "{@retry_after}").unwrap(), ["@0"]);
     for mistaken in ["{@}", "{@rule:lower}", "{@ retry after}", "{@retry_afetr}", "{@counts}"] {
-        assert!(parts_for(TextPurpose::Message, mistaken).is_err(), "{mistaken}");
+        assert!(parts_for(TemplateUse::Message, mistaken).is_err(), "{mistaken}");
     }
 }
 
 #[test]
 fn other_names_behind_an_at_are_values_of_the_context() {
-    for purpose in [TextPurpose::Key, TextPurpose::Message, TextPurpose::BanMessage] {
-        assert_eq!(parts_for(purpose, "{@ip}:{ @user : trim:lower }").unwrap(), ["[@ip]", ":", "[@user::]"]);
-        assert_eq!(parts_for(purpose, "{@role}/{@größe}").unwrap(), ["[@role]", "/", "[@größe]"]);
+    for template_use in [TemplateUse::Key, TemplateUse::Message, TemplateUse::BanMessage] {
+        assert_eq!(parts_for(template_use, "{@ip}:{ @user : trim:lower }").unwrap(), ["[@ip]", ":", "[@user::]"]);
+        assert_eq!(parts_for(template_use, "{@role}/{@größe}").unwrap(), ["[@role]", "/", "[@größe]"]);
         for mistaken in ["{@}", "{@user.id}", "{@user()}", "{@1st}", "{@a b}", "{@ip:hash:lower}", "{@r#type}"] {
-            assert!(parts_for(purpose, mistaken).is_err(), "{mistaken}");
+            assert!(parts_for(template_use, mistaken).is_err(), "{mistaken}");
         }
     }
 }
@@ -126,7 +126,7 @@ fn alternatives_are_values_of_the_context_in_keys() {
     {
         assert!(parts(mistaken).is_err(), "{mistaken}");
     }
-    assert!(parts_for(TextPurpose::Message, "{@user|@ip}").is_err());
+    assert!(parts_for(TemplateUse::Message, "{@user|@ip}").is_err());
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) fn check_shape(function: &Function, diagnostics: &mut Diagnostics) {
 
 /// Reports fixed text that was meant to show a value.
 pub(super) fn check_fixed_text(template: &SpannedTemplate, function: &Function, diagnostics: &mut Diagnostics) {
-    check_text(template.template_use(), &template.text, template.span, function, diagnostics);
+    check_text(template.template_use, &template.text, template.span, function, diagnostics);
 }
 
 /// Reports names that were meant to show a value.

@@ -1,10 +1,13 @@
 //! Checks of names, keys and messages, and of the subjects that keys show.
 
-use tallygate_rules::{EMPTY_KEY, NAME_WITH_BRACES, Role, is_blank, is_separator, must_be_separated};
+use tallygate_rules::{
+    EMPTY_KEY, EMPTY_MESSAGE, NAME_WITH_BRACES, NO_WINDOW, RejectionField, Role, is_blank, is_separator,
+    must_be_separated,
+};
 
 use crate::diagnostic::Diagnostics;
 use crate::model::{Model, SubjectModel};
-use crate::template::{RejectionField, SpannedTemplate, TemplateValue, TextPart};
+use crate::template::{SpannedTemplate, TemplateValue, TextPart};
 
 /// Reports a blank name of the policy, and every name with a placeholder.
 pub(super) fn check_names(model: &Model, diagnostics: &mut Diagnostics) {
@@ -28,7 +31,7 @@ pub(super) fn check_keys(model: &Model, diagnostics: &mut Diagnostics) {
 
 pub(super) fn check_messages(model: &Model, diagnostics: &mut Diagnostics) {
     for (_, blank) in model.messages().filter(|(_, message)| is_blank(&message.text)) {
-        diagnostics.report(blank.span, "`message` must not be empty; without `message`, the default text is used");
+        diagnostics.report(blank.span, EMPTY_MESSAGE);
     }
 }
 
@@ -39,7 +42,7 @@ pub(super) fn check_windows_shown(model: &Model, diagnostics: &mut Diagnostics) 
         message.parts.iter().any(|part| matches!(part, TextPart::Rejection(RejectionField::Per)))
     };
     for message in without.filter_map(|rule| rule.message.as_ref()).filter(shows) {
-        diagnostics.report(message.span, "`{@per}` is the window of a rule, and `concurrency` has none; remove it");
+        diagnostics.report(message.span, NO_WINDOW);
     }
 }
 

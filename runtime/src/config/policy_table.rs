@@ -63,13 +63,16 @@ fn change(
     lines: &mut Lines<'_>,
 ) -> Option<FilePolicy> {
     let before = lines.mistakes();
-    for name in ["ban", "cost", "refund_if", "reject"] {
+    let of_attribute = |name: &str| {
+        format!("`{name}` of a function is an argument of its attribute; in a file it is for requests, beside `match`")
+    };
+    for name in ["ban", "cost", "message", "refund_if", "reject"] {
         if let Some(entry) = table.take(name) {
-            let message = format!(
-                "`{name}` of a function is an argument of its attribute; in a file it is for requests, beside `match`"
-            );
-            lines.report(entry.name.place, message);
+            lines.report(entry.name.place, of_attribute(name));
         }
+    }
+    for message in parts.rules.iter().flat_map(|rules| &rules.value).filter_map(|rule| rule.message.as_ref()) {
+        lines.report(message.place, of_attribute("message"));
     }
     if let Some(entry) = table.take("exempt_paths") {
         lines.report(entry.name.place, "`exempt_paths` is for requests, beside `match`");

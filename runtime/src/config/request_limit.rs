@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{
-    Ban, CALLS, Costs, CountedSubject, Field, RuleError, missing_argument, validate_ban, validate_prefetch,
+    Ban, CALLS, Costs, CountedSubject, Field, RuleError, TemplateUse, missing_argument, validate_ban, validate_prefetch,
 };
 
 use super::lines::{At, Lines};
+use super::messages::{self, FileMessages};
 use super::plans::ListedPlans;
 use super::request_effects::RequestEffects;
 use super::rules::{FileRule, PolicyParts, RuleList, check_rules, known_rules};
 use super::table::Table;
-use crate::context::ContextKey;
+use crate::context::{ContextKey, ContextMessage};
 use crate::error::Place;
 use crate::policy::{Policy, PolicyBuilder};
 use crate::request_pattern::{
@@ -31,7 +32,8 @@ pub(crate) struct RequestLimit {
     pub(crate) subjects: Vec<(String, ContextKey)>,
     pub(crate) is_shadow: bool,
     pub(crate) effects: RequestEffects,
-    /// The values of the context that its keys and its plan show, and where they stand.
+    pub(crate) messages: Option<Arc<FileMessages>>,
+    /// The values of the context that its keys, its messages and its plan show, and where they stand.
     pub(crate) shown: Vec<At<String>>,
     pub(super) requests: Requests,
 }
@@ -88,7 +90,8 @@ pub(super) fn read(
     let has_key = key.is_some();
     let requests = table.table("match", MATCH, lines).and_then(|table| requests(table, lines));
     let ban = table.table("ban", r#"ban = { denials = 20, within = "10m", duration = "1h" }"#, lines);
-    let ban = ban.and_then(|table| ban_of(table, rules.as_ref(), lines));
+    let (ban, ban_message) = ban.map(|table| ban_of(table, rules.as_ref(), lines)).unwrap_or_default();
+    let message = messages::take(&mut table, TemplateUse::Message, lines);
     let is_shadow = table.flag("shadow", lines).is_some_and(|shadow| shadow.value);
     let paths = requests.as_ref().map(|requests| &*requests.paths);
     let mut effects = RequestEffects::take(&mut table, paths, rules.as_ref(), plans, lines);
@@ -110,7 +113,17 @@ pub(super) fn read(
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
         return None;
     };
-    let shown = shown(&key, main_place, &subjects, &rules).chain(effects.plan_value()).collect();
+    let shown_messages =
+        rules.value.iter().filter_map(|rule| rule.message.as_ref()).chain(&message).chain(&ban_message);
+    let shown =
+        shown(&key, main_place, &subjects, &rules).chain(shown_messages.flat_map(shown_by)).chain(effects.plan_value());
+    let shown = shown.collect();
+    let messages = FileMessages::new(
+        value(message),
+        rules.value.iter().map(|rule| value(rule.message.clone())),
+        value(ban_message),
+    )
+    .map(Arc::new);
     let builder = rules.value.into_iter().fold(Policy::builder(name.value.to_owned()), |builder, rule| {
         builder.rule_of(rule.label(main).map(str::to_owned), rule.rule)
     });
@@ -123,7 +136,7 @@ pub(super) fn read(
     let builder = settings.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
     let policy = prefetch.into_iter().fold(builder, |builder, ahead| builder.prefetch(ahead.value)).build();
     let policy = effects.plan(lines.ok_or_report(name.place, policy)?);
-    Some(RequestLimit { policy, key, subjects, is_shadow, effects, shown, requests })
+    Some(RequestLimit { policy, key, subjects, is_shadow, effects, messages, shown, requests })
 }
 
 /// Returns the values of the context that the keys show, each at the place of its key.
@@ -140,6 +153,15 @@ fn shown<'k>(
     let others = subjects.iter().map(move |(label, key)| (key, place_of(label)));
     let keys = std::iter::once((key, place)).chain(others);
     keys.flat_map(|(key, place)| key.names().map(move |name| At { value: name.to_owned(), place }))
+}
+
+/// Returns the values of the context that a message shows, each at the place of the message.
+fn shown_by(message: &At<ContextMessage>) -> impl Iterator<Item = At<String>> {
+    message.value.names().map(|name| At { value: name.to_owned(), place: message.place })
+}
+
+fn value<T>(read: Option<At<T>>) -> Option<T> {
+    read.map(|read| read.value)
 }
 
 fn check_prefetch(
@@ -201,7 +223,12 @@ fn check_key_used(rules: &RuleList, key: Option<&At<&str>>, has_ban: bool, lines
     }
 }
 
-fn ban_of(mut table: Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> Option<Ban> {
+/// Returns the ban, and its message.
+fn ban_of(
+    mut table: Table<'_>,
+    rules: Option<&RuleList>,
+    lines: &mut Lines<'_>,
+) -> (Option<Ban>, Option<At<ContextMessage>>) {
     let [denials, within, duration] = ["denials = 20", r#"within = "10m""#, r#"duration = "1h""#];
     for (name, example) in [("denials", denials), ("within", within), ("duration", duration)] {
         table.require(name, example);
@@ -210,8 +237,9 @@ fn ban_of(mut table: Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>)
     let denials = table.number("denials", denials, lines);
     let within = table.duration("within", within, lines);
     let duration = table.duration("duration", duration, lines);
+    let message = messages::take(&mut table, TemplateUse::BanMessage, lines);
     table.finish(lines);
-    let (denials, within, duration) = (denials?, within?, duration?);
+    let (Some(denials), Some(within), Some(duration)) = (denials, within, duration) else { return (None, message) };
     let ban = Ban::new(denials.value, within.value, duration.value);
     let place_of = |mistake: &RuleError| match mistake.field() {
         Field::Denials => denials.place,
@@ -222,7 +250,7 @@ fn ban_of(mut table: Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>)
     for mistake in validate_ban(&ban, known_rules(rules)).err().into_iter().flatten() {
         lines.report(place_of(&mistake), mistake.to_string());
     }
-    Some(ban)
+    (Some(ban), message)
 }
 
 fn requests(mut table: Table<'_>, lines: &mut Lines<'_>) -> Option<Requests> {

@@ -1,13 +1,15 @@
 //! The rules of a policy of the file, each a text or a table of arguments.
 
 use tallygate_rules::{
-    ArgumentSource, Costs, CountedSubject, EMPTY_KEY, Field, MAX_LEASE, MAX_RULES, Rule, RuleError, TemplateUse,
-    is_blank, scan, validate_by_subject,
+    ArgumentSource, Costs, CountedSubject, EMPTY_KEY, Field, MAX_LEASE, MAX_RULES, NO_WINDOW, RejectionField, Role,
+    Rule, RuleError, TemplateUse, is_blank, scan, validate_by_subject,
 };
 use toml::de::DeValue;
 
 use super::lines::{At, Lines};
+use super::messages;
 use super::table::Table;
+use crate::context::ContextMessage;
 use crate::error::Place;
 use crate::policy::{self, PolicySettings};
 
@@ -31,6 +33,7 @@ pub(crate) struct FileRule {
     pub(super) rule: Rule,
     /// The key of the subject that it counts, if it is not that of the policy.
     pub(super) key: Option<At<String>>,
+    pub(super) message: Option<At<ContextMessage>>,
     pub(super) place: Place,
     /// The places of its arguments.
     pub(super) places: Vec<(&'static str, Place)>,
@@ -123,7 +126,7 @@ fn read_text(text: &str, place: Place, lines: &mut Lines<'_>) -> FileRule {
     let is_complete = rule.is_some();
     // A varying count is compared with no other, so this rule causes no further mistakes.
     let rule = rule.unwrap_or_else(|| Rule::sliding_window(0, std::time::Duration::from_secs(1)).varying());
-    FileRule { rule, key: None, place, places: Vec::new(), is_complete }
+    FileRule { rule, key: None, message: None, place, places: Vec::new(), is_complete }
 }
 
 fn read_concurrency(mut table: Table<'_>, lines: &mut Lines<'_>) -> FileRule {
@@ -182,6 +185,11 @@ fn finish(
     let place = table.place;
     let key = table.key(lines);
     let name = table.text("name", r#"name = "daily""#, lines);
+    let message = messages::take(&mut table, TemplateUse::Message, lines);
+    let is_without_window = rule.role() == Role::Concurrency;
+    if let Some(shown) = message.as_ref().filter(|shown| is_without_window && shown.value.shows(RejectionField::Per)) {
+        lines.report(shown.place, NO_WINDOW);
+    }
     let key = key.filter(|key| check_key(key, lines)).map(|key| key.to_owned());
     if let Some(name) = &name {
         check_name(name, lines);
@@ -195,7 +203,7 @@ fn finish(
         Some(count) => rule.with_count(count.value),
         None => rule.varying(),
     };
-    FileRule { rule, key, place, places, is_complete: lines.mistakes() == mistakes_before }
+    FileRule { rule, key, message, place, places, is_complete: lines.mistakes() == mistakes_before }
 }
 
 /// Reports a name that was meant to show a value.

@@ -60,11 +60,11 @@ fn read(value: &FilteredValue) -> Result<(&FilteredValue, String), BackendError>
 }
 
 /// Whether the value is a field of the request: `{@header_x_api_key}`.
-fn is_field(value: &FilteredValue) -> bool {
+pub(super) fn is_field(value: &FilteredValue) -> bool {
     value.context_name().is_some_and(|name| name.starts_with("header_"))
 }
 
-fn check_value(value: &FilteredValue) -> Result<(), String> {
+pub(super) fn check_value(value: &FilteredValue) -> Result<(), String> {
     value.check_not_debug()?;
     if value.has_alternatives() {
         return Ok(());

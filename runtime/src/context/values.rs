@@ -93,7 +93,7 @@ impl Context {
     /// Adds a value, or replaces the value of this name. `{@name}` can show names of letters, digits and `_`. An
     /// address as `ip` is read as [everywhere](crate::guide::keys#addresses): without its port and its zone.
     ///
-    /// In a message, `retry_after`, `count`, `per` and `rule` are values of the rejection, not of the context.
+    /// In a message, `retry_after`, `count`, `per`, `rule` and `unit` are values of the rejection, not of the context.
     #[must_use]
     pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
         let (name, value) = (name.into(), value.to_string());

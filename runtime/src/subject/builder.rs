@@ -138,14 +138,7 @@ impl<'a> SubjectValue<'a> {
 
     /// Applies a filter of a template.
     pub(crate) fn filtered(self, filter: Filter) -> Self {
-        match filter {
-            // A value of the context is text already. Other values are refused.
-            Filter::Debug => self,
-            Filter::Lower => self.lower(),
-            Filter::Trim => self.trim(),
-            Filter::Hash => self.hash(),
-            Filter::Subnet(SubnetBits { ipv4, ipv6 }) => self.subnet_bits(ipv4, ipv6),
-        }
+        self.filter(|value, secret| filters::apply(filter, value, secret))
     }
 
     fn filter(mut self, filter: impl FnOnce(&str, &Secret) -> String) -> Self {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use blake2::digest::consts::{U16, U32};
 use blake2::digest::{KeyInit, Mac};
 use blake2::{Blake2s, Blake2sMac, Digest};
-use tallygate_rules::SubnetBits;
+use tallygate_rules::{Filter, SubnetBits};
 
 use crate::address::Network;
 use crate::observe::opaque_debug;
@@ -99,6 +99,18 @@ pub(crate) fn trim(value: &str) -> String {
 /// Returns the network of an address, or of a network that is no wider. Other text does not change.
 pub(crate) fn subnet(value: &str, bits: SubnetBits) -> String {
     Network::parse(value).map_or_else(|| value.to_owned(), |network| network.widened(bits).to_string())
+}
+
+/// Applies a filter of a template.
+pub(crate) fn apply(filter: Filter, value: &str, secret: &Secret) -> String {
+    match filter {
+        // A value of the context is text already. Other values are refused.
+        Filter::Debug => value.to_owned(),
+        Filter::Lower => lower(value),
+        Filter::Trim => trim(value),
+        Filter::Hash => secret.digest(value),
+        Filter::Subnet(bits) => subnet(value, bits),
+    }
 }
 
 #[cfg(test)]

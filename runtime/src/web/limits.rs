@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::layer::Layer;
 use super::limit::LimitService;
-use super::limit::effects::{Effects, Limited, RefundIf, Reject};
-use super::limit::gate::{Exemptions, Gate, Guard, request_value};
+use super::limit::effects::{DenialText, Effects, Limited, RefundIf, Reject};
+use super::limit::gate::{Exemptions, Gate, Guard, request_value, request_values};
 #[cfg(feature = "utoipa")]
 use super::openapi::document::{add, answer_problems, for_each_operation};
 #[cfg(feature = "utoipa")]
@@ -15,7 +15,7 @@ use super::openapi::limit_responses;
 use super::parts::Parts;
 use super::problem::Problem;
 use crate::config::{RefundedStatus, RequestLimit};
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::error::Error;
 use crate::limiter::{Check, Limiter};
 use crate::observe::opaque_debug;
@@ -213,9 +213,18 @@ impl LimitsSettings {
             limiter: Some(&self.limiter),
             costs: limit.effects.costs.iter().map(|(unit, cost)| (unit.as_str(), *cost)).collect(),
             is_shadow: limit.is_shadow,
-            effects: effects(limit),
+            effects: self.effects(limit, parts),
         };
         guard.decided(parts)
+    }
+
+    fn effects(&self, limit: &RequestLimit, parts: &Parts<'_>) -> Effects {
+        let messages = limit.messages.clone().map(|messages| -> Arc<DenialText> {
+            let values = request_values(messages.names(), parts);
+            let limiter = self.limiter.clone();
+            Arc::new(move |rejection| context::scope_fn(values.clone(), || messages.text(rejection, limiter.secret())))
+        });
+        Effects { messages, ..effects(limit) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod accepted;
 mod effects;
+mod messages;
 mod mistakes;
 mod refused;
 mod requests;

@@ -49,7 +49,8 @@ impl Guard<'_> {
 
     fn check(&self, parts: &Parts<'_>) -> Check<'static> {
         let limiter = self.limiter.unwrap_or_else(|| Limiter::installed());
-        let mut context = self.request_values(parts);
+        let names = self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names());
+        let mut context = request_values(names, parts);
         context::enter(&mut context, || {
             let subject = self.key.subject(limiter.secret());
             let refundable = self.effects.refund_if.is_some();
@@ -60,17 +61,16 @@ impl Guard<'_> {
             others.fold(check, |check, (label, subject)| check.subject(label, &subject)).into_owned()
         })
     }
+}
 
-    /// The values of the request that the keys show, as far as the context does not have them.
-    fn request_values(&self, parts: &Parts<'_>) -> Context {
-        let around = Context::current().unwrap_or_default();
-        let names = self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names());
-        let missing = names.filter(|name| around.get(name).is_none());
-        missing.fold(Context::new(), |context, name| match request_value(name, parts) {
-            Some(value) => context.with(name.to_owned(), value),
-            None => context,
-        })
-    }
+/// Returns the values of the request of these names, as far as the context does not have them.
+pub(in crate::web) fn request_values<'n>(names: impl Iterator<Item = &'n str>, parts: &Parts<'_>) -> Context {
+    let around = Context::current().unwrap_or_default();
+    let missing = names.filter(|name| around.get(name).is_none());
+    missing.fold(Context::new(), |context, name| match request_value(name, parts) {
+        Some(value) => context.with(name.to_owned(), value),
+        None => context,
+    })
 }
 
 /// The route in keys of all requests that have none. No route is like it, because each begins with a slash.

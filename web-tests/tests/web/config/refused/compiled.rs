@@ -150,4 +150,39 @@ pub(super) const REFUSED: &[Refused] = &[
         Accepts,
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = [‸'20 per 60s', '10 per fixed 60s']",
     ),
+    as_compiled(
+        "message_empty",
+        Refuses,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = ['10 per 60s'], message = ‸' ' }",
+    ),
+    as_compiled(
+        "message_retry_after_misspelt",
+        Accepts,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = ['10 per 60s'], message = ‸'try again in {@retry_afer}' }",
+    ),
+    as_compiled(
+        "message_retry_after_filtered",
+        Accepts,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = ['10 per 60s'], message = ‸'try again in {@retry_after:trim}' }",
+    ),
+    as_compiled(
+        "message_with_alternatives",
+        Accepts,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = [{ count = 10, per = '60s', message = ‸'slow down, {@user|@ip}' }] }",
+    ),
+    as_compiled(
+        "concurrency_message_with_a_window",
+        Accepts,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = [{ limit = 10, lease = '30s', message = ‸'{@count} per {@per} are enough' }] }",
+    ),
+    as_compiled(
+        "ban_message_with_a_count",
+        Accepts,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = ['10 per 60s'], ban = { denials = 20, within = '10m', duration = '1h', message = ‸'{@count}' } }",
+    ),
+    as_compiled(
+        "ban_message_empty",
+        Refuses,
+        "policy.a = { match = { path = '/' }, key = '{@ip}', rules = ['10 per 60s'], ban = { denials = 20, within = '10m', duration = '1h', message = ‸'' } }",
+    ),
 ];

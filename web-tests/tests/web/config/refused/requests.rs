@@ -303,4 +303,32 @@ pub(super) const REFUSED: &[Refused] = &[
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\n‸cost = {}",
         &["`cost` must not be empty, like `cost = { tokens = 500 }`"],
     ),
+    refused(
+        Refuses,
+        "[policy.a]\n‸message = 'no'\nrules = [{ count = 9, per = '1m', message = ‸'no' }]",
+        &["`message` of a function is an argument of its attribute; in a file it is for requests, beside `match`"; 2],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nmessage = ‸7",
+        &["`message` must be a text in quotes, like `message = \"try again in {@retry_after}\"`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nmessage = ‸'slow down, {user}'",
+        &["`{user}` is no value of the context; write the name of one behind an `@`, like `{@ip}`"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = [{ count = 1, per = '1m', message = ‸'$unit: none' }]\nmessage = ‸'{{@user}}'",
+        &[
+            "`$unit` without braces is fixed text, so this `message` shows it as it stands; write `{@unit}`",
+            "`{{@user}}` in double braces is fixed text, so this `message` shows it as it stands; write `{@user}`, or `{{{@user}}}` for the value in braces",
+        ],
+    ),
+    refused(
+        Accepts,
+        "values = ['user']\n[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nmessage = ‸'{@usr}'",
+        &["`{@usr}` is no value that `values` lists; did you mean `user`?"],
+    ),
 ];

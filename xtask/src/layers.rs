@@ -36,9 +36,8 @@ const OF_SYSTEM: [&str; 12] = [
     "tokio::time",
 ];
 
-/// The modules that a call passes before a store decides it. Each is a room of its own, that can be tested without the
-/// others.
-const ROOMS: [[&str; 2]; 5] = [
+/// The modules that a call passes before a store decides it. Each can be tested without the others.
+const BEFORE_STORES: [[&str; 2]; 5] = [
     ["limiter", "overrides"],
     ["limiter", "outage"],
     ["limiter", "prefetch"],
@@ -46,7 +45,7 @@ const ROOMS: [[&str; 2]; 5] = [
     ["limiter", "leases"],
 ];
 
-/// The stores of one kind, which no room knows.
+/// The stores of one kind, which none of these modules knows.
 const STORES: [[&str; 2]; 2] = [["store", "memory"], ["store", "redis"]];
 
 /// A crate whose imports are checked.
@@ -109,7 +108,7 @@ fn findings(krate: &CrateLayers<'_>, files: &[SourceFile]) -> Vec<String> {
     };
     let (upward, others): (Vec<_>, Vec<_>) = imports.iter().partition(is_upward);
     findings.extend(upward.into_iter().map(|import| format!("{}: its layer is above this one", describe(import))));
-    let leaving = imports.iter().filter(|import| leaves_room(&files[import.from], &files[import.to])).map(describe);
+    let leaving = imports.iter().filter(|import| leaves_module(&files[import.from], &files[import.to])).map(describe);
     findings
         .extend(leaving.map(|import| format!("{import}: a layer before a store knows no other, and no kind of store")));
     let circle: Vec<_> = circle(others).into_iter().map(describe).collect();
@@ -122,14 +121,14 @@ fn findings(krate: &CrateLayers<'_>, files: &[SourceFile]) -> Vec<String> {
     findings
 }
 
-/// Whether a file of a room imports what is around the room, or a store of one kind.
-fn leaves_room(from: &SourceFile, to: &SourceFile) -> bool {
+/// Whether a file of a module before the stores imports what is around that module, or a store of one kind.
+fn leaves_module(from: &SourceFile, to: &SourceFile) -> bool {
     let is_in = |file: &SourceFile, path: &[&str]| {
         file.module.iter().zip(path).filter(|(own, of)| own == of).count() == path.len()
     };
-    let leaves = |room: &[&str; 2]| is_in(from, room) && !is_in(to, room) && is_in(to, &room[..1]);
+    let leaves = |module: &[&str; 2]| is_in(from, module) && !is_in(to, module) && is_in(to, &module[..1]);
     let names_store = || STORES.iter().any(|store| is_in(to, store));
-    ROOMS.iter().any(|room| leaves(room) || is_in(from, room) && names_store())
+    BEFORE_STORES.iter().any(|module| leaves(module) || is_in(from, module) && names_store())
 }
 
 /// What a file takes from the system itself.

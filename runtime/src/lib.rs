@@ -111,6 +111,7 @@
 //! | `web` | no | the module `web`: clients of requests, and responses to rejected ones |
 //! | `axum`, `actix`, `tonic` | no | the module `web` for these frameworks |
 //! | `utoipa` | no | the responses of limited handlers in documents of OpenAPI |
+//! | `client` | no | the module `client`: what the answers of other servers say about their limits |
 //! | `simulation` | no | the module `simulation`: what a policy would have decided on a trace of calls |
 //! | `admin` | no | the module `admin`: the policies of a fleet and their subjects, for tools of operators; with `web`, `web::AdminRoutes` |
 //! | `testing` | no | the module `testing`: a clock that tests set, and a limiter for each test |
@@ -129,6 +130,7 @@
         feature = "actix",
         feature = "admin",
         feature = "axum",
+        feature = "client",
         feature = "config",
         feature = "cron",
         feature = "metrics",
@@ -152,6 +154,8 @@ pub mod admin;
 mod algorithm;
 mod bounds;
 mod call;
+#[cfg(feature = "client")]
+pub mod client;
 mod clock;
 #[cfg(feature = "config")]
 pub mod config;

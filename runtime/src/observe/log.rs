@@ -137,6 +137,27 @@ pub(crate) fn client_missing(error: &dyn Display) {
     error!(target: TARGET, %error, "requests are answered with the status 500, as their handler needs the client");
 }
 
+/// Reports that an answer of another server says something of limits that makes no sense, once for each field: the server chooses
+/// how often this happens.
+pub(crate) fn answer_not_understood(field: &'static str) {
+    static REPORTED: Reported = Reported::new();
+    if REPORTED.is_first(field) {
+        warn!(target: TARGET, field, "answers of a server say something about its limits that is not understood, and is ignored");
+    }
+}
+
+/// Reports that an answer of another server asks for a longer pause than is believed, once for each field.
+pub(crate) fn answer_asks_too_much(field: &'static str, longest: Duration) {
+    static REPORTED: Reported = Reported::new();
+    if REPORTED.is_first(field) {
+        warn!(
+            target: TARGET, field, ?longest,
+            "answers of a server ask for a longer pause than the longest one, which is taken instead; to believe them, set \
+             `longest_pause`"
+        );
+    }
+}
+
 /// Reports a layer inside a limit. This mistake in the program may count all clients together.
 pub(crate) fn layer_inside_limit() {
     error!(

@@ -290,6 +290,11 @@ impl LimitStatus {
         per.is_some_and(|per| self.denied > Some(Wait::of(per)))
     }
 
+    /// Whether the limit decides about other calls than this one, too. That a call would be a duplicate says nothing of others.
+    pub(crate) fn concerns_other_calls(&self) -> bool {
+        self.role() != Some(Role::Duplicate) || self.denied.is_some()
+    }
+
     /// Returns the role of the rule. `None` for a ban.
     pub(crate) fn role(&self) -> Option<Role> {
         self.rule.as_ref().map(|status| status.rule().role())

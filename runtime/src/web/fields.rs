@@ -77,11 +77,11 @@ pub enum Legacy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Items {
-    /// Every rule that decided a call. If there are more than 16, the 16 tightest.
+    /// Every rule that decided a call, but a duplicate only if it denied it. If there are more than 16, the 16 tightest.
     #[default]
     All,
     /// The rule that a client can act on: the one with the longest denial, or else the one with the least left. A
-    /// concurrency limit or a duplicate is chosen only if it denied the call, or if there are no other rules. Of units, calls
+    /// concurrency limit is chosen only if it denied the call, or if there are no other rules. Of units, calls
     /// go first: what is left of one unit cannot be compared with what is left of another.
     Tightest,
 }
@@ -117,11 +117,15 @@ impl Fields {
 
     /// Returns the names, in lower case, and the values of the fields for a request with these decisions.
     ///
+    /// A rule on duplicates is listed only if it denied the call. It says nothing of other calls, and clients that read that
+    /// nothing is left would hold them back.
+    ///
     /// If a call was denied, no window ends later than the wait of that call, so that no client waits longer than
     /// `Retry-After`.
     #[must_use]
     pub fn of(self, decisions: &Decisions) -> Vec<(Cow<'static, str>, String)> {
-        let standings = decisions.standings();
+        let mut standings = decisions.standings();
+        standings.retain(LimitStatus::concerns_other_calls);
         let Some(tightest) = tightest(&standings) else { return Vec::new() };
         let item = |standing: &LimitStatus| Item::new(standing, decisions.longest_wait());
         let items: Vec<Item> = match self.items {

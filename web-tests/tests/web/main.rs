@@ -8,6 +8,7 @@ mod alike;
 mod axum;
 mod config;
 mod decided;
+mod heard;
 mod openapi;
 mod opentelemetry;
 mod spellings;

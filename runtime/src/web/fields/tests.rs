@@ -129,7 +129,7 @@ async fn fields_of_one_rule_are_of_the_limit_on_calls_while_no_other_denies() {
     decided.decisions.add(&policy, &decision);
     let legacy = decided.fields(Legacy::XRateLimit);
     assert_eq!(legacy.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>(), ["100000", "60000", "24"]);
-    assert_eq!(decided.fields(Draft::V7)[0].1, "100000;w=60, 1;w=5");
+    assert_eq!(decided.fields(Draft::V7)[0].1, "100000;w=60");
     let tightest = decided.fields(Fields::from(Draft::V11).items(Items::Tightest));
     assert_eq!(tightest[0].1, r#""model.tokens";q=100000;w=60"#);
 }
@@ -156,10 +156,11 @@ async fn the_window_of_a_bucket_is_the_time_in_which_it_fills() {
 #[tokio::test(start_paused = true)]
 async fn a_window_of_less_than_a_second_is_one_of_a_second() {
     let decided = Decided::new();
-    let rules = [Rule::sliding_window(5, Duration::from_millis(250)), Rule::duplicate(Duration::from_millis(1_500))];
+    let rules =
+        [Rule::sliding_window(5, Duration::from_millis(250)), Rule::sliding_window(9, Duration::from_millis(1_500))];
     assert!(decided.call(&policy("api", rules), 1).await);
-    let quotas = r#""api.250ms";q=5;w=1, "api.duplicate";q=1;w=2"#;
-    assert_eq!(decided.values(), [quotas, r#""api.250ms";r=4;t=1, "api.duplicate";r=0;t=2"#]);
+    let quotas = r#""api.250ms";q=5;w=1, "api.1500ms";q=9;w=2"#;
+    assert_eq!(decided.values(), [quotas, r#""api.250ms";r=4;t=1, "api.1500ms";r=8;t=2"#]);
 }
 
 #[cfg(feature = "cron")]
@@ -223,14 +224,14 @@ async fn older_fields_show_the_tightest_rule() {
 #[tokio::test(start_paused = true)]
 async fn a_refund_gives_back_what_remains() {
     let decided = Decided::new();
-    let login = policy("login", [Rule::duplicate(secs(1)), Rule::sliding_window(5, secs(60))]);
+    let login = policy("login", [Rule::sliding_window(4, secs(1)), Rule::sliding_window(5, secs(60))]);
     let refunded = async {
         let alice = Subject::of("alice");
         let check = decided.limiter.check(&login, &alice);
         check.cost(2).refundable().await.unwrap().into_result().unwrap().refund().await.unwrap()
     };
     assert!(scope(Context::new().collect(&decided.decisions), refunded).await);
-    assert_eq!(decided.values()[1], r#""login.duplicate";r=1;t=1, "login.1m";r=5;t=60"#);
+    assert_eq!(decided.values()[1], r#""login.1s";r=4;t=1, "login.1m";r=5;t=60"#);
 }
 
 #[tokio::test(start_paused = true)]

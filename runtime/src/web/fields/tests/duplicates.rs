@@ -1,6 +1,17 @@
-//! Fields of calls that are denied as duplicates, and by other rules for longer.
+//! Fields of calls that would be duplicates, and of those that other rules deny for longer.
 
 use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn an_admitted_call_does_not_say_that_it_would_be_a_duplicate_as_clients_would_hold_back_other_calls() {
+    let policy = policy("codes", [Rule::sliding_window(3, secs(60)), Rule::duplicate(secs(5))]);
+    let decided = Decided::new();
+    assert!(decided.call(&policy, 1).await);
+    assert_eq!(decided.values(), [r#""codes.1m";q=3;w=60"#, r#""codes.1m";r=2;t=60"#]);
+    assert_eq!(decided.fields(Draft::V7)[0].1, "3;w=60");
+    assert!(!decided.call(&policy, 1).await);
+    assert_eq!(decided.values()[1], r#""codes.1m";r=2, "codes.duplicate";r=0;t=5"#);
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_duplicate_that_another_rule_denies_for_longer_shows_its_own_window_and_clients_act_on_the_other() {

@@ -1,0 +1,103 @@
+//! The fields of an answer that speak of limits.
+
+mod by_name;
+mod structured;
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue};
+
+use super::answer_clock::AnswerClock;
+use super::heard::{HeardLimit, HeardPause};
+use super::moment::{Moment, decimal};
+
+/// The most limits that are read of one answer.
+const MOST: usize = 32;
+
+/// The fields that say when to come back.
+const RETRY_FIELDS: [&str; 3] = ["retry-after", "retry-after-ms", "x-ms-retry-after-ms"];
+
+/// Reads the fields of an answer, and notes which of them it cannot believe.
+pub(super) struct FieldReader<'a> {
+    headers: &'a HeaderMap,
+    clock: AnswerClock,
+    doubts: Vec<Doubt>,
+}
+
+/// A field that is not taken at its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    NotUnderstood(&'static str),
+    /// It asks for more than the longest pause.
+    TooLong(&'static str),
+}
+
+impl<'a> FieldReader<'a> {
+    pub(super) fn new(headers: &'a HeaderMap, clock: AnswerClock) -> Self {
+        Self { headers, clock, doubts: Vec::new() }
+    }
+
+    /// Returns the longest time after which the answer says to come back.
+    pub(super) fn retry_after(&mut self) -> Option<HeardPause> {
+        let mut longest: Option<HeardPause> = None;
+        for field in RETRY_FIELDS {
+            let parse = if field.ends_with("-ms") { millis } else { Moment::parse };
+            for value in self.headers.get_all(field) {
+                let moment = self.understood(field, value, parse);
+                let duration = moment.map(|moment| self.until(field, moment));
+                if duration > longest.as_ref().map(HeardPause::duration) {
+                    longest = duration.map(|duration| HeardPause { duration, field: Some(field) });
+                }
+            }
+        }
+        longest
+    }
+
+    /// Returns the limits of which the answer says something.
+    pub(super) fn limits(&mut self) -> Vec<HeardLimit> {
+        let quotas = self.quotas();
+        let mut limits = self.structured_limits(&quotas);
+        self.add_limits_by_name(&mut limits);
+        for limit in &mut limits {
+            limit.take_window(&quotas);
+        }
+        limits
+    }
+
+    /// Returns the fields that are not taken at their word.
+    pub(super) fn doubts(self) -> Vec<Doubt> {
+        self.doubts
+    }
+
+    fn understood<T>(
+        &mut self,
+        field: &'static str,
+        value: &HeaderValue,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let parsed = value.to_str().ok().and_then(parse);
+        if parsed.is_none() {
+            self.doubt(Doubt::NotUnderstood(field));
+        }
+        parsed
+    }
+
+    fn until(&mut self, field: &'static str, moment: Moment) -> Duration {
+        let (wait, is_too_long) = self.clock.until(moment);
+        if is_too_long {
+            self.doubt(Doubt::TooLong(field));
+        }
+        wait
+    }
+
+    fn doubt(&mut self, doubt: Doubt) {
+        if !self.doubts.contains(&doubt) {
+            self.doubts.push(doubt);
+        }
+    }
+}
+
+fn millis(text: &str) -> Option<Moment> {
+    let millis = decimal(text)?;
+    Some(Moment::After(millis / 1_000))
+}

@@ -1,0 +1,160 @@
+//! What an answer says about the limits of its server.
+
+use std::time::Duration;
+
+/// What an answer says about the limits of its server: see [`ResponseReader`](super::ResponseReader).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    pub(super) pause: Option<HeardPause>,
+    pub(super) spacing: Option<Duration>,
+    pub(super) limits: Vec<HeardLimit>,
+}
+
+impl Heard {
+    /// Returns for how long the server admits nothing. `None` if the answer does not say so.
+    #[must_use]
+    pub fn pause(&self) -> Option<&HeardPause> {
+        self.pause.as_ref()
+    }
+
+    /// Returns the time that a call takes of a limit which is used up, if it is not known to count by fixed windows. Who sends
+    /// the next call after that time neither waits for all calls to be forgotten nor sends more than the limit.
+    ///
+    /// It is the window divided by the limit, or the time until the reset, whichever is shorter.
+    #[must_use]
+    pub fn spacing(&self) -> Option<Duration> {
+        self.spacing
+    }
+
+    /// Returns the time until the next call should be sent: the pause or the spacing, whichever is longer. `None` if it may be
+    /// sent at once.
+    #[must_use]
+    pub fn wait(&self) -> Option<Duration> {
+        self.pause.as_ref().map(HeardPause::duration).max(self.spacing)
+    }
+
+    /// Returns the limits of which the answer says how much is left, at most 32.
+    #[must_use]
+    pub fn limits(&self) -> &[HeardLimit] {
+        &self.limits
+    }
+}
+
+/// A time in which the server admits nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeardPause {
+    pub(super) duration: Duration,
+    pub(super) field: Option<&'static str>,
+}
+
+impl HeardPause {
+    /// Returns how long the pause is, counted from the time at which the answer was read. It is at most the
+    /// [longest](super::ResponseReader::longest_pause).
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+
+    /// Returns the name of the field that says so, in lower case, like `retry-after`, or the common beginning of the names of
+    /// several, like `x-ratelimit`. `None` if the answer is a denial that says no time.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        self.field
+    }
+}
+
+/// The state of one limit of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeardLimit {
+    pub(super) field: &'static str,
+    pub(super) name: Option<String>,
+    pub(super) unit: String,
+    pub(super) limit: Option<u64>,
+    pub(super) remaining: Option<u64>,
+    pub(super) window: Option<Duration>,
+    pub(super) reset: Option<Duration>,
+    pub(super) has_fixed_windows: bool,
+}
+
+/// The unit of limits that name none.
+const REQUESTS: &str = "requests";
+/// The draft's unit of limits on concurrent requests.
+const CONCURRENT: &str = "concurrent-requests";
+
+impl HeardLimit {
+    pub(super) fn new(field: &'static str, unit: &str) -> Self {
+        Self {
+            field,
+            name: None,
+            unit: if unit.is_empty() { REQUESTS } else { unit }.to_owned(),
+            limit: None,
+            remaining: None,
+            window: None,
+            reset: None,
+            has_fixed_windows: false,
+        }
+    }
+
+    /// Returns the name of the limit, if the server gave it one, as in `RateLimit: "burst";r=5`.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Returns the unit, as the server calls it: `requests` if it names none, or, like OpenAI's fields, `tokens`.
+    #[must_use]
+    pub fn unit(&self) -> &str {
+        &self.unit
+    }
+
+    /// Returns how much the limit admits in its window.
+    #[must_use]
+    pub fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// Returns how much is left.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.remaining
+    }
+
+    /// Returns the length of the window.
+    #[must_use]
+    pub fn window(&self) -> Option<Duration> {
+        self.window
+    }
+
+    /// Returns the time until the reset, counted from the time at which the answer was read. It is at most the
+    /// [longest](super::ResponseReader::longest_pause) pause.
+    ///
+    /// Servers mean different things by it: the end of a fixed window, the time until nothing is counted any more, or the time
+    /// in which no more than the [remaining](Self::remaining) is admitted. At its end, something is left in any case.
+    #[must_use]
+    pub fn reset(&self) -> Option<Duration> {
+        self.reset
+    }
+
+    /// Returns whether the limit counts by fixed windows, so that nothing is left until the reset once it is used up. A reset
+    /// that names a point in time says so, or [`ResponseReader::fixed_windows`](super::ResponseReader::fixed_windows).
+    #[must_use]
+    pub fn has_fixed_windows(&self) -> bool {
+        self.has_fixed_windows
+    }
+
+    /// Whether the answer says that nothing is left. A denial needs not say so.
+    pub(super) fn is_used_up(&self, is_denial: bool) -> bool {
+        self.remaining.map_or(is_denial, |remaining| remaining == 0)
+    }
+
+    /// Returns the time until something is left of a limit that is used up, as it is to be expected if calls come evenly. The
+    /// places of concurrent calls are free as soon as these end.
+    pub(super) fn spacing(&self) -> Option<Duration> {
+        if self.unit == CONCURRENT {
+            return None;
+        }
+        let limit = self.limit.and_then(|limit| u32::try_from(limit).ok()).filter(|limit| *limit > 0);
+        let share = self.window.zip(limit).map(|(window, limit)| window / limit);
+        share.into_iter().chain(self.reset).min()
+    }
+}

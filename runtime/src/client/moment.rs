@@ -1,0 +1,70 @@
+//! A point in time, in all the ways in which servers write one.
+
+use std::time::Duration;
+
+use jiff::civil::DateTime;
+use jiff::fmt::rfc2822;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+/// A point in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// Counted from the answer.
+    After(Duration),
+    At(Timestamp),
+}
+
+/// From this number on, numbers are seconds since 1970 (in 2001) and no longer seconds from now (31 years).
+const SECONDS_SINCE_1970: u64 = 1_000_000_000;
+/// From this number on, numbers are milliseconds since 1970 (in 1973) and no longer seconds (in the year 5138).
+const MILLIS_SINCE_1970: u64 = 100_000_000_000;
+/// From this number on, numbers mean nothing.
+const NONSENSE: u64 = 100_000_000_000_000;
+
+impl Moment {
+    /// Reads seconds like `60` or `0.5`, seconds or milliseconds since 1970, a duration like `6m0s`, `120ms` or `PT1M`, a date of
+    /// HTTP, or a time of RFC 3339.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim_ascii();
+        if let Some(number) = decimal(text) {
+            return Self::from_number(number);
+        }
+        if let Ok(duration) = text.parse::<SignedDuration>() {
+            return Some(Self::After(duration.try_into().unwrap_or_default()));
+        }
+        text.parse().ok().or_else(|| http_date(text)).map(Self::At)
+    }
+
+    fn from_number(number: Duration) -> Option<Self> {
+        let (whole, nanos) = (number.as_secs(), i32::try_from(number.subsec_nanos()).ok()?);
+        let at = |timestamp: Result<Timestamp, jiff::Error>| timestamp.ok().map(Self::At);
+        match whole {
+            0..SECONDS_SINCE_1970 => Some(Self::After(number)),
+            SECONDS_SINCE_1970..MILLIS_SINCE_1970 => at(Timestamp::new(whole.try_into().ok()?, nanos)),
+            MILLIS_SINCE_1970..NONSENSE => at(Timestamp::from_millisecond(whole.try_into().ok()?)),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a date of HTTP in its three formats (RFC 9110, section 5.6.7).
+pub(super) fn http_date(text: &str) -> Option<Timestamp> {
+    const OBSOLETE: [&str; 2] = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
+    let text = text.trim_ascii();
+    let current = rfc2822::DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text).ok();
+    let obsolete = |format| DateTime::strptime(format, text).ok()?.to_zoned(TimeZone::UTC).ok();
+    current.or_else(|| OBSOLETE.into_iter().find_map(obsolete).map(|zoned| zoned.timestamp()))
+}
+
+/// Reads a number like `60` or `0.5`, as seconds. It has no sign and no exponent.
+pub(super) fn decimal(text: &str) -> Option<Duration> {
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.trim_ascii();
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) {
+        return None;
+    }
+    let nanos = fraction.chars().chain(std::iter::repeat('0')).take(9).collect::<String>();
+    Some(Duration::new(whole.parse().ok()?, nanos.parse().ok()?))
+}

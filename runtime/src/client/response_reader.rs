@@ -1,0 +1,154 @@
+//! What is heard of an answer, and how far it is believed.
+
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, StatusCode};
+use jiff::{SignedDuration, Timestamp};
+
+use super::answer_clock::AnswerClock;
+use super::fields::{Doubt, FieldReader};
+use super::heard::{Heard, HeardLimit, HeardPause};
+use crate::observe::log;
+use crate::system;
+
+/// Reads what the answers of a server say about its limits.
+///
+/// It reads these fields:
+///
+/// | field | form |
+/// | --- | --- |
+/// | `Retry-After` | seconds, or a date |
+/// | `retry-after-ms`, `x-ms-retry-after-ms` | milliseconds |
+/// | `RateLimit`, `RateLimit-Policy` | versions 7 to 11 of their draft: `"burst";r=0;t=20` or `limit=5, remaining=0, reset=20` |
+/// | `RateLimit-Limit`, `-Remaining`, `-Reset` | the draft's older versions |
+/// | `X-RateLimit-Limit`, `-Remaining`, `-Reset`, and `X-Rate-Limit-…` | with a reset in any of the forms below |
+/// | `x-ratelimit-remaining-tokens`, … | OpenAI's by unit, and windows in place of units: `-minute` |
+/// | `anthropic-ratelimit-tokens-remaining`, … | Anthropic's by unit |
+///
+/// A reset is in seconds, a duration like `6m0s` or `120ms`, or a point in time: seconds or milliseconds since 1970, RFC 3339, or a
+/// date of HTTP. Points in time are compared with the field `Date` of the answer, so the own clock may be off.
+///
+/// # When to pause
+///
+/// * A denial says when to come back. A denial is the status 429, a 403 with one of these fields, as GitHub sends, or a 5xx with one
+///   that says when to come back. Of several such times, the longest counts. Where it says none, the longest reset of the limits
+///   that are used up counts, and else [`default_pause`](Self::default_pause).
+/// * A limit of [fixed windows](HeardLimit::has_fixed_windows) with nothing left lasts until its reset, whatever the status is.
+/// * Any other limit with nothing left asks only for [spacing](Heard::spacing): most resets are the time until nothing is counted any
+///   more, and something is left long before.
+///
+/// What makes no sense is ignored, and what asks for more than the [longest pause](Self::longest_pause) is cut to it. The log warns
+/// of each such field once.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use http::{HeaderMap, HeaderValue, StatusCode};
+/// use tallygate::client::ResponseReader;
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert("retry-after", HeaderValue::from_static("57"));
+/// headers.insert("ratelimit-policy", HeaderValue::from_static(r#""mail.code.1m";q=5;w=60"#));
+/// headers.insert("ratelimit", HeaderValue::from_static(r#""mail.code.1m";r=0;t=57"#));
+///
+/// let heard = ResponseReader::new().read(StatusCode::TOO_MANY_REQUESTS, &headers);
+/// assert_eq!(heard.wait(), Some(Duration::from_secs(57)));
+/// assert_eq!(heard.pause().and_then(|pause| pause.field()), Some("retry-after"));
+/// assert_eq!(heard.limits()[0].limit(), Some(5));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseReader {
+    longest_pause: Duration,
+    default_pause: Duration,
+    fixed_windows: bool,
+}
+
+impl ResponseReader {
+    /// Returns a reader that believes pauses of up to an hour.
+    #[must_use]
+    pub const fn new() -> Self {
+        let (longest_pause, default_pause) = (Duration::from_secs(3_600), Duration::from_secs(1));
+        Self { longest_pause, default_pause, fixed_windows: false }
+    }
+
+    /// Sets the longest time for which an answer can stop calls: an hour by default.
+    #[must_use]
+    pub const fn longest_pause(self, longest: Duration) -> Self {
+        Self { longest_pause: longest, ..self }
+    }
+
+    /// Sets the pause after a denial that says no time: a second by default. GitHub asks for a minute.
+    #[must_use]
+    pub const fn default_pause(self, pause: Duration) -> Self {
+        Self { default_pause: pause, ..self }
+    }
+
+    /// Declares that the server counts by fixed windows, as its documentation may say. With nothing left, calls then pause until
+    /// the reset.
+    #[must_use]
+    pub const fn fixed_windows(self) -> Self {
+        Self { fixed_windows: true, ..self }
+    }
+
+    /// Reads an answer that came just now.
+    #[must_use]
+    pub fn read(&self, status: StatusCode, headers: &HeaderMap) -> Heard {
+        self.read_at(status, headers, SystemTime::UNIX_EPOCH + system::unix())
+    }
+
+    /// Reads an answer that came at that time. The time matters only for points in time in answers without the field `Date`.
+    #[must_use]
+    pub fn read_at(&self, status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Heard {
+        let signed = |duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+        let since_1970 = signed(now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
+        // A time that no timestamp can hold is as good as any.
+        let now = Timestamp::UNIX_EPOCH.checked_add(since_1970).unwrap_or_default();
+        let longest = signed(self.longest_pause);
+        let mut fields = FieldReader::new(headers, AnswerClock::new(headers, now, longest));
+        let retry_after = fields.retry_after();
+        let mut limits = fields.limits();
+        for limit in &mut limits {
+            limit.has_fixed_windows |= self.fixed_windows;
+        }
+        for doubt in fields.doubts() {
+            match doubt {
+                Doubt::NotUnderstood(field) => log::answer_not_understood(field),
+                Doubt::TooLong(field) => log::answer_asks_too_much(field, self.longest_pause),
+            }
+        }
+        self.heard(status, retry_after, limits)
+    }
+
+    fn heard(&self, status: StatusCode, retry_after: Option<HeardPause>, limits: Vec<HeardLimit>) -> Heard {
+        let is_forbidden = status == StatusCode::FORBIDDEN;
+        let says_used_up = || limits.iter().any(|limit| limit.is_used_up(false));
+        let is_denial = status == StatusCode::TOO_MANY_REQUESTS || is_forbidden && says_used_up();
+        // On other answers, it means something else, such as when a job will be done.
+        let may_retry = is_denial || is_forbidden || status.is_server_error();
+        let retry_after = retry_after.filter(|_| may_retry);
+        let used_up = || limits.iter().filter(|limit| limit.is_used_up(is_denial));
+        let resets = used_up().filter(|limit| limit.has_fixed_windows || is_denial && retry_after.is_none());
+        let resets = resets.filter_map(HeardLimit::closed);
+        let pause = retry_after.clone().into_iter().chain(resets).max_by_key(HeardPause::duration);
+        let unsaid = HeardPause { duration: self.default_pause.min(self.longest_pause), field: None };
+        let is_unsaid = pause.is_none() && status == StatusCode::TOO_MANY_REQUESTS;
+        let pause = pause.or(is_unsaid.then_some(unsaid)).filter(|pause| !pause.duration.is_zero());
+        let spaced = used_up().filter(|limit| !limit.has_fixed_windows && !is_denial);
+        let spacing = spaced.filter_map(HeardLimit::spacing).max().map(|spacing| spacing.min(self.longest_pause));
+        Heard { pause, spacing: spacing.filter(|spacing| !spacing.is_zero()), limits }
+    }
+}
+
+impl HeardLimit {
+    /// Returns the pause until the reset, if it is known.
+    fn closed(&self) -> Option<HeardPause> {
+        Some(HeardPause { duration: self.reset?, field: Some(self.field) })
+    }
+}
+
+impl Default for ResponseReader {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -14,14 +14,17 @@ use std::{env, fs, process};
 use self::contract::{
     ADMITTED, ASK_AGAIN, BAN_BYTES, BANNED, CELL_BYTES, CLEAN_UP_ENTRIES, CONCURRENCY, COUNTER_COUNT, CRON, DENIAL,
     DUPLICATE, END_BYTES, END_ENTRIES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LATE, LATER, LEASE_NAME_BYTES,
-    LEASES_FORGOTTEN, LOG_ENTRIES, LONG_SLACK, LONGEST_LEASE, LONGEST_LOG, NEVER, PART, PEEK, PLAIN_ADMITTED,
-    PLAIN_ASK_AGAIN, PLAIN_UNREADABLE, POLICIES_LOOKED_AT, PROTOCOL, PROVISIONAL, REFUND_DISTANCE, REPORT,
-    SLIDING_COUNTER, SLIDING_WINDOW, STANDSTILL, TOKEN_BUCKET, UNITS, UNREADABLE,
+    LEASES_FORGOTTEN, LOG_ENTRIES, LONG_SLACK, LONGEST_LEASE, LONGEST_LOG, NEVER, PART, PAUSE_BYTES, PAUSED, PEEK,
+    PLAIN_ADMITTED, PLAIN_ASK_AGAIN, PLAIN_UNREADABLE, POLICIES_LOOKED_AT, PROTOCOL, PROVISIONAL, REFUND_DISTANCE,
+    REPORT, SLIDING_COUNTER, SLIDING_WINDOW, STANDSTILL, TOKEN_BUCKET, UNITS, UNREADABLE,
 };
 use self::expand::Sources;
 
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 11] = [
     "decide.lua",
+    "paused.lua",
+    "paused_alone.lua",
+    "pause.lua",
     "windows.lua",
     "windows_alone.lua",
     "windows_together.lua",
@@ -71,7 +74,7 @@ fn write_scripts(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// The constants of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
-fn constants() -> [(&'static str, String); 59] {
+fn constants() -> [(&'static str, String); 63] {
     let letter = |kind: u8| char::from(kind).to_string();
     let integers = |bytes: usize| format!("I{INTEGER_BYTES}").repeat(bytes / INTEGER_BYTES);
     [
@@ -99,6 +102,10 @@ fn constants() -> [(&'static str, String); 59] {
         ("UNREADABLE", UNREADABLE.to_string()),
         ("BANNED", BANNED.to_string()),
         ("NEVER", NEVER.to_string()),
+        ("PAUSED", PAUSED.to_string()),
+        ("PAUSE_BYTES", PAUSE_BYTES.to_string()),
+        ("PAUSE_LAST", (PAUSE_BYTES - 1).to_string()),
+        ("PAUSE", integers(PAUSE_BYTES)),
         ("INTEGER_BYTES", INTEGER_BYTES.to_string()),
         ("CELL_BYTES", CELL_BYTES.to_string()),
         ("BAN_BYTES", BAN_BYTES.to_string()),

@@ -71,6 +71,13 @@ pub const UNREADABLE: i64 = -3;
 /// The code of a call with a subject that is banned.
 pub const BANNED: i64 = -4;
 
+/// Begins the answer to requests of which at least one is paused: see `paused.lua`. No answer begins with it otherwise,
+/// because the time is not negative.
+pub const PAUSED: i64 = -5;
+
+/// How many bytes of a pause say when it was set and when it ends.
+pub const PAUSE_BYTES: usize = 2 * INTEGER_BYTES;
+
 /// The wait of a call that can never be admitted.
 pub const NEVER: i64 = -1;
 

@@ -38,6 +38,8 @@ pub enum Field {
     WarnAt,
     /// The policy's `prefetch`.
     Prefetch,
+    /// The policy's `longest_pause`.
+    LongestPause,
 }
 
 impl Field {
@@ -60,6 +62,7 @@ impl Field {
             Self::Deadline => &["deadline"],
             Self::WarnAt => &["warn_at"],
             Self::Prefetch => &["prefetch"],
+            Self::LongestPause => &["longest_pause"],
         }
     }
 }

@@ -60,7 +60,7 @@ pub use self::text::{
 };
 pub use self::unit::{CALLS, check_unit};
 pub use self::validate::{
-    Costs, implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_prefetch,
-    validate_warn_at,
+    Costs, implied_by, validate, validate_ban, validate_by_subject, validate_deadline, validate_longest_pause,
+    validate_prefetch, validate_warn_at,
 };
 pub use self::words_for_clients::{amount_in_words, counted_in_words, limit_in_words, unit_in_words};

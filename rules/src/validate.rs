@@ -13,7 +13,7 @@ pub use self::ban::validate_ban;
 pub use self::binding::{Costs, implied_by};
 pub(crate) use self::checks::{BindingCheck, Checks, ZeroCounts};
 pub use self::prefetch::validate_prefetch;
-pub use self::settings::{validate_deadline, validate_warn_at};
+pub use self::settings::{validate_deadline, validate_longest_pause, validate_warn_at};
 
 use crate::counted_subject::CountedSubject;
 use crate::error::RuleError;

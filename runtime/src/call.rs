@@ -184,6 +184,17 @@ impl<'a> Call<'a> {
         Some(Self { subjects: self.subjects.get(..1)?, costs: &[], scope: Scope::Denial, options, ..self })
     }
 
+    /// Returns the pause that the store looks for before it decides the call; `None` if it looks for none.
+    pub(crate) fn pause(self) -> Option<TallyId<'a>> {
+        let group = self.policy.pause_group()?;
+        let CallOptions { late, ignores_pause, .. } = self.options;
+        if late || ignores_pause || self.scope == Scope::Denial {
+            return None;
+        }
+        let main = self.groups().iter().position(|counting| counting.label.is_none())?;
+        Some(TallyId { group, subject: self.subjects.get(main)? })
+    }
+
     /// Returns the leases of all subjects, to give them back.
     pub(crate) fn returned_leases(self, prefix: &str) -> Vec<ReturnedLeases> {
         let names: Vec<_> = self.options.lease.into_iter().collect();
@@ -307,6 +318,8 @@ pub(crate) struct CallOptions {
     pub(crate) provisional: bool,
     /// Charges the call even beyond the limits, because it has been made.
     pub(crate) late: bool,
+    /// Decides the call although its subject may be paused, because that is known already.
+    pub(crate) ignores_pause: bool,
     /// Issues a permit that can be refunded.
     pub(crate) refundable: bool,
     /// Waits for admission.
@@ -333,6 +346,7 @@ impl CallOptions {
         peek: false,
         provisional: false,
         late: false,
+        ignores_pause: false,
         refundable: false,
         wait: None,
         shadow: false,

@@ -5,6 +5,7 @@ mod decided_by;
 mod denial;
 mod meter;
 mod metered_call;
+mod pause;
 mod permit;
 mod rejection;
 mod rejection_text;
@@ -14,9 +15,11 @@ mod settlement;
 
 pub(crate) use self::charge::{AdmittedAt, Charge, Recount, RecountTicket, Recounter, Recounting, report_settlement};
 pub use self::decided_by::DecidedBy;
+pub(crate) use self::denial::DenialCause;
 pub use self::denial::{Denial, LimitingRule, RejectionKind};
 pub use self::meter::Meter;
 pub use self::metered_call::{MeteredCall, meter, metered};
+pub(crate) use self::pause::{PauseTicket, Pauser, Pausing};
 pub(crate) use self::permit::Lease;
 pub use self::permit::Permit;
 pub use self::rejection::Rejection;
@@ -34,7 +37,7 @@ pub enum Decision {
     /// The call goes on. Every rule admits it and, unless it is a peek, has counted it; or the call is in shadow, or
     /// [nobody](DecidedBy::Nobody) decided it.
     Allowed(Permit),
-    /// A rule or a ban denies the call; no rule has counted it.
+    /// A rule, a ban or a pause denies the call; no rule has counted it.
     Denied(Denial),
 }
 

@@ -64,6 +64,7 @@
 //! | [`RejectionKind::Concurrency`] | too many concurrent calls | 429, likewise |
 //! | [`RejectionKind::Duplicate`] | the same call again, within the window of `prevent_duplicate` | 409, likewise |
 //! | [`RejectionKind::Banned`] | the subject was denied too often | 429, likewise |
+//! | [`RejectionKind::Paused`] | the other side accepts no calls for now | 503, likewise |
 //! | [`RejectionKind::Unavailable`] | Redis did not answer within the deadline, or answered with an error | 503 |
 //! | [`RejectionKind::Unidentified`] | the call lacks a value of its context that others have, such as a user | 401 |
 //!

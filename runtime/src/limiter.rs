@@ -14,6 +14,7 @@ mod outage;
 mod override_builder;
 mod overrides;
 mod own_thread;
+mod pausing;
 mod prefetch;
 mod registrations;
 mod stack;

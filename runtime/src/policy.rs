@@ -79,6 +79,10 @@ struct PolicyInner {
     /// For each rule of an override, the position of the policy's own rule that it replaces. Without an override, it is
     /// empty.
     replaced: Box<[Option<usize>]>,
+    /// The group of the pauses of its main subject, if that can be paused.
+    pause: Option<Box<RuleGroup>>,
+    /// Whether a rule counts another unit than calls.
+    has_units: bool,
     /// The templates of its subjects, as far as they are known.
     templates: Templates,
     /// The policy of which this is a variant, with the same tallies or with other rules.
@@ -136,6 +140,8 @@ pub(crate) struct PolicySettings {
     pub(crate) takes_nothing_ahead: bool,
     /// Whether calls run even if they are denied. `None` leaves that to the call.
     pub(crate) shadow: Option<bool>,
+    /// The longest pause of a subject; `None` if subjects cannot be paused.
+    pub(crate) longest_pause: Option<Duration>,
 }
 
 impl Policy {
@@ -175,6 +181,13 @@ impl Policy {
     #[inline]
     pub fn warn_at(&self) -> Option<f64> {
         self.inner.settings.warn_at
+    }
+
+    /// Returns the longest pause of a subject, if subjects can be [paused](PolicyBuilder::pausable).
+    #[must_use]
+    #[inline]
+    pub fn longest_pause(&self) -> Option<Duration> {
+        self.inner.settings.longest_pause
     }
 
     /// Returns whether the policy itself is in [shadow](PolicyBuilder::shadow), so that it denies nothing. A call, a
@@ -268,6 +281,12 @@ impl Policy {
         &self.inner.groups
     }
 
+    /// Returns the group of the pauses of its main subject, which has no rules; `None` if that cannot be paused.
+    #[inline]
+    pub(crate) fn pause_group(&self) -> Option<&RuleGroup> {
+        self.inner.pause.as_deref()
+    }
+
     /// Whether the policy limits concurrent calls.
     #[inline]
     pub(crate) fn has_leases(&self) -> bool {
@@ -312,14 +331,17 @@ impl PolicyInner {
         settings: PolicySettings,
         replaced: Box<[Option<usize>]>,
     ) -> Self {
-        let groups = RuleGroup::gather(&name, &rules, ban).into();
+        let mut groups = RuleGroup::gather(&name, &rules, ban);
+        if settings.longest_pause.is_some() {
+            RuleGroup::keep_in_slot_of_pause(&mut groups);
+        }
         let trial_groups = RuleGroup::gather_trials(&name, &rules);
         // If all rules are in shadow, they decide together what they would deny.
         let is_all_shadow = rule_group::are_all_shadow(&rules);
         let rules: Box<[Rule]> = rules.into_iter().map(|(_, rule)| rule).collect();
         let trials =
             trial_groups.into_iter().map(|group| Trial::new(&name, &rules, group, settings, &replaced)).collect();
-        Self { trials, is_all_shadow, ..Self::from_parts(name, rules, ban, groups, settings, replaced) }
+        Self { trials, is_all_shadow, ..Self::from_parts(name, rules, ban, groups.into(), settings, replaced) }
     }
 
     fn from_parts(
@@ -331,6 +353,8 @@ impl PolicyInner {
         replaced: Box<[Option<usize>]>,
     ) -> Self {
         let metrics = PolicyMetrics::new(rules.len());
+        let pause = settings.longest_pause.map(|_| Box::new(RuleGroup::of_pauses(&name)));
+        let has_units = rules.iter().any(|rule| rule.unit().is_some());
         Self {
             name,
             rules,
@@ -343,6 +367,8 @@ impl PolicyInner {
             part: OnceLock::new(),
             stored: OnceLock::new(),
             replaced,
+            pause,
+            has_units,
             templates: Templates::default(),
             origin: None,
             registration: Registration::default(),

@@ -6,6 +6,7 @@ pub(crate) mod memory;
 #[cfg(not(feature = "redis"))]
 mod no_redis;
 mod override_store;
+mod pauses;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 mod redis_types;
@@ -25,6 +26,7 @@ pub(crate) use self::memory::Memory;
 #[cfg(not(feature = "redis"))]
 use self::no_redis as redis;
 pub(crate) use self::override_store::OverrideStore;
+pub(crate) use self::pauses::{KnownPause, Pause, Pauses};
 pub(crate) use self::redis::Redis;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::{env, fs};
 
-use tallygate_lua::{BAN, DECIDE, LEASE, REFUND, REGISTER, windows, windows_alone, windows_together};
+use tallygate_lua::{
+    BAN, DECIDE, LEASE, PAUSE, REFUND, REGISTER, pausable, pausable_alone, windows, windows_alone, windows_together,
+};
 
 /// If this is `overwrite`, the test writes the scripts.
 const VARIABLE: &str = "TALLYGATE_EXPANDED";
@@ -12,11 +14,15 @@ const VARIABLE: &str = "TALLYGATE_EXPANDED";
 fn the_scripts_are_those_in_the_folder_expanded() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expanded");
     let windows = [windows(2), windows_alone(2), windows_together(2)];
+    let pausable = [pausable(&windows[0]), pausable_alone(2)];
     let scripts = [
         ("decide.lua", DECIDE),
         ("windows.lua", &windows[0]),
         ("windows_alone.lua", &windows[1]),
         ("windows_together.lua", &windows[2]),
+        ("pausable_windows.lua", &pausable[0]),
+        ("pausable_windows_alone.lua", &pausable[1]),
+        ("pause.lua", PAUSE),
         ("refund.lua", REFUND),
         ("lease.lua", LEASE),
         ("ban.lua", BAN),

@@ -8,8 +8,11 @@ use std::path::Path;
 
 use self::names::Names;
 
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 11] = [
     "decide.lua",
+    "paused.lua",
+    "paused_alone.lua",
+    "pause.lua",
     "windows.lua",
     "windows_alone.lua",
     "windows_together.lua",

@@ -1,10 +1,10 @@
-//! The checks of a policy's settings: its deadline and its `warn_at`.
+//! The checks of a policy's settings: its deadline, its `warn_at` and its longest pause.
 
 use std::time::Duration;
 
 use crate::algorithm::Role;
 use crate::error::{Field, RuleError};
-use crate::limits::MAX_DEADLINE;
+use crate::limits::{MAX_DEADLINE, MAX_PER};
 use crate::rule::Rule;
 use crate::validate::deciding;
 
@@ -20,6 +20,28 @@ pub fn validate_deadline(deadline: Duration) -> Result<(), RuleError> {
         _ => return Ok(()),
     };
     Err(RuleError::new(Field::Deadline, format!("`deadline` {mistake}, like `deadline = \"50ms\"`")))
+}
+
+/// Checks the longest pause of a subject.
+///
+/// # Errors
+///
+/// Returns an error if it is zero or longer than [`MAX_PER`], if no enforced rule counts the subject that is paused, or if
+/// calls are taken ahead.
+pub fn validate_longest_pause(longest: Duration, counts_paused: bool, is_prefetched: bool) -> Result<(), RuleError> {
+    let mistake = if longest.is_zero() {
+        "`longest_pause` must be longer than zero, like `longest_pause = \"1h\"`"
+    } else if longest > MAX_PER {
+        "`longest_pause` is at most 3660 days, like `longest_pause = \"1h\"`"
+    } else if !counts_paused {
+        "no enforced rule counts the main subject, which is the one that is paused; add a rule on it"
+    } else if is_prefetched {
+        "a subject cannot be paused beside `prefetch`: other processes would still make the calls that they have taken \
+         ahead; remove one of them"
+    } else {
+        return Ok(());
+    };
+    Err(RuleError::new(Field::LongestPause, mistake))
 }
 
 /// Checks the share of a limit from which a subject is near it.
@@ -59,6 +81,22 @@ mod tests {
         assert_eq!((error.field(), error.position()), (Field::Deadline, None));
         let error = validate_deadline(MAX_DEADLINE + nanosecond).unwrap_err();
         assert_eq!(error.to_string(), "`deadline` is at most an hour, like `deadline = \"50ms\"`");
+    }
+
+    #[test]
+    fn a_pause_is_longer_than_zero_on_a_subject_that_is_counted_and_of_which_nothing_is_taken_ahead() {
+        let mistake = |longest, counts_paused, is_prefetched| {
+            let error = validate_longest_pause(longest, counts_paused, is_prefetched).unwrap_err();
+            assert_eq!((error.field(), error.position()), (Field::LongestPause, None));
+            error.to_string()
+        };
+        assert!(
+            validate_longest_pause(MINUTE, true, false).is_ok() && validate_longest_pause(MAX_PER, true, false).is_ok()
+        );
+        assert!(mistake(Duration::ZERO, true, false).contains("must be longer than zero"));
+        assert!(mistake(MAX_PER + MINUTE, true, false).contains("at most 3660 days"));
+        assert!(mistake(MINUTE, false, false).contains("add a rule on it"));
+        assert!(mistake(MINUTE, true, true).contains("beside `prefetch`"));
     }
 
     use std::time::Duration;

@@ -175,6 +175,12 @@ impl RegisteredPolicy {
         self.ban().is_some() || self.described.rules.iter().any(|(subject, _)| subject.is_none())
     }
 
+    /// Returns the longest pause of a subject, if subjects can be paused.
+    #[must_use]
+    pub fn longest_pause(&self) -> Option<Duration> {
+        self.described.longest_pause
+    }
+
     /// Returns the ban of subjects that are denied too often, if there is one.
     #[must_use]
     pub fn ban(&self) -> Option<Ban> {
@@ -244,6 +250,7 @@ impl RegisteredPolicy {
         let rules = self.effective_rules().enumerate();
         let builder = rules.fold(builder, |builder, (at, own)| builder.rule_of(own.label, rule(at, &own.rule)));
         let builder = self.ban().into_iter().fold(builder, PolicyBuilder::ban);
+        let builder = self.longest_pause().into_iter().fold(builder, PolicyBuilder::longest_pause);
         let builder = self.prefetch().into_iter().fold(builder, PolicyBuilder::prefetch);
         let builder = self.key().into_iter().fold(builder, |builder, key| builder.key(key.to_owned()));
         let builder = self.subjects().fold(builder, |builder, RegisteredSubject { label, key }| {

@@ -25,8 +25,7 @@ fn cost_for(call: Call<'_>, position: usize) -> u64 {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Denial {
     policy: Policy,
-    /// The position of the rule; `None` for a ban. A `u16`, to keep rejections small.
-    rule: Option<u16>,
+    cause: DenialCause,
     decided_by: DecidedBy,
     /// Whether the call costs more than the rule ever admits.
     is_too_costly: bool,
@@ -36,12 +35,26 @@ pub struct Denial {
     message: Option<Arc<str>>,
 }
 
-impl Denial {
-    pub(crate) fn new(call: Call<'_>, rule: Option<u32>, retry_after: Wait, decided_by: DecidedBy) -> Self {
+/// What denies a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DenialCause {
+    /// The rule at this position. A `u16`, to keep rejections small.
+    Rule(u16),
+    Ban,
+    Pause,
+}
+
+impl DenialCause {
+    pub(crate) fn rule(position: u32) -> Self {
         // A policy has far fewer rules than `u16::MAX`.
-        let rule = rule.map(|rule| u16::try_from(rule).unwrap_or(u16::MAX));
+        Self::Rule(u16::try_from(position).unwrap_or(u16::MAX))
+    }
+}
+
+impl Denial {
+    pub(crate) fn new(call: Call<'_>, cause: DenialCause, retry_after: Wait, decided_by: DecidedBy) -> Self {
         let (policy, report) = (call.policy.clone(), Report::default());
-        let mut denial = Self { policy, rule, decided_by, is_too_costly: false, retry_after, report, message: None };
+        let mut denial = Self { policy, cause, decided_by, is_too_costly: false, retry_after, report, message: None };
         // A call that costs too much can never be admitted, so its wait is endless.
         denial.is_too_costly = retry_after == Wait::NEVER
             && denial.rule().is_some_and(|limiting| cost_for(call, limiting.position) > limiting.rule.greatest_cost());
@@ -80,10 +93,11 @@ impl Denial {
 
     /// Returns [`RejectionKind::Duplicate`] for a repeated call, [`RejectionKind::Limited`] for too many calls,
     /// [`RejectionKind::Concurrency`] for too many concurrent calls, [`RejectionKind::Banned`] for a call of a banned
-    /// subject.
+    /// subject, [`RejectionKind::Paused`] for a call of a paused one.
     #[must_use]
     pub fn kind(&self) -> RejectionKind {
         match self.rule().map(|limiting| limiting.rule.role()) {
+            None if self.cause == DenialCause::Pause => RejectionKind::Paused,
             None => RejectionKind::Banned,
             Some(Role::Duplicate) => RejectionKind::Duplicate,
             Some(Role::Concurrency) => RejectionKind::Concurrency,
@@ -98,10 +112,11 @@ impl Denial {
     }
 
     /// Returns the rule that denied the call. If several did, it is the duplicate rule, or else the one with the
-    /// longest wait. A ban has no rule.
+    /// longest wait. A ban and a pause have no rule.
     #[must_use]
     pub fn rule(&self) -> Option<LimitingRule<'_>> {
-        let position = usize::from(self.rule?);
+        let DenialCause::Rule(position) = self.cause else { return None };
+        let position = usize::from(position);
         let rule = self.policy.rules().get(position)?;
         Some(LimitingRule { position, replaced: self.policy.replaced(position), rule })
     }
@@ -109,7 +124,8 @@ impl Denial {
     /// Returns how long to wait until the same call would be admitted, if no other calls come in between.
     ///
     /// It is exact to the microsecond. It is the longest wait of all rules that deny the call and of a ban, so a banned
-    /// caller may have to wait longer than the ban lasts. For a concurrency limit it is only a bound: the time until
+    /// caller may have to wait longer than the ban lasts. For a pause, it is the time until that ends, and the rules may deny
+    /// the call after it. For a concurrency limit it is only a bound: the time until
     /// the first lease of the running calls ends. A running call may end before that, and a longer one renews its
     /// lease.
     ///
@@ -134,6 +150,14 @@ impl fmt::Display for Denial {
             return f.write_str(message);
         }
         let Some(limiting) = self.rule() else {
+            if self.kind() == RejectionKind::Paused {
+                let wait = self.retry_after().unwrap_or_default();
+                return write!(
+                    f,
+                    "paused: the other side accepts no requests for now; try again in {}",
+                    RoundedUp(wait)
+                );
+            }
             return match self.retry_after() {
                 Some(wait) => write!(f, "banned: no requests are admitted; try again in {}", RoundedUp(wait)),
                 None => f.write_str("banned: no requests are admitted; waiting does not help"),
@@ -254,6 +278,8 @@ pub enum RejectionKind {
     Concurrency,
     /// A call of a subject that is banned.
     Banned,
+    /// A call of a subject that is [paused](crate::PolicyBuilder::pausable), because the other side said so.
+    Paused,
     /// The backend did not decide within the deadline, or answered with an error.
     Unavailable,
     /// The call lacks a value of its context that the limit counts by and that other calls have, such as the user of a
@@ -262,7 +288,8 @@ pub enum RejectionKind {
 }
 
 impl RejectionKind {
-    /// Returns the kind in one word: `limited`, `duplicate`, `concurrency`, `banned`, `unavailable` or `unidentified`.
+    /// Returns the kind in one word: `limited`, `duplicate`, `concurrency`, `banned`, `paused`, `unavailable` or
+    /// `unidentified`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -270,6 +297,7 @@ impl RejectionKind {
             Self::Duplicate => "duplicate",
             Self::Concurrency => "concurrency",
             Self::Banned => "banned",
+            Self::Paused => "paused",
             Self::Unavailable => "unavailable",
             Self::Unidentified => "unidentified",
         }

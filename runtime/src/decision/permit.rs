@@ -1,10 +1,12 @@
 //! The proof that a call was admitted, which may be refunded.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::charge::{Charge, Recount, RecountTicket};
 use super::decided_by::DecidedBy;
 use super::meter::Metering;
+use super::pause::PauseTicket;
 use super::report::{Report, RuleStatus};
 use crate::error::BackendError;
 use crate::observe::opaque_debug;
@@ -24,6 +26,7 @@ pub struct Permit {
 pub(crate) type Lease = Box<dyn Send + Sync>;
 
 /// The parts of a permit that only some calls ask for.
+#[derive(Default)]
 struct PermitExtras {
     report: Report,
     /// A subject that uses this share of a limit is near it.
@@ -32,6 +35,8 @@ struct PermitExtras {
     ticket: Option<Box<RecountTicket>>,
     /// Has the ticket of a call with meters.
     metering: Option<Arc<Metering>>,
+    /// Only if the policy can be paused.
+    pausing: Option<Box<PauseTicket>>,
     lease: Option<Lease>,
 }
 
@@ -48,13 +53,21 @@ impl Permit {
         ticket: Option<Box<RecountTicket>>,
         lease: Option<Lease>,
     ) -> Self {
-        Self::with_extras(decided_by, PermitExtras { report, warn_at, ticket, metering: None, lease })
+        Self::with_extras(decided_by, PermitExtras { report, warn_at, ticket, metering: None, pausing: None, lease })
     }
 
     fn with_extras(decided_by: DecidedBy, extras: PermitExtras) -> Self {
-        let PermitExtras { report, ticket, metering, lease, .. } = &extras;
-        let is_plain = report.is_empty() && ticket.is_none() && metering.is_none() && lease.is_none();
+        let PermitExtras { report, ticket, metering, pausing, lease, .. } = &extras;
+        let is_plain =
+            report.is_empty() && ticket.is_none() && metering.is_none() && pausing.is_none() && lease.is_none();
         Self { extras: (!is_plain).then(|| Arc::new(extras)), decided_by }
+    }
+
+    /// Lets the permit pause the subject of its call.
+    pub(crate) fn with_pausing(self, pausing: PauseTicket) -> Self {
+        let (decided_by, pausing) = (self.decided_by, Some(Box::new(pausing)));
+        let extras = self.extras.and_then(Arc::into_inner).unwrap_or_default();
+        Self::with_extras(decided_by, PermitExtras { pausing, ..extras })
     }
 
     /// Returns who admitted the call: the backend, or what takes its place while Redis is away.
@@ -94,6 +107,37 @@ impl Permit {
             let scaled = |of: &RuleStatus, by: &RuleStatus| u128::from(of.remaining()) * u128::from(by.limit());
             scaled(one, other).cmp(&scaled(other, one))
         })
+    }
+
+    /// Pauses the main subject of this call for `length`, because the other side said so: see
+    /// [`PolicyBuilder::pausable`](crate::PolicyBuilder::pausable). The call stays counted, and its permit usable.
+    ///
+    /// It works as [`Check::pause`](crate::Check::pause) does, also for a call that is in shadow or that was admitted while
+    /// Redis was away.
+    ///
+    /// # Errors
+    ///
+    /// * The policy cannot be paused.
+    /// * The backend did not answer within the deadline. This process honours the pause all the same; it may be sent again.
+    pub async fn pause(&self, length: Duration) -> Result<(), BackendError> {
+        match self.pausing() {
+            Some(pausing) => pausing.pause(length).await,
+            None => Err(not_pausable()),
+        }
+    }
+
+    /// Pauses as [`pause`](Self::pause) does, and blocks the calling thread meanwhile: for functions that are not async.
+    /// [`Check::blocking_decide`](crate::Check::blocking_decide) says on which threads.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`pause`](Self::pause) does.
+    pub fn blocking_pause(&self, length: Duration) -> Result<(), BackendError> {
+        self.pausing().map_or_else(|| Err(not_pausable()), |pausing| pausing.blocking_pause(length))
+    }
+
+    fn pausing(&self) -> Option<&PauseTicket> {
+        self.extras.as_ref()?.pausing.as_deref()
     }
 
     /// Refunds the permit: removes exactly the hits of this call, even if other calls were admitted since.
@@ -254,10 +298,11 @@ impl Permit {
         let Some(extras) = self.extras.and_then(Arc::into_inner) else {
             return (Self::plain(decided_by), Self::plain(decided_by));
         };
-        let PermitExtras { report, warn_at, ticket, metering, lease } = extras;
+        let PermitExtras { report, warn_at, ticket, metering, pausing, lease } = extras;
+        let (none, shared) = (Report::default(), metering.clone());
         let running =
-            PermitExtras { report: Report::default(), warn_at: None, ticket: None, metering: metering.clone(), lease };
-        let counted = PermitExtras { report, warn_at, ticket, metering, lease: None };
+            PermitExtras { report: none, warn_at: None, ticket: None, metering: shared, pausing: None, lease };
+        let counted = PermitExtras { report, warn_at, ticket, metering, pausing, lease: None };
         (Self::with_extras(decided_by, counted), Self::with_extras(decided_by, running))
     }
 
@@ -272,6 +317,11 @@ impl Permit {
     pub(crate) fn policy(&self) -> Option<&Policy> {
         self.charge().map(|charge| &charge.call.policy)
     }
+}
+
+#[cold]
+fn not_pausable() -> BackendError {
+    BackendError::misuse("the policy of this permit cannot be paused; let it by `PolicyBuilder::pausable`")
 }
 
 pub(super) fn not_refundable() -> BackendError {

@@ -222,7 +222,7 @@ impl std::error::Error for Rejection {
 mod tests {
     use super::*;
     use crate::call::{Call, CallOptions};
-    use crate::decision::{DecidedBy, Wait};
+    use crate::decision::{DecidedBy, DenialCause, Wait};
     use crate::micros;
     use crate::policy::Policy;
     use tallygate_rules::Rule;
@@ -231,7 +231,8 @@ mod tests {
         let count = rule.count();
         let policy = Policy::builder("sms").rule(rule.with_count(1)).build().unwrap().with_counts([count]);
         let retry_after = retry_after.map_or(Wait::NEVER, |wait| Wait::us(micros::from_duration(wait)));
-        Denial::new(Call::new(&policy, &[], CallOptions::PLAIN), Some(0), retry_after, DecidedBy::Backend).into()
+        Denial::new(Call::new(&policy, &[], CallOptions::PLAIN), DenialCause::rule(0), retry_after, DecidedBy::Backend)
+            .into()
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::error::BackendError;
 use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
 use crate::sleepers::Sleepers;
-use crate::store::{Answer, LayeredAnswer, LeaseHolder};
+use crate::store::{Answer, LayeredAnswer, LeaseHolder, Pauses};
 use crate::subject::filters::Secret;
 #[cfg(feature = "config")]
 use crate::system::home::BackgroundTask;
@@ -34,6 +34,9 @@ pub(crate) struct Core {
     pub(super) prefix: String,
     pub(super) secret: Secret,
     pub(super) stack: Stack,
+    pub(super) pauses: Pauses,
+    /// How long what the store has said of a pause or a denial is believed.
+    pub(super) denial_cache_us: u64,
     pub(super) wait_queues: WaitQueues,
     pub(super) sleepers: Arc<Sleepers>,
     pub(super) overrides: SharedOverrides,

@@ -69,6 +69,7 @@ pub(crate) struct PolicyMetrics {
 struct DecisionKeys {
     allowed: OnceLock<Key>,
     banned: OnceLock<Key>,
+    paused: OnceLock<Key>,
     /// Denials by rule. An override may replace a duplicate rule by another rule.
     limited: Box<[OnceLock<Key>]>,
     duplicate: Box<[OnceLock<Key>]>,
@@ -161,6 +162,7 @@ impl DecisionKeys {
         match labels.outcome {
             "allowed" => Some(&self.allowed),
             "banned" => Some(&self.banned),
+            "paused" => Some(&self.paused),
             // An override may have more rules than the policy.
             "duplicate" => self.duplicate.get(labels.rule?.position),
             "limited" => self.limited.get(labels.rule?.position),

@@ -9,6 +9,9 @@ use tallygate_rules::{Ban, EffectiveRule, OnOutage, Rule};
 
 use crate::policy::{Policy, PolicyInner, PolicySettings, Templates};
 
+/// The longest pause of a subject, unless the policy has another.
+const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
+
 /// Builds a [`Policy`].
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build` is called"]
@@ -200,6 +203,46 @@ impl PolicyBuilder {
     /// ```
     pub fn shadow(mut self) -> Self {
         self.settings.shadow = Some(true);
+        self
+    }
+
+    /// Lets the main subject be paused: closed until a time because the other side said so, as a partner does by
+    /// `Retry-After`. [`Permit::pause`](crate::Permit::pause) and [`Check::pause`](crate::Check::pause) pause it, for an hour
+    /// at most, or for the [longest pause](Self::longest_pause).
+    ///
+    /// All calls of a paused subject are denied as [`Paused`](crate::RejectionKind::Paused), in all processes and in all
+    /// units; no rule counts them. In Redis, each call asks for the pause in the same round trip. The tallies of such a
+    /// policy have other keys, so that adding this begins new counts once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, RejectionKind, Rule, Subject};
+    ///
+    /// let (limiter, partner) = (Limiter::in_memory(), Subject::of("partner"));
+    /// let calls = Rule::sliding_window(50, Duration::from_secs(1));
+    /// let policy = Policy::builder("partner").rule(calls).pausable().build()?;
+    ///
+    /// let permit = limiter.check(&policy, &partner).await?.into_result()?;
+    /// // The partner answers 429 with `Retry-After: 30`.
+    /// permit.pause(Duration::from_secs(30)).await?;
+    /// let denial = limiter.check(&policy, &partner).await?.into_result().unwrap_err();
+    /// assert_eq!(denial.kind(), RejectionKind::Paused);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pausable(mut self) -> Self {
+        self.settings.longest_pause.get_or_insert(LONGEST_PAUSE);
+        self
+    }
+
+    /// Lets the main subject be [paused](Self::pausable), for at most that long from when it is said. A longer pause lasts as
+    /// long as the longest.
+    pub fn longest_pause(mut self, longest: Duration) -> Self {
+        self.settings.longest_pause = Some(longest);
         self
     }
 

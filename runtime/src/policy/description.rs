@@ -10,6 +10,7 @@
 //! rule 0 1 per 1m as short       the number of the subject, 0 for the main one, and the rule
 //! rule 1 20 per 1h
 //! ban 20 10m 1h                  denials, within, duration
+//! longest_pause 1h               if subjects can be paused
 //! prefetch 100ms                 how long calls are taken ahead
 //! plan 500 paid                  a count that a file has for calls that give one, and the name of its plan
 //! secret 4f1a                    the fingerprint of the secret, if a key shows a digest; `none` without a secret
@@ -45,6 +46,8 @@ pub(crate) struct Description {
     /// The rules in their order, each with the index of its subject in `subjects`; `None` for the main one.
     pub(crate) rules: Vec<(Option<usize>, Rule)>,
     pub(crate) ban: Option<Ban>,
+    /// The longest pause of a subject, if subjects can be paused.
+    pub(crate) longest_pause: Option<Duration>,
     /// The time for which calls are taken ahead.
     pub(crate) prefetch: Option<Duration>,
     /// The counts of plans by their names, if each call gives the count of a rule.
@@ -71,6 +74,7 @@ impl Description {
             rules: rules.collect(),
             subjects,
             ban: policy.ban(),
+            longest_pause: policy.longest_pause(),
             prefetch: policy.prefetch(),
             plans: BTreeMap::new(),
             secret: None,
@@ -110,6 +114,9 @@ impl Description {
         if let Some(ban) = self.ban {
             let [within, duration] = [ban.within(), ban.duration()].map(format_duration);
             line(&mut text, "ban", &format!("{} {within} {duration}", ban.denials()));
+        }
+        if let Some(longest) = self.longest_pause {
+            line(&mut text, "longest_pause", &format_duration(longest));
         }
         if let Some(ahead) = self.prefetch {
             line(&mut text, "prefetch", &format_duration(ahead));
@@ -170,6 +177,10 @@ impl Description {
             }
             "rule" => self.rules.push(rule(&value)?),
             "ban" => self.ban = Some(ban(&value).ok_or_else(|| format!("`{value}` is no ban"))?),
+            "longest_pause" => {
+                let longest = parse_duration(&value).map_err(|_| format!("`{value}` is no longest pause"))?;
+                self.longest_pause = Some(longest);
+            }
             "prefetch" => {
                 let ahead = parse_duration(&value).map_err(|_| format!("`{value}` is no time to take calls ahead"))?;
                 self.prefetch = Some(ahead);

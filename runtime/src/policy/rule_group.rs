@@ -25,7 +25,8 @@ pub(crate) struct RuleGroup {
     /// The unit that the rules count; `None` for calls.
     pub(crate) unit: Option<Arc<str>>,
     /// In a policy with units, the segment of the tally of calls whose key chooses the slot of a cluster: a subject then
-    /// has all its tallies in one slot.
+    /// has all its tallies in one slot. For a subject that can be paused, it has no layout, so that any rules find its
+    /// pause.
     pub(crate) slot_segment: Option<Arc<str>>,
     /// Whether the group counts calls of the main subject, in a policy without units.
     pub(crate) is_plain: bool,
@@ -80,6 +81,22 @@ impl RuleGroup {
             }
         }
         groups
+    }
+
+    /// Returns the group of the pauses of the main subject: it has no rules.
+    pub(super) fn of_pauses(name: &str) -> Self {
+        let group = Self::new(name, (None, None), &[], None);
+        let names: Arc<str> = names(&group.segment).into();
+        let segment: Arc<str> = format!("{names}/pause").into();
+        Self { segment_hash: FixedState::default().hash_one(&*segment), segment, slot_segment: Some(names), ..group }
+    }
+
+    /// Keeps the tallies of the main subject in the slot of its pause.
+    pub(super) fn keep_in_slot_of_pause(groups: &mut [Self]) {
+        let is_main = |label: &str| label == RELEASED_LABEL;
+        for group in groups.iter_mut().filter(|group| group.label.as_deref().is_none_or(is_main)) {
+            group.slot_segment = Some(own_name(&group.segment).into());
+        }
     }
 
     /// Returns a group for each trial, with a tally of its own.

@@ -49,7 +49,7 @@ impl Trial {
 
 /// A trial has the policy's settings for outages and deadlines.
 fn settings_of(policy: PolicySettings) -> PolicySettings {
-    PolicySettings { warn_at: None, prefetch: None, shadow: None, ..policy }
+    PolicySettings { warn_at: None, prefetch: None, shadow: None, longest_pause: None, ..policy }
 }
 
 impl Policy {

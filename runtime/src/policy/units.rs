@@ -50,7 +50,7 @@ impl Policy {
     /// Whether a rule counts another unit than calls.
     #[inline]
     pub(crate) fn has_units(&self) -> bool {
-        self.groups().first().is_some_and(|group| group.slot_segment.is_some())
+        self.inner.has_units
     }
 
     /// Returns the unit of this name as the groups have it; `None` for calls.

@@ -75,6 +75,8 @@ impl Policy {
             prefetch: own.prefetch,
             takes_nothing_ahead: own.takes_nothing_ahead || given.takes_nothing_ahead,
             shadow: given.shadow.or(own.shadow),
+            // Neither can it make subjects pausable, whose tallies have other keys.
+            longest_pause: own.longest_pause,
         };
         let trials = self.trials().iter().map(|trial| trial.with_settings(settings)).collect();
         self.variant(PolicyInner { trials, settings, ..self.with_rules(self.rules().into()) })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::algorithm::Quota;
 use crate::call::{Call, OwnedCall};
-use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, Lease, Permit, Report, RuleStatus, Wait};
+use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, DenialCause, Lease, Permit, Report, RuleStatus, Wait};
 use crate::error::BackendError;
 use crate::policy::{Policy, RuleGroup};
 
@@ -89,6 +89,10 @@ pub(crate) enum Outcome {
         rule: u32,
         retry_after: Wait,
     },
+    /// The main subject is paused, for as long as the wait says. The rules were not asked.
+    Paused {
+        retry_after: Wait,
+    },
     /// A subject is banned. The wait is for the end of the ban or for the rules, whichever takes longer.
     Banned {
         retry_after: Wait,
@@ -116,17 +120,20 @@ impl Outcome {
     pub(crate) fn wait(self) -> Wait {
         match self {
             Self::Admitted => Wait::NONE,
-            Self::Denied { retry_after, .. } | Self::Banned { retry_after } => retry_after,
+            Self::Denied { retry_after, .. } | Self::Banned { retry_after } | Self::Paused { retry_after } => {
+                retry_after
+            }
         }
     }
 
     /// Returns the decision on a call that asked only for the outcome.
     pub(crate) fn decision(self, call: Call<'_>, decided_by: DecidedBy) -> Decision {
-        let denied = |rule, wait| Decision::Denied(Denial::new(call, rule, wait, decided_by));
+        let denied = |cause, wait| Decision::Denied(Denial::new(call, cause, wait, decided_by));
         match self {
             Self::Admitted => Decision::Allowed(Permit::plain(decided_by)),
-            Self::Denied { rule, retry_after } => denied(Some(rule), retry_after),
-            Self::Banned { retry_after } => denied(None, retry_after),
+            Self::Denied { rule, retry_after } => denied(DenialCause::rule(rule), retry_after),
+            Self::Banned { retry_after } => denied(DenialCause::Ban, retry_after),
+            Self::Paused { retry_after } => denied(DenialCause::Pause, retry_after),
         }
     }
 

@@ -8,7 +8,7 @@ use super::answer::{LayeredAnswer, Outcome, Readiness};
 use super::decider::{Decider, RemoteStore};
 use super::override_store::OverrideStore;
 use super::redis_types::{Progress, RegistrationResult, Setup, StoredText};
-use crate::call::{Call, ReturnedLeases};
+use crate::call::{Call, ReturnedLeases, TallyId};
 use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
@@ -50,6 +50,8 @@ impl NoRedis {
         ping() -> Answered<Readiness>;
         now_us() -> u64;
         refresh_time() -> Answered<()>;
+        pause(&Policy, TallyId<'_>, u64) -> Answered<u64>;
+        resume(&Policy, TallyId<'_>) -> Answered<()>;
     }
 }
 

@@ -36,7 +36,8 @@ pub(crate) use self::rehearsal::{CONCURRENT_CALLS, RehearsedStep, SEVERAL_KEYS};
 use self::script::work::refund_parts;
 pub(crate) use self::stored::lists::{StoredDenials, StoredPolicies};
 use self::stored::overrides_key;
-use crate::call::{Call, CallOptions, ReturnedLeases};
+use crate::call::{Call, CallOptions, ReturnedLeases, TallyId};
+use crate::context;
 use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::{Policy, SubjectCost};
@@ -253,6 +254,20 @@ impl Redis {
         });
         let charged = charged.await.map(|_| true);
         charged.inspect_err(|_| self.setup.driver.runtimes.background.note_failed_correction())
+    }
+
+    /// Pauses a subject for this time. Returns how long it is paused from now.
+    pub(crate) async fn pause(&self, policy: &Policy, id: TallyId<'_>, length_us: u64) -> Result<u64, BackendError> {
+        let key = id.key(&self.setup.prefix);
+        let reason = context::operator().unwrap_or_default();
+        let until = self.until_for(policy)?;
+        self.ask(key.as_str(), until, |step| step.pause(id, length_us, &reason)).await
+    }
+
+    /// Ends the pause of a subject.
+    pub(crate) async fn resume(&self, policy: &Policy, id: TallyId<'_>) -> Result<(), BackendError> {
+        let key = id.key(&self.setup.prefix);
+        self.ask(key.as_str(), self.until_for(policy)?, |step| step.resume(key.as_str())).await
     }
 
     /// Returns the deadline of an answer that is asked for now.

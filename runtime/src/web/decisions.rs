@@ -10,7 +10,7 @@ use std::time::Duration;
 use tallygate_rules::Role;
 
 use crate::context::{self, Context, Listener};
-use crate::decision::{Charge, Decision, Denial, Recount, Rejection, RuleStatus, Wait};
+use crate::decision::{Charge, Decision, Denial, Recount, Rejection, RejectionKind, RuleStatus, Wait};
 use crate::lock::lock;
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
@@ -200,6 +200,10 @@ impl Listener for Standings {
 
 impl Standings {
     fn add_denial(&self, denial: &Denial) {
+        if denial.kind() == RejectionKind::Paused {
+            // It is no limit of ours.
+            return;
+        }
         let wait = denial.retry_after().map_or(Wait::NEVER, Wait::of);
         let insert = |rule: Option<RuleStatus>, denied: Option<Wait>| {
             self.insert(LimitStatus { policy: denial.policy().clone(), refundable: None, rule, denied });

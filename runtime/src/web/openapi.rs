@@ -138,7 +138,7 @@ impl PartialSchema for Problem {
     fn schema() -> RefOr<Schema> {
         let text = |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
         let number = |description: &str| ObjectBuilder::new().schema_type(Type::Integer).description(Some(description));
-        let kinds = ["limited", "duplicate", "concurrency", "banned", "unavailable", "unidentified"];
+        let kinds = ["limited", "duplicate", "concurrency", "banned", "paused", "unavailable", "unidentified"];
         let policies = ArrayBuilder::new().items(ObjectBuilder::new().schema_type(Type::String));
         let schema = ObjectBuilder::new()
             .property("type", text("The problem type."))

@@ -34,6 +34,7 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 /// | --- | --- | --- |
 /// | [`Limited`](RejectionKind::Limited) | 429 | `https://iana.org/assignments/http-problem-types#quota-exceeded` |
 /// | [`Concurrency`](RejectionKind::Concurrency) | 429 | `https://iana.org/assignments/http-problem-types#quota-exceeded` |
+/// | [`Paused`](RejectionKind::Paused) | 503 | `https://iana.org/assignments/http-problem-types#temporary-reduced-capacity` |
 /// | [`Banned`](RejectionKind::Banned) | 429 | `https://iana.org/assignments/http-problem-types#abnormal-usage-detected` |
 /// | [`Duplicate`](RejectionKind::Duplicate) | 409 | `about:blank` |
 /// | [`Unavailable`](RejectionKind::Unavailable) | 503 | `https://iana.org/assignments/http-problem-types#temporary-reduced-capacity` |
@@ -132,7 +133,7 @@ impl Problem {
             RejectionKind::Unavailable if self.status == StatusCode::INTERNAL_SERVER_ERROR => {
                 ("about:blank", "Internal Server Error")
             }
-            RejectionKind::Unavailable => (
+            RejectionKind::Unavailable | RejectionKind::Paused => (
                 "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
                 "Request cannot be satisfied due to temporary server capacity constraints",
             ),
@@ -144,7 +145,9 @@ impl Problem {
 
 impl From<&Rejection> for Problem {
     fn from(rejection: &Rejection) -> Self {
-        let violated_policy = rejection.denial().map(|denial| {
+        // A pause is no policy of ours.
+        let denial = rejection.denial().filter(|denial| denial.kind() != RejectionKind::Paused);
+        let violated_policy = denial.map(|denial| {
             limit_name(denial.policy(), denial.rule().map(|limiting| (limiting.position(), limiting.rule())))
         });
         Self {
@@ -211,7 +214,7 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         // A retry does not help: the code has to change.
         RejectionKind::Unavailable if rejection.is_misuse() => StatusCode::INTERNAL_SERVER_ERROR,
         RejectionKind::Duplicate => StatusCode::CONFLICT,
-        RejectionKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        RejectionKind::Unavailable | RejectionKind::Paused => StatusCode::SERVICE_UNAVAILABLE,
         RejectionKind::Unidentified => StatusCode::UNAUTHORIZED,
         RejectionKind::Limited | RejectionKind::Concurrency | RejectionKind::Banned => StatusCode::TOO_MANY_REQUESTS,
     }

@@ -22,6 +22,7 @@ use crate::media_type::MediaType;
 /// | --- | --- | --- |
 /// | `Limited`, `Concurrency`, `Banned` | `RESOURCE_EXHAUSTED` | `RetryInfo`, unless waiting does not help; `QuotaFailure`, whose subject is the limit |
 /// | `Duplicate` | `ALREADY_EXISTS` | as for `Limited` |
+/// | `Paused` | `UNAVAILABLE` | `RetryInfo` |
 /// | `Unavailable` | `UNAVAILABLE`; by a [mistake in the program](crate::BackendErrorKind::Misuse) `INTERNAL` | none |
 /// | `Unidentified` | `UNAUTHENTICATED` | none |
 impl From<Rejection> for Status {
@@ -50,7 +51,7 @@ fn code(rejection: &Rejection) -> Code {
         RejectionKind::Limited | RejectionKind::Concurrency | RejectionKind::Banned => Code::ResourceExhausted,
         RejectionKind::Duplicate => Code::AlreadyExists,
         RejectionKind::Unavailable if rejection.is_misuse() => Code::Internal,
-        RejectionKind::Unavailable => Code::Unavailable,
+        RejectionKind::Unavailable | RejectionKind::Paused => Code::Unavailable,
         RejectionKind::Unidentified => Code::Unauthenticated,
     }
 }

@@ -20,6 +20,8 @@ pub struct Stage {
     /// `None` means tokio's clock, paused.
     clock: Option<ManualClock>,
     started: Instant,
+    /// The URL of the servers and the prefix in them, for another process.
+    place: Option<(String, String)>,
     /// The servers, which end with the stage.
     _servers: Option<Box<dyn Any>>,
 }
@@ -28,7 +30,7 @@ impl Stage {
     /// A limiter in memory. The test's clock has to be paused.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self { limiter: Limiter::in_memory(), clock: None, started: Instant::now(), _servers: None }
+        Self { limiter: Limiter::in_memory(), clock: None, started: Instant::now(), place: None, _servers: None }
     }
 
     /// A limiter in a Redis server of its own.
@@ -42,7 +44,7 @@ impl Stage {
     pub fn in_standby() -> Self {
         let clock = new_clock();
         let limiter = away(|builder| builder.clock(&clock));
-        Self { limiter, clock: Some(clock), started: Instant::now(), _servers: None }
+        Self { limiter, clock: Some(clock), started: Instant::now(), place: None, _servers: None }
     }
 
     /// A limiter in a server that three sentinels watch.
@@ -69,8 +71,21 @@ impl Stage {
         static STAGES: AtomicU32 = AtomicU32::new(0);
         let clock = new_clock();
         let prefix = format!("stage-{}", STAGES.fetch_add(1, Ordering::Relaxed));
-        let limiter = connected(&patient().prefix(prefix).clock(&clock), url).await;
-        Self { limiter, clock: Some(clock), started: Instant::now(), _servers: Some(Box::new(servers)) }
+        let limiter = connected(&patient().prefix(prefix.clone()).clock(&clock), url).await;
+        let place = Some((url.to_owned(), prefix));
+        Self { limiter, clock: Some(clock), started: Instant::now(), place, _servers: Some(Box::new(servers)) }
+    }
+
+    /// Returns a limiter as another process has it, in the same servers and by the same clock.
+    ///
+    /// # Panics
+    ///
+    /// The stage has no servers.
+    pub async fn another(&self) -> Limiter {
+        let (Some((url, prefix)), Some(clock)) = (&self.place, &self.clock) else {
+            panic!("what is in memory has one process")
+        };
+        connected(&patient().prefix(prefix.clone()).clock(clock), url).await
     }
 
     /// Returns the limiter.

@@ -93,6 +93,14 @@ tallygate_harness::every_backend!(
     room_reaches_every_caller_of_a_queue,
     a_caller_that_cannot_be_served_in_time_hears_so_at_once,
     a_cheap_caller_behind_a_costly_one_is_served_at_its_deadline,
+    a_paused_subject_is_denied_until_the_end,
+    a_shorter_pause_does_not_shorten_a_longer_one,
+    a_pause_lasts_no_longer_than_the_longest,
+    only_a_pausable_policy_can_be_paused,
+    a_permit_pauses_the_subject_of_its_call,
+    a_pause_leaves_all_units_and_subjects_uncharged,
+    a_pause_leads_to_no_ban,
+    a_caller_waits_for_the_end_of_a_pause,
 );
 
 /// Without Redis nothing can be changed by hand.
@@ -112,6 +120,17 @@ mod by_hand {
         a_reset_and_the_end_of_a_ban_wake_a_caller_that_waits,
         other_rules_wake_a_caller_that_waits,
         the_end_of_an_override_wakes_a_caller_that_waits,
+        a_resumed_subject_is_admitted_at_once,
+        an_override_leaves_a_pause_in_force,
+    );
+}
+
+/// Only in Redis, another process hears of a pause.
+mod of_pauses {
+    tallygate_harness::in_redis!(
+        other_processes_hear_of_a_pause,
+        a_pause_that_another_process_ends_is_over,
+        a_pause_concerns_only_its_subject_among_calls_that_are_sent_together,
     );
 }
 

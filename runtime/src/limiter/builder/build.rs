@@ -14,8 +14,9 @@ use crate::limiter::overrides::Overrides;
 use crate::limiter::registrations::Registrations;
 use crate::limiter::stack::{Stack, StackSettings};
 use crate::limiter::wait_queue::WaitQueues;
+use crate::micros;
 use crate::sleepers::Sleepers;
-use crate::store::{Memory, Redis, Setup, Standby};
+use crate::store::{Memory, Pauses, Redis, Setup, Standby};
 use crate::subject::filters::Secret;
 #[cfg(feature = "config")]
 use crate::system::home::BackgroundTask;
@@ -173,6 +174,8 @@ impl LimiterBuilder {
                     Stack::Remote(layers.layers(redis, are_rules_old))
                 }
             },
+            pauses: Pauses::new(),
+            denial_cache_us: micros::from_duration(denial_cache),
             prefix,
             secret,
             wait_queues: WaitQueues::new(max_waiting),

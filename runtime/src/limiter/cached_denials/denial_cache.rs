@@ -121,6 +121,8 @@ impl DenialCache {
         let Some(id) = first_id(call) else { return };
         match outcome {
             // A policy with a ban does not cache its denials.
+            // A pause says nothing about the rules.
+            Outcome::Paused { .. } => {}
             Outcome::Admitted | Outcome::Banned { .. } => {
                 let hash = id.hash(&self.seed);
                 // In a policy with units, a denial of a call that costs more in some unit is still right.

@@ -1,10 +1,12 @@
-//! Administration of a call's subjects: removing their tallies, and banning by hand.
+//! Administration of a call's subjects: removing their tallies, banning by hand, and pausing.
 
 use std::time::Duration;
 
 use super::attempt::Attempt;
 use super::{Check, CheckSubjects};
+use crate::call::{Call, CallOptions};
 use crate::context;
+use crate::decision::Pauser as _;
 use crate::error::BackendError;
 use crate::observe::log;
 
@@ -90,6 +92,37 @@ impl Check<'_> {
     /// The policy has no ban, or the backend did not answer within the deadline.
     pub async fn unban(self) -> Result<(), BackendError> {
         self.ban(Duration::ZERO).await
+    }
+
+    /// Pauses the call's main subject for `length`: closed until then, because the other side said so. See
+    /// [`PolicyBuilder::pausable`](crate::PolicyBuilder::pausable).
+    ///
+    /// A pause does not shorten a longer one, so that it may be said again by all who hear of it. It lasts no longer than
+    /// the policy's [longest pause](crate::PolicyBuilder::longest_pause). This process honours it at once and until its
+    /// end, also while Redis is away and whatever `on_outage` says; others hear of it with their next question to Redis.
+    ///
+    /// # Errors
+    ///
+    /// * The policy cannot be paused.
+    /// * The backend did not answer within the deadline. This process honours the pause all the same; it may be sent again.
+    pub async fn pause(self, length: Duration) -> Result<(), BackendError> {
+        let subjects = self.inputs.subjects_filled_by_main()?;
+        self.limiter().core.pause(Call::new(self.policy(), subjects, CallOptions::PLAIN), length).await?;
+        self.report_change("a subject was paused");
+        Ok(())
+    }
+
+    /// Ends the pause of the call's main subject, if there is one. Its calls stay counted. Other processes may deny calls
+    /// until their [cached denials](crate::LimiterBuilder::denial_cache) end.
+    ///
+    /// # Errors
+    ///
+    /// The policy cannot be paused, or the backend did not answer within the deadline.
+    pub async fn resume(self) -> Result<(), BackendError> {
+        let subjects = self.inputs.subjects_filled_by_main()?;
+        self.limiter().core.resume(Call::new(self.policy(), subjects, CallOptions::PLAIN)).await?;
+        self.report_change("the pause of a subject was ended, if there was one");
+        Ok(())
     }
 
     /// Reports a change to the log if the context names an operator. Without one, the program makes the change, perhaps

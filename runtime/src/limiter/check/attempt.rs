@@ -7,14 +7,15 @@ use std::{iter, slice};
 use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
 use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall};
-use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Permit, RecountTicket};
+use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, PauseTicket, Permit, RecountTicket};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
 use crate::limiter::overrides::RulesInForce;
-use crate::limiter::stack::Stack;
+use crate::limiter::pausing::paused;
+use crate::limiter::stack::{Layers, Stack};
 use crate::policy::{Policy, RuleGroup, SubjectCost, Trial, UnitCost};
-use crate::store::{Answer, LayeredAnswer, Outcome};
+use crate::store::{Answer, KnownPause, LayeredAnswer, Outcome};
 use crate::subject::SubjectKey;
 
 /// A call as it is decided now: by the policy in force, which may be an override's, on the subject of each of its
@@ -26,8 +27,10 @@ pub(super) struct Attempt<'a> {
     /// What the call costs on each of the subjects, if the policy has units.
     costs: Vec<SubjectCost>,
     pub(super) options: CallOptions,
-    /// The outcome of the call, if a count of 0 closes the limit.
-    pub(super) closed: Option<Outcome>,
+    /// The outcome of the call, if it is known without the store: a count of 0 closes the limit, or the subject is paused.
+    pub(super) foregone: Option<Outcome>,
+    /// The pause of the subject, if the store is to say whether it was ended.
+    doubted: Option<KnownPause>,
 }
 
 impl Check<'_> {
@@ -71,11 +74,11 @@ impl Check<'_> {
             Ok(attempt) => attempt,
             Err(mistake) => return Some(Err(mistake)),
         };
-        match attempt.closed_decision() {
+        match attempt.foregone_decision() {
             // A refresh may end the override, so a flood of such denials begins refreshes like any other calls. They are
             // denied without Redis unless the known overrides are so old that every call waits for the refresh.
             Some(_) if state == StoreState::There && attempt.core.refresh_overrides().is_some() => None,
-            Some(closed) => Some(Ok(closed)),
+            Some(foregone) => Some(Ok(foregone)),
             None => decide(attempt.call()).map(|answered| answered.map(|answer| attempt.decision(answer))),
         }
     }
@@ -106,6 +109,7 @@ impl Check<'_> {
             || refundable
             || policy.warn_at().is_some()
             || policy.has_leases()
+            || policy.longest_pause().is_some()
             || limiter.core.overrides.are_active()
         {
             return None;
@@ -124,14 +128,20 @@ impl Check<'_> {
             until = Box::pin(core.overrides.wait_for(refresh, &attempt.policy)).await?;
             attempt = Attempt::new(self)?;
         }
-        let decision = if let Some(closed) = attempt.closed_decision() {
-            closed
+        let decision = if let Some(foregone) = attempt.foregone_decision() {
+            foregone
         } else {
             let awaited = until.map(|until| Awaited { caller: None, until: Some(until) });
             let call = Call { awaited: awaited.as_ref(), ..attempt.call() };
             attempt.decision(match &core.stack {
                 Stack::Here(memory) => core.with_lease_here(call, memory.decide(call)?),
-                Stack::Remote(layers) => layers.decide(call).await?,
+                Stack::Remote(layers) => match layers.decide(call).await? {
+                    paused if needs_report(paused.answer.outcome, call.options) => {
+                        // Boxed, as this is rare.
+                        Box::pin(reported(layers, call, paused)).await?
+                    }
+                    decided => decided,
+                },
             })
         };
         if decision.decided_by() == DecidedBy::Backend {
@@ -212,16 +222,21 @@ impl<'a> Attempt<'a> {
 
     fn settled(check: &'a Check<'_>, policy: Cow<'a, Policy>, subjects: Cow<'a, [SubjectKey]>) -> Self {
         let mut options = check.options;
+        let core = &check.limiter().core;
+        let known = core.known_pause(Call::new(&policy, &subjects, options));
         let closed = closed(&policy, matches!(policy, Cow::Owned(_)), check.inputs.costs());
-        // A closed limit charges nothing: the store is only asked for a report.
-        options.peek |= closed.is_some();
+        let (doubted, known) = (known.filter(|known| known.is_doubted), known.filter(|known| !known.is_doubted));
+        let foregone = closed.or(known.map(paused));
+        // Such a call charges nothing: the store is only asked for a report.
+        options.peek |= foregone.is_some();
+        options.ignores_pause |= foregone.is_some();
         options.lease = (policy.has_leases() && !options.peek).then(LeaseName::next);
         // A warning needs a report, for which a cached denial is enough.
-        if policy.warn_at().is_some() && closed.is_none() && !options.report {
+        if policy.warn_at().is_some() && foregone.is_none() && !options.report {
             (options.report, options.report_is_optional) = (true, true);
         }
         let costs = policy.costs(check.inputs.costs());
-        Self { core: &check.limiter().core, policy, subjects, costs, options, closed }
+        Self { core, policy, subjects, costs, options, foregone, doubted }
     }
 
     /// Returns the call that a store decides.
@@ -257,16 +272,33 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// The decision without a store, if an override closes the limit. A report always needs the store.
-    fn closed_decision(&self) -> Option<Decision> {
-        let closed = self.closed.filter(|_| !self.options.report)?;
-        Some(closed.decision(self.call(), DecidedBy::Backend))
+    /// The decision without a store, if the outcome is known. A report always needs the store.
+    fn foregone_decision(&self) -> Option<Decision> {
+        let CallOptions { report, report_is_optional, .. } = self.options;
+        let foregone = self.foregone?;
+        let is_paused = matches!(foregone, Outcome::Paused { .. });
+        if report && !(is_paused && report_is_optional) {
+            return None;
+        }
+        Some(foregone.decision(self.call(), DecidedBy::Backend))
+    }
+
+    /// Returns the outcome after what the store has answered, or what decides in its place.
+    fn settled_outcome(&self, outcome: Outcome, decided_by: DecidedBy) -> Outcome {
+        match (self.foregone, self.doubted) {
+            // The store was only asked for a report.
+            (Some(foregone), _) => foregone,
+            (None, Some(known)) if decided_by != DecidedBy::Backend => paused(known),
+            (None, known) => {
+                self.core.note_pause(self.call(), outcome, known);
+                outcome
+            }
+        }
     }
 
     fn decision(&self, verdict: LayeredAnswer) -> Decision {
         let LayeredAnswer { answer: Answer { outcome, report, at, .. }, lease, decided_by, part } = verdict;
-        // For a closed limit, the store was only asked for a report.
-        let outcome = self.closed.unwrap_or(outcome);
+        let outcome = self.settled_outcome(outcome, decided_by);
         let policy = part.as_ref().unwrap_or(&self.policy);
         let call = Call { policy, ..self.call() };
         match outcome.decision(call, decided_by) {
@@ -275,7 +307,12 @@ impl<'a> Attempt<'a> {
                 // If this panics in the application, the lease is given back.
                 self.core.warn(call, &report);
                 let refund = self.options.refundable.then(|| Box::new(self.ticket(call, at, decided_by)));
-                Decision::Allowed(Permit::new(decided_by, report, policy.warn_at(), refund, lease))
+                let permit = Permit::new(decided_by, report, policy.warn_at(), refund, lease);
+                Decision::Allowed(if policy.longest_pause().is_some() {
+                    permit.with_pausing(PauseTicket::new(Arc::clone(self.core) as _, call))
+                } else {
+                    permit
+                })
             }
         }
     }
@@ -289,6 +326,19 @@ impl<'a> Attempt<'a> {
         };
         RecountTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
     }
+}
+
+/// Whether a report is asked for that the answer does not have, because it is about a pause alone.
+fn needs_report(outcome: Outcome, options: CallOptions) -> bool {
+    matches!(outcome, Outcome::Paused { .. }) && options.report && !options.report_is_optional
+}
+
+/// Returns the answer to a paused call, with where its rules stand.
+async fn reported(layers: &Layers, call: Call<'_>, paused: LayeredAnswer) -> Result<LayeredAnswer, BackendError> {
+    let options = CallOptions { peek: true, ignores_pause: true, lease: None, ..call.options };
+    let peeked = layers.decide(Call { options, ..call }).await?;
+    let answer = Answer { outcome: paused.answer.outcome, ..peeked.answer };
+    Ok(LayeredAnswer { answer, ..paused })
 }
 
 /// The outcome of a call that an override closes by a count of 0. Of a unit that the call does not name, it may still use

@@ -3,12 +3,15 @@
 use std::future::{Future as _, poll_fn};
 use std::ops::ControlFlow;
 use std::pin::pin;
+use std::sync::Arc;
 
 use super::Check;
 use super::attempt::Attempt;
 use crate::call::Call;
 use crate::context;
-use crate::decision::{DecidedBy, Decision, Denial, Permit, RecountTicket, Rejection, Report};
+use crate::decision::{
+    DecidedBy, Decision, Denial, PauseTicket, Permit, RecountTicket, Rejection, RejectionKind, Report,
+};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::{self, DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::store::Outcome;
@@ -157,7 +160,15 @@ impl Check<'_> {
         };
         let call = Call::new(self.policy(), &[], self.options);
         let refund = self.options.refundable.then(|| Box::new(RecountTicket::of_nothing(call)));
-        Decision::Allowed(Permit::new(decided_by, report, None, refund, None))
+        let permit = Permit::new(decided_by, report, None, refund, None);
+        let pausing = self.policy().longest_pause().and(self.inputs.subjects_filled_by_main().ok());
+        Decision::Allowed(match pausing {
+            Some(subjects) => {
+                let call = Call::new(self.policy(), subjects, self.options);
+                permit.with_pausing(PauseTicket::new(Arc::clone(&self.limiter().core) as _, call))
+            }
+            None => permit,
+        })
     }
 
     fn observe(&self, observation: &Observation, purpose: Purpose, decided: &Result<Decision, BackendError>) {
@@ -186,6 +197,10 @@ impl Check<'_> {
 
     /// Counts a denial for the subject of the rule that it reports, if denied subjects are kept.
     fn count_denied(&self, denial: &Denial) {
+        // A pause is not the subject's doing.
+        if denial.kind() == RejectionKind::Paused {
+            return;
+        }
         let core = &self.limiter().core;
         let Some(denied) = &core.denied_subjects else { return };
         let Ok(subjects) = self.inputs.subjects() else { return };

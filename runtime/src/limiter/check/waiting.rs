@@ -172,7 +172,9 @@ impl Check<'_> {
             return Ok(None);
         }
         // Other kinds of denials do not say whether a lease is the reason for the wait, which is then only a bound.
-        let is_unclear = !matches!(denial.kind(), RejectionKind::Limited | RejectionKind::Concurrency);
+        let is_clear =
+            |kind| matches!(kind, RejectionKind::Limited | RejectionKind::Concurrency | RejectionKind::Paused);
+        let is_unclear = !is_clear(denial.kind());
         let reported = if is_unclear && denial.policy().has_leases() { Some(self.reported().await?) } else { None };
         let now_us = self.limiter().core.clock.now_us();
         let retry =
@@ -293,7 +295,7 @@ fn waits_for_lease(denial: &Denial) -> bool {
     match denial.kind() {
         RejectionKind::Concurrency => true,
         // If several limits deny the call, the one with the longest wait is reported, and it is not the lease.
-        RejectionKind::Limited => false,
+        RejectionKind::Limited | RejectionKind::Paused => false,
         _ => denial.report().iter().any(is_full),
     }
 }

@@ -68,7 +68,7 @@ impl<S: Decider> PrefetchedStore<S> {
                 drop(ahead);
                 self.ask_again(call).await
             }
-            Outcome::Denied { .. } | Outcome::Banned { .. } => Ok(verdict),
+            Outcome::Denied { .. } | Outcome::Banned { .. } | Outcome::Paused { .. } => Ok(verdict),
         }
     }
 

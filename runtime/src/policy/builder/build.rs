@@ -4,7 +4,7 @@ use std::iter;
 
 use tallygate_rules::{
     Costs, CountedSubject, Rule, RuleError, is_blank, validate_ban, validate_by_subject, validate_deadline,
-    validate_prefetch, validate_warn_at,
+    validate_longest_pause, validate_prefetch, validate_warn_at,
 };
 
 use super::PolicyBuilder;
@@ -19,7 +19,7 @@ impl PolicyBuilder {
     /// # Errors
     ///
     /// Returns an error for a blank name or label, a key that is no template or that no rule uses, or a mistake in the
-    /// rules, the ban, the deadline, `warn_at` or `prefetch` that the attribute refuses at compile time. It lists all
+    /// rules, the ban, the deadline, `warn_at`, `prefetch` or the longest pause that the attribute refuses at compile time. It lists all
     /// mistakes: see [`Error::rule_errors`].
     pub fn build(self) -> Result<Policy, Error> {
         let labels: Vec<_> = self.rules.iter().filter_map(|(label, _)| label.as_deref()).collect();
@@ -47,6 +47,12 @@ impl PolicyBuilder {
     fn rules_by_subject(&self) -> Vec<(CountedSubject<'_>, Rule)> {
         let subjects = self.rules.iter().map(|(label, _)| CountedSubject::labelled(label.as_deref()));
         subjects.zip(self.rules.iter().map(|(_, rule)| rule.clone())).collect()
+    }
+
+    /// Whether a rule on the main subject is enforced, or would be if all of them were.
+    fn enforces_main(&self) -> bool {
+        let is_all_shadow = self.rules.iter().all(|(_, rule)| rule.is_shadow());
+        self.rules.iter().any(|(label, rule)| label.is_none() && (is_all_shadow || !rule.is_shadow()))
     }
 
     fn mistakes_in_prefetch(&self) -> Vec<RuleError> {
@@ -77,8 +83,12 @@ impl PolicyBuilder {
         let ban = self.ban.and_then(|ban| validate_ban(&ban, own()).err());
         let deadline = self.settings.deadline.and_then(|deadline| validate_deadline(deadline).err());
         let warn_at = self.settings.warn_at.and_then(|share| validate_warn_at(share, own()).err());
-        let mistakes: Vec<_> =
-            rules.into_iter().chain(ban).flatten().chain(deadline).chain(warn_at).chain(prefetch).collect();
+        let pause = self.settings.longest_pause.and_then(|longest| {
+            let is_prefetched = self.settings.prefetch.is_some();
+            validate_longest_pause(longest, self.enforces_main(), is_prefetched).err()
+        });
+        let settings = deadline.into_iter().chain(warn_at).chain(prefetch).chain(pause);
+        let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().chain(settings).collect();
         if is_blank(&self.name) || !texts.is_empty() || !mistakes.is_empty() {
             return Err(Error::policy(&self.name, texts, &mistakes));
         }

@@ -158,7 +158,7 @@ impl Server {
     /// Finds out whether the server knows the script, by a call without a protocol version, which the script refuses.
     async fn script_state(&self, deadline: Duration) -> Result<Option<ScriptState>, BackendError> {
         let mut command = cmd("EVALSHA");
-        command.arg(&self.scripts.decide.sha1).arg(0).arg("none");
+        command.arg(&self.scripts.decide().sha1).arg(0).arg("none");
         Ok(match self.try_one(&command, deadline).await? {
             Err(error) if error.kind() == ::redis::ServerErrorKind::NoScript.into() => {
                 Some(if self.is_without_scripts(deadline).await? { ScriptState::Disabled } else { ScriptState::Unseen })

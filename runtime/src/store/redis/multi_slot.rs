@@ -24,6 +24,7 @@ use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::fault::{is_cross_slot, is_try_again};
 use crate::store::redis::connection::real_time;
 use crate::store::redis::deployment::Deployment;
+use crate::store::redis::script::paused;
 use crate::system::under_way::TaskKind;
 use crate::system::{Instant, sleep};
 
@@ -75,6 +76,30 @@ impl Division {
 impl Deployment {
     /// Decides a call: as a whole if all its subjects are in one slot, otherwise in parts.
     pub(super) async fn decide_by_slot(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
+        match self.decide_in_slots(request, until, patience).await {
+            // While a slot moves, a server does not look for keys that are apart, such as a tally and a pause.
+            Err(error) if request.pause().is_some() && are_apart(&error) => {
+                self.decide_behind_pause(request, until, patience).await
+            }
+            decided => decided,
+        }
+    }
+
+    /// Decides a call after a question about its pause alone.
+    async fn decide_behind_pause(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
+        if let Some(id) = request.pause() {
+            let key = id.key(&self.setup().prefix);
+            let left_us = self.ask(key.as_str(), until, |step| step.pause_left_us(key.as_str())).await;
+            match left_us.map_err(BackendError::into_refusal)? {
+                0 => {}
+                left_us => return Ok(paused::answer(left_us, 0)),
+            }
+        }
+        let options = CallOptions { ignores_pause: true, ..request.options };
+        self.decide_in_slots(Call { options, ..request }, until, patience).await
+    }
+
+    async fn decide_in_slots(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
         if has_one_slot(request, &self.setup().prefix) {
             match self.decide_one(request, until).await {
                 Err(error) if request.subjects.len() > 1 && are_apart(&error) => {}
@@ -105,7 +130,7 @@ impl Deployment {
         let is_counted = match peek.outcome {
             Outcome::Admitted => request.counts(),
             Outcome::Denied { .. } => request.policy.ban().is_some() && !request.options.provisional,
-            Outcome::Banned { .. } => false,
+            Outcome::Banned { .. } | Outcome::Paused { .. } => false,
         };
         if request.options.peek || !is_counted {
             return Ok(peek);
@@ -278,6 +303,10 @@ fn combine(policy: &Policy, parts: &[Answer]) -> Answer {
 }
 
 fn outcome(policy: &Policy, parts: &[Answer]) -> Outcome {
+    let is_paused = |outcome: &Outcome| matches!(outcome, Outcome::Paused { .. });
+    if let Some(paused) = parts.iter().map(|part| part.outcome).find(is_paused) {
+        return paused;
+    }
     let longest = parts.iter().enumerate().max_by_key(|(place, part)| (part.outcome.wait(), Reverse(*place)));
     let Some((_, longest)) = longest.filter(|(_, part)| !part.outcome.wait().is_none()) else {
         return Outcome::Admitted;

@@ -15,6 +15,7 @@ use crate::store::answer::Answer;
 use crate::store::redis::batching::Batcher;
 use crate::store::redis::connection::address::Host;
 use crate::store::redis::script::pack::{self, lease_name};
+use crate::store::redis::script::paused;
 use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::script::unknown_shape;
 use crate::store::redis::script::wire::{self, Reply};
@@ -160,6 +161,32 @@ impl Step {
         server.run(&server.scripts.ban, key, &arguments, self.until, self.role()).await.map(drop)
     }
 
+    /// Pauses a subject for this time. Returns how long it is paused from now.
+    pub(super) async fn pause(self, id: TallyId<'_>, length_us: u64, reason: &str) -> Result<u64, BackendError> {
+        let server = self.node.server();
+        let key = iter::once(id.key(&server.prefix));
+        let arguments = pack::pause(length_us, reason);
+        let reply = server.run(&server.scripts.pause, key, &arguments, self.until, self.role()).await?;
+        let values = wire::integers(&reply).ok_or_else(unknown_shape)?;
+        server.learn_time(&values);
+        match values[..] {
+            [now_us, ends_us] => u64::try_from(ends_us - now_us).map_err(|_| unknown_shape()),
+            _ => Err(unknown_shape()),
+        }
+    }
+
+    /// Ends the pause of a subject.
+    pub(super) async fn resume(self, key: &str) -> Result<(), BackendError> {
+        self.query::<i64>(::redis::cmd("UNLINK").arg(key)).await.map(drop)
+    }
+
+    /// Returns how many microseconds a subject is still paused.
+    pub(super) async fn pause_left_us(self, key: &str) -> Result<u64, BackendError> {
+        let (node, last) = (Arc::clone(&self.node), lua::PAUSE_BYTES - 1);
+        let value: Vec<u8> = self.query(::redis::cmd("GETRANGE").arg(key).arg(0).arg(last)).await?;
+        paused::left_us(&value, node.server().now_us()).ok_or_else(unknown_shape)
+    }
+
     /// Removes the tallies of the call's subjects.
     pub(super) async fn reset(self, request: Call<'_>) -> Result<(), BackendError> {
         let mut command = ::redis::cmd("UNLINK");
@@ -193,8 +220,9 @@ impl Step {
 
 fn no_tally(policy: &Policy) -> BackendError {
     let name = policy.name();
+    let or = if policy.pause_group().is_some() { ", or resume it" } else { "" };
     BackendError::new(format!(
-        "redis: a key of policy `{name}` holds something that is no tally; reset its subject, as by `tallygate reset`"
+        "redis: a key of policy `{name}` holds something that is no tally; reset its subject, as by `tallygate reset`{or}"
     ))
 }
 

@@ -1,6 +1,7 @@
-//! The scripts that decide, refund, keep leases and ban: their arguments and their answers.
+//! The scripts that decide, refund, keep leases, ban and pause: their arguments and their answers.
 
 pub(super) mod pack;
+pub(super) mod paused;
 pub(super) mod run;
 pub(super) mod windows;
 pub(super) mod wire;
@@ -10,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use tallygate_lua as lua;
 
+use self::paused::looks_for_pauses;
 use self::run::Script;
 use self::windows::{is_plain, is_plain_together};
 use self::wire::Reply;
@@ -19,12 +21,22 @@ use crate::error::BackendError;
 
 #[derive(Debug)]
 pub(crate) struct Scripts {
-    pub(crate) decide: Script,
+    /// The scripts that decide, and those that look for pauses before.
+    deciding: DecidingScripts,
+    pausable: DecidingScripts,
     pub(crate) refund: Script,
     pub(crate) lease: Script,
     pub(crate) ban: Script,
+    pub(crate) pause: Script,
+}
+
+/// The scripts that decide requests. Each is made when a call first needs it.
+#[derive(Debug)]
+struct DecidingScripts {
+    looks_for_pauses: bool,
     clock: Clock,
-    /// The scripts for windows, by their number of rules. Each is made when a call first needs it.
+    any: OnceLock<Script>,
+    /// The scripts for windows, by their number of rules.
     one: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
     many: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
     together: [OnceLock<Script>; lua::MAX_TOGETHER_RULES + 1],
@@ -42,34 +54,66 @@ impl Scripts {
 
     fn new(clock: &Clock) -> Self {
         let script = |text| Script::new(text, clock.clone());
-        Self {
-            decide: script(lua::DECIDE),
-            refund: script(lua::REFUND),
-            lease: script(lua::LEASE),
-            ban: script(lua::BAN),
+        let deciding = |looks_for_pauses| DecidingScripts {
+            looks_for_pauses,
             clock: clock.clone(),
+            any: OnceLock::new(),
             one: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
             many: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
             together: [const { OnceLock::new() }; lua::MAX_TOGETHER_RULES + 1],
+        };
+        Self {
+            deciding: deciding(false),
+            pausable: deciding(true),
+            refund: script(lua::REFUND),
+            lease: script(lua::LEASE),
+            ban: script(lua::BAN),
+            pause: script(lua::PAUSE),
         }
     }
 
+    /// Returns the script that decides any requests whose subjects cannot be paused.
+    #[cfg(feature = "admin")]
+    pub(crate) fn decide(&self) -> &Script {
+        self.deciding.any()
+    }
+
+    fn deciding(&self, requests: &[Call<'_>]) -> &DecidingScripts {
+        if looks_for_pauses(requests) { &self.pausable } else { &self.deciding }
+    }
+}
+
+impl DecidingScripts {
+    /// Returns the script for any requests.
+    fn any(&self) -> &Script {
+        self.any.get_or_init(|| Script::new(&self.text(lua::DECIDE.to_owned()), self.clock.clone()))
+    }
+
+    fn unversioned(&self, text: String) -> Script {
+        Script::unversioned(&self.text(text), self.clock.clone())
+    }
+
+    fn text(&self, text: String) -> String {
+        if self.looks_for_pauses { lua::pausable(&text) } else { text }
+    }
+
     /// Returns the script for one request that has only sliding windows, at most this number of them.
-    pub(crate) fn one(&self, rules: usize) -> &Script {
+    fn one(&self, rules: usize) -> &Script {
         let rules = rules.min(lua::MAX_PLAIN_RULES);
-        self.one[rules].get_or_init(|| Script::unversioned(&lua::windows_alone(rules), self.clock.clone()))
+        let text = if self.looks_for_pauses { lua::pausable_alone } else { lua::windows_alone };
+        self.one[rules].get_or_init(|| Script::unversioned(&text(rules), self.clock.clone()))
     }
 
     /// Returns the script for several such requests, each with at most this number of rules.
-    pub(crate) fn many(&self, rules: usize) -> &Script {
+    fn many(&self, rules: usize) -> &Script {
         let rules = rules.min(lua::MAX_PLAIN_RULES);
-        self.many[rules].get_or_init(|| Script::unversioned(&lua::windows(rules), self.clock.clone()))
+        self.many[rules].get_or_init(|| self.unversioned(lua::windows(rules)))
     }
 
     /// Returns the script for requests of several subjects, each with at most this number of sliding windows.
-    pub(crate) fn together(&self, rules: usize) -> &Script {
+    fn together(&self, rules: usize) -> &Script {
         let rules = rules.min(lua::MAX_TOGETHER_RULES);
-        self.together[rules].get_or_init(|| Script::unversioned(&lua::windows_together(rules), self.clock.clone()))
+        self.together[rules].get_or_init(|| self.unversioned(lua::windows_together(rules)))
     }
 }
 
@@ -92,21 +136,34 @@ impl<'a> ScriptQuestion<'a> {
         let all = |kind: fn(Call<'_>) -> bool| !requests.is_empty() && requests.iter().all(|request| kind(*request));
         let rules = windows::rules(requests);
         let form = Form::Windows(rules);
-        if all(is_plain) {
-            let script = if requests.len() == 1 { scripts.one(rules) } else { scripts.many(rules) };
-            return Self { script, arguments: windows::pack(requests, rules), form };
+        let scripts = scripts.deciding(requests);
+        let mut question = if all(is_plain) {
+            let arguments = windows::pack(requests, rules);
+            if requests.len() == 1 {
+                return Self { script: scripts.one(rules), arguments, form };
+            }
+            Self { script: scripts.many(rules), arguments, form }
+        } else if all(is_plain_together) {
+            Self { script: scripts.together(rules), arguments: windows::pack_together(requests, rules), form }
+        } else {
+            let arguments = requests.iter().map(|request| pack::request(request, now_us)).collect();
+            Self { script: scripts.any(), arguments, form: Form::Any }
+        };
+        if scripts.looks_for_pauses {
+            question.arguments.push(requests.len().to_string().into());
         }
-        if all(is_plain_together) {
-            return Self { script: scripts.together(rules), arguments: windows::pack_together(requests, rules), form };
-        }
-        let arguments = requests.iter().map(|request| pack::request(request, now_us)).collect();
-        Self { script: &scripts.decide, arguments, form: Form::Any }
+        question
     }
 }
 
 impl Form {
     /// Reads the answer to these requests: the server's time, and a reply to each request.
     pub(crate) fn read(self, answer: &[u8], requests: &[Call<'_>]) -> Result<(u64, Vec<Reply>), BackendError> {
+        if looks_for_pauses(requests)
+            && let Some(paused) = paused::read(answer, requests)
+        {
+            return Ok(paused);
+        }
         let read = match (self, requests) {
             (Self::Windows(rules), [request]) => windows::read_one(answer, request, rules),
             (Self::Windows(rules), _) => windows::read(answer, requests, rules),

@@ -97,7 +97,9 @@ impl Server {
         until: Instant,
         role: NodeRole,
     ) -> Result<Vec<Reply>, BackendError> {
-        let keys = requests.iter().flat_map(|&request| self.keys(request));
+        let tallies = requests.iter().flat_map(|&request| self.keys(request));
+        // Behind the tallies, as paused.lua says.
+        let keys = tallies.chain(requests.iter().filter_map(|&request| self.pause_key(request)));
         let question = ScriptQuestion::about(requests, &self.scripts, self.now_us());
         let reply = self.run(question.script, keys, &question.arguments, until, role).await?;
         self.read(question.form, &reply, requests)
@@ -105,6 +107,10 @@ impl Server {
 
     pub(super) fn keys<'a>(&self, request: Call<'a>) -> impl Iterator<Item = TallyKey> + Clone + use<'a, '_> {
         request.keys(&self.prefix)
+    }
+
+    pub(super) fn pause_key(&self, request: Call<'_>) -> Option<TallyKey> {
+        request.pause().map(|id| id.key(&self.prefix))
     }
 
     pub(super) fn read(&self, form: Form, answer: &[u8], requests: &[Call<'_>]) -> Result<Vec<Reply>, BackendError> {

@@ -13,7 +13,7 @@ use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::Responses;
 use crate::call::{Call, CallOptions};
-use crate::decision::{DecidedBy, Denial, Rejection, Wait};
+use crate::decision::{DecidedBy, Denial, DenialCause, Rejection, Wait};
 use crate::error::BackendError;
 use crate::policy::{Policy, PolicySettings};
 use crate::web::problem::{PROBLEM_JSON, Problem};
@@ -107,7 +107,15 @@ fn rejection_with(status: &str) -> Option<Rejection> {
         _ => return None,
     };
     let policy = Policy::of_checked(String::new(), vec![(None, rule)], PolicySettings::default());
-    Some(Denial::new(Call::new(&policy, &[], CallOptions::PLAIN), Some(0), Wait::of(MINUTE), DecidedBy::Backend).into())
+    Some(
+        Denial::new(
+            Call::new(&policy, &[], CallOptions::PLAIN),
+            DenialCause::rule(0),
+            Wait::of(MINUTE),
+            DecidedBy::Backend,
+        )
+        .into(),
+    )
 }
 
 fn answered(mut response: Response, answer: &Answer<String>) -> Response {

@@ -123,6 +123,8 @@ struct SlotGroup<'a> {
     places: Vec<usize>,
     requests: Vec<Call<'a>>,
     keys: Vec<TallyKey>,
+    /// The pauses that the script looks for: one for each request, or none.
+    pauses: Vec<TallyKey>,
 }
 
 impl Server {
@@ -155,17 +157,20 @@ impl Server {
     fn call(&self, group: &SlotGroup<'_>) -> (ScriptCall<'_>, Form) {
         let ScriptQuestion { script, arguments, form } =
             ScriptQuestion::about(&group.requests, &self.scripts, self.now_us());
-        (ScriptCall { script, keys: group.keys.clone(), arguments }, form)
+        let keys = group.keys.iter().chain(&group.pauses).copied().collect();
+        (ScriptCall { script, keys, arguments }, form)
     }
 
     fn group<'a>(&self, requests: &[Call<'a>]) -> Vec<SlotGroup<'a>> {
-        let mut groups = BTreeMap::<Vec<Slot>, SlotGroup<'a>>::new();
+        let mut groups = BTreeMap::<(Vec<Slot>, bool), SlotGroup<'a>>::new();
         for (place, request) in requests.iter().enumerate() {
             let keys: Vec<_> = self.keys(*request).collect();
             // A request in several slots gets a group of its own, so that its refusal concerns no other.
             let mut slots: Vec<_> = keys.iter().map(|key| Slot::of(key.as_str())).collect();
             slots.dedup();
-            let group = groups.entry(slots).or_default();
+            let pause = self.pause_key(*request);
+            let group = groups.entry((slots, pause.is_some())).or_default();
+            group.pauses.extend(pause);
             group.places.push(place);
             group.requests.push(*request);
             group.keys.extend(keys);

@@ -6,6 +6,7 @@ use std::mem;
 use super::batch::{Batch, Caller};
 use crate::call::{Call, OwnedCall};
 use crate::store::redis::connection::real_time::TICK;
+use crate::store::redis::script::paused::looks_for_pauses;
 use crate::store::redis::script::windows::{self, is_plain, is_plain_together};
 use crate::store::redis::script::work::Work;
 use crate::system::Instant;
@@ -43,10 +44,16 @@ pub(crate) struct TurnStep {
     pub(crate) late: Vec<Caller>,
 }
 
-/// The script that decides a request: the one for this number of windows, that for as many of each subject, or the
-/// general one.
+/// The script that decides a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ScriptId {
+pub(crate) struct ScriptId {
+    kind: ScriptKind,
+    looks_for_pauses: bool,
+}
+
+/// The script for this number of windows, that for as many of each subject, or the general one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ScriptKind {
     Windows(usize),
     Together(usize),
     General,
@@ -188,19 +195,20 @@ impl TurnStep {
 
 impl ScriptId {
     fn of(request: Call<'_>) -> Self {
-        if is_plain(request) {
-            Self::Windows(request.rules())
+        let kind = if is_plain(request) {
+            ScriptKind::Windows(request.rules())
         } else if is_plain_together(request) {
-            Self::Together(windows::rules(&[request]))
+            ScriptKind::Together(windows::rules(&[request]))
         } else {
-            Self::General
-        }
+            ScriptKind::General
+        };
+        Self { kind, looks_for_pauses: looks_for_pauses(&[request]) }
     }
 
     fn work(self, request: Call<'_>) -> Work {
-        match self {
-            Self::Windows(_) => Work::of_plain(request),
-            Self::Together(_) | Self::General => Work::of(request),
+        match self.kind {
+            ScriptKind::Windows(_) => Work::of_plain(request),
+            ScriptKind::Together(_) | ScriptKind::General => Work::of(request),
         }
     }
 }

@@ -80,6 +80,7 @@ enum Expected {
     Admitted,
     Denied,
     Banned,
+    Paused,
 }
 
 /// A step of a rehearsal, and its error.
@@ -219,6 +220,7 @@ impl Player<'_> {
             Outcome::Admitted => Expected::Admitted,
             Outcome::Denied { .. } => Expected::Denied,
             Outcome::Banned { .. } => Expected::Banned,
+            Outcome::Paused { .. } => Expected::Paused,
         };
         if answered == expected {
             return Ok(answer);

@@ -89,6 +89,11 @@ pub(crate) fn ban(group: &RuleGroup, duration_us: u64) -> [Vec<u8>; 4] {
     [group.celled.len() as u64, denials(group) as u64, duration_us, ttl_ms].map(number)
 }
 
+/// Packs the arguments that pause a subject for this time, and why.
+pub(crate) fn pause(length_us: u64, reason: &str) -> [Vec<u8>; 2] {
+    [number(length_us), reason.into()]
+}
+
 fn number(number: u64) -> Vec<u8> {
     number.to_string().into()
 }

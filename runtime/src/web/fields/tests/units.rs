@@ -3,7 +3,7 @@
 use super::*;
 use crate::algorithm::Quota;
 use crate::call::{Call, CallOptions};
-use crate::decision::{DecidedBy, Decision, Denial, Permit, Report, RuleStatus, Wait};
+use crate::decision::{DecidedBy, Decision, Denial, DenialCause, Permit, Report, RuleStatus, Wait};
 
 /// Calls and tokens of a minute, and tokens of an hour.
 fn chat() -> Policy {
@@ -28,7 +28,7 @@ fn admitted(left: [(u64, u64); 3]) -> Decided {
 
 /// A denial by the rule at this position.
 fn denied(policy: &Policy, rule: u32, wait: Duration) -> Denial {
-    Denial::new(Call::new(policy, &[], CallOptions::PLAIN), Some(rule), Wait::of(wait), DecidedBy::Backend)
+    Denial::new(Call::new(policy, &[], CallOptions::PLAIN), DenialCause::rule(rule), Wait::of(wait), DecidedBy::Backend)
 }
 
 fn texts(fields: &[ResponseField]) -> Vec<String> {

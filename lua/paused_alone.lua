@@ -1,0 +1,16 @@
+--[[ The same as paused.lua for windows_alone.lua, with a little less work.
+
+  KEYS[2]  the pause of the request
+  Returns  as paused.lua does
+  TTL      writes nothing ]]
+
+do
+  local value = call('GETRANGE', KEYS[2], '0', '${PAUSE_LAST}')
+  if value ~= '' then
+    local left = ${NEVER}
+    if #value == ${PAUSE_BYTES} then
+      --- @include parts/pause_left.lua
+    end
+    if left ~= 0 then return struct.pack('>${SIGNED}${SIGNED}${SIGNED}', ${PAUSED}, now, left) end
+  end
+end

@@ -1,10 +1,12 @@
 //! The responses of a handler to rejected calls, for OpenAPI documents.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::quote_spanned;
 use syn::ext::IdentExt as _;
 use syn::{Expr, ExprPath, Type};
-use tallygate_rules::Role;
+use tallygate_rules::{CALLS, Role};
 
 use crate::expand::context::{Expansion, hygienic, quote_hygienic};
 use crate::expand::document;
@@ -14,7 +16,7 @@ use crate::model::RuleModel;
 //         pub async fn send_code() -> Result<(), Rejection> { body }
 // Output: pub struct SendCodeLimits;
 //         impl IntoResponses for SendCodeLimits {
-//             fn responses() -> Responses { responses("For all calls together: …", &[429]) }
+//             fn responses() -> Responses { responses("For all calls together: …", &[429], ["calls"]) }
 //         }
 impl<'m> Expansion<'m> {
     pub(super) fn openapi(self, name: &Ident) -> TokenStream {
@@ -34,7 +36,8 @@ impl<'m> Expansion<'m> {
             policy => {
                 let limits = document::rejection_text(self.model);
                 let statuses = if policy.is_some() { vec![429, 409] } else { self.statuses_of_denials() };
-                quote_hygienic!(#private::responses(#limits, &[#(#statuses),*]))
+                let units = self.limited_units();
+                quote_hygienic!(#private::responses(#limits, &[#(#statuses),*], [#(#units),*]))
             }
         };
         let responses = if self.is_rejection_answered_by_program() {
@@ -83,6 +86,13 @@ impl<'m> Expansion<'m> {
             self.enforced_rules().partition(|model| model.rule.role() == Role::Duplicate);
         let limited = (!limits.is_empty() || self.model.ban.is_some()).then_some(429);
         limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).collect()
+    }
+
+    /// Returns what the limits count. Those of a policy that is known only at run time count calls.
+    fn limited_units(self) -> BTreeSet<&'m str> {
+        let limits = self.enforced_rules().filter(|model| model.rule.role() == Role::Limit);
+        let of_policy = self.model.policy.as_ref().map(|_| CALLS);
+        limits.map(|model| model.rule.counted()).chain(of_policy).collect()
     }
 
     /// Whether an expression is the path of an item, which exists without a call.

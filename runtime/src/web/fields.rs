@@ -1,5 +1,7 @@
 //! The fields of responses that show clients the state of their limits.
 
+#[cfg(feature = "utoipa")]
+mod described;
 mod formats;
 mod item;
 #[cfg(test)]

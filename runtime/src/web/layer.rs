@@ -15,6 +15,8 @@ use super::client_ip::ClientIpSource;
 use super::fields::{Draft, Items, Legacy};
 #[cfg(feature = "utoipa")]
 use super::openapi::document::{answer_problems, for_each_operation};
+#[cfg(feature = "utoipa")]
+use super::openapi::limit_fields::answer_fields;
 use super::parts::Parts;
 use crate::context::{self, Context};
 use crate::decision::Rejection;
@@ -134,10 +136,12 @@ impl Layer {
     }
 
     /// Writes into a document of OpenAPI how rejections are really answered: the statuses and the media types of
-    /// [`reject`](Self::reject), in place of those of problems. Of the body, only its media type is known.
+    /// [`reject`](Self::reject), in place of those of problems, and the [fields](Self::fields) of this layer, for each unit that
+    /// the limits of the operation count. Of the body, only its media type is known.
     ///
-    /// The function of `reject` is called outside of a request, for a limited call, a duplicate and one that Redis did not decide. Call it when the document has all
-    /// of its operations, and behind [`Limits::describe`](super::Limits::describe).
+    /// With [`on_success`](Self::on_success), the successful responses of limited operations have the fields, too. The function of
+    /// `reject` is called outside of a request, for a limited call, a duplicate and one that Redis did not decide. Call it when
+    /// the document has all of its operations, and behind [`Limits::describe`](super::Limits::describe).
     ///
     /// # Examples
     ///
@@ -173,7 +177,10 @@ impl Layer {
     pub fn describe(&self, document: &mut utoipa::openapi::OpenApi) {
         let context = self.settings.shared_context();
         let answer = |rejection: &Rejection| context::enter(&mut context.clone(), || Response::from(rejection));
-        for_each_operation(document, |_, _, responses| answer_problems(responses, answer));
+        for_each_operation(document, |_, _, responses| {
+            answer_problems(responses, answer);
+            answer_fields(responses, self.settings.fields, self.settings.on_success);
+        });
     }
 
     /// Chooses the fields: [`Draft::V11`] by default, and no fields of a draft with `None`.

@@ -1,17 +1,18 @@
 //! Responses of limited handlers in OpenAPI documents, for users of utoipa.
 
 pub(super) mod document;
+pub(super) mod limit_fields;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
-use tallygate_rules::{Ban, EffectiveRule, Role, counted_in_words, format_duration, limit_in_words};
+use tallygate_rules::{Ban, CALLS, EffectiveRule, Role, Rule, counted_in_words, format_duration, limit_in_words};
 use utoipa::openapi::content::ContentBuilder;
-use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 use utoipa::openapi::{RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
+use self::limit_fields::{header, of_denial};
 use super::problem::{PROBLEM_JSON, Problem};
 use crate::decision::Rejection;
 use crate::policy::Policy;
@@ -53,7 +54,8 @@ pub fn limit_responses(policy: &Policy) -> Responses {
     let items: Vec<_> = policy.effective_rules().into_iter().filter(|own| !own.rule.is_shadow()).map(item).collect();
     let ban = policy.ban().map(|ban| banned(policy, ban));
     let paragraphs: Vec<_> = [items.join("\n")].into_iter().chain(ban).collect();
-    responses(&paragraphs.join("\n\n"), &statuses_of(policy))
+    let rules = policy.rules().iter().filter(|rule| rule.role() == Role::Limit && !rule.is_shadow());
+    responses(&paragraphs.join("\n\n"), &statuses_of(policy), rules.map(Rule::counted))
 }
 
 /// Returns in words which calls a rule on another subject counts together.
@@ -83,9 +85,11 @@ fn statuses_of(policy: &Policy) -> Vec<u16> {
     limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).collect()
 }
 
-/// Returns the responses for these statuses of denials. The description of the first one has the limits, in words.
+/// Returns the responses for these statuses of denials. The description of the first one has the limits, in words. `counted`
+/// are their units.
 #[must_use]
-pub fn responses(limits: &str, statuses: &[u16]) -> Responses {
+pub fn responses<'u>(limits: &str, statuses: &[u16], counted: impl IntoIterator<Item = &'u str>) -> Responses {
+    let units = counted.into_iter().map(str::to_owned).collect();
     let limits = Some(limits).filter(|limits| !limits.is_empty());
     let described = statuses.iter().zip(iter::once(limits).chain(iter::repeat(None)));
     let denials = described.map(|(&status, limits)| {
@@ -93,7 +97,7 @@ pub fn responses(limits: &str, statuses: &[u16]) -> Responses {
             409 => "The same request was admitted a moment ago.",
             _ => "Too many requests.",
         };
-        (status, denial([summary].into_iter().chain(limits).collect::<Vec<_>>().join("\n\n")))
+        (status, denial([summary].into_iter().chain(limits).collect::<Vec<_>>().join("\n\n"), &units))
     });
     let unavailable = response("The limits cannot be checked right now.").build();
     denials.chain([(503, unavailable)]).map(|(status, response)| (status.to_string(), response.into())).collect()
@@ -110,16 +114,11 @@ pub fn without_content(mut responses: Responses) -> Responses {
     responses
 }
 
-fn denial(description: String) -> Response {
-    let header = |description: &str, kind| {
-        let schema = ObjectBuilder::new().schema_type(kind).build();
-        HeaderBuilder::new().description(Some(description)).schema(Some(schema)).build()
-    };
-    response(description)
-        .header("Retry-After", header("The seconds to wait, where waiting helps.", Type::Integer))
-        .header("RateLimit-Policy", header("The limits that denied the request.", Type::String))
-        .header("RateLimit", header("Where these limits stand.", Type::String))
-        .build()
+fn denial(description: String, units: &BTreeSet<String>) -> Response {
+    let retry_after = header("The seconds to wait, where waiting helps.", Type::Integer);
+    let mut response = response(description).header("Retry-After", retry_after).build();
+    of_denial(&mut response, units);
+    response
 }
 
 fn response(description: impl Into<String>) -> ResponseBuilder {
@@ -130,7 +129,7 @@ fn response(description: impl Into<String>) -> ResponseBuilder {
 /// All responses that a rejection becomes: 409, 429 and 503.
 impl IntoResponses for Rejection {
     fn responses() -> Responses {
-        responses("", &[429, 409])
+        responses("", &[429, 409], [CALLS])
     }
 }
 

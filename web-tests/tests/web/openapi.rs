@@ -1,5 +1,7 @@
 //! The responses of limited handlers in a document of OpenAPI.
 
+mod fields;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use tallygate_rules::{Role, Rule, format_duration};
+use tallygate_rules::{CALLS, Role, Rule, format_duration};
 
 use crate::decision::{RuleStatus, Wait};
 use crate::policy::Policy;
@@ -65,7 +65,10 @@ impl Allowance {
         // A window is at least a second long.
         Self {
             limit: status.limit(),
-            unit: unit_in_fields(rule),
+            unit: match rule.lease() {
+                Some(_) => "concurrent-requests".into(),
+                None => unit_in_fields(rule.counted()),
+            },
             window_s: window.map(|window| whole_seconds(window).max(1)),
         }
     }
@@ -74,13 +77,9 @@ impl Allowance {
 /// The default unit of the draft, and what OpenAI's fields call calls.
 pub(super) const REQUESTS: &str = "requests";
 
-/// Returns the unit of a rule in the words of the draft. Some proxies drop a field with an underscore in its name.
-fn unit_in_fields(rule: &Rule) -> Cow<'static, str> {
-    match rule.unit() {
-        _ if rule.lease().is_some() => "concurrent-requests".into(),
-        Some(unit) => unit.replace('_', "-").into(),
-        None => REQUESTS.into(),
-    }
+/// Returns a unit in the words of the draft. Some proxies drop a field with an underscore in its name.
+pub(super) fn unit_in_fields(counted: &str) -> Cow<'static, str> {
+    if counted == CALLS { REQUESTS.into() } else { counted.replace('_', "-").into() }
 }
 
 /// Returns the name of the rule at that position, or of the ban: the name of the policy, and that of the rule or its window.

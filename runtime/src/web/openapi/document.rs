@@ -12,6 +12,7 @@ use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::Responses;
+use super::limit_fields::add_units;
 use crate::call::{Call, CallOptions};
 use crate::decision::{DecidedBy, Denial, DenialCause, Rejection, Wait};
 use crate::error::BackendError;
@@ -146,6 +147,7 @@ pub(in crate::web) fn add(responses: &mut Responses, status: String, added: RefO
     let said: Vec<_> = known.description.split("\n\n").collect();
     let new = added.description.split("\n\n").filter(|paragraph| !said.contains(paragraph));
     known.description = said.iter().copied().chain(new).collect::<Vec<_>>().join("\n\n");
+    add_units(known, &added);
     for (media_type, content) in added.content {
         known.content.entry(media_type).or_insert(content);
     }

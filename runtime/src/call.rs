@@ -106,6 +106,11 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// What the call costs in the unit of the rule at this position.
+    pub(crate) fn cost_for(self, position: usize) -> u64 {
+        self.policy.group_of(position).map_or(0, |group| self.cost_at(group))
+    }
+
     /// How much there has to be left for the call on the subject with this index.
     #[inline]
     pub(crate) fn needs_at(self, index: usize) -> u64 {
@@ -236,9 +241,9 @@ impl<'a> Call<'a> {
         self.groups().iter().map(|group| group.rules.len()).sum()
     }
 
-    /// The position of its first rule in the policy, whose rules are counted group by group.
+    /// The place of its first rule, when the rules of the policy are counted group by group.
     pub(crate) fn first_place(self) -> usize {
-        self.policy.groups().iter().take(self.first_group()).map(|group| group.rules.len()).sum()
+        self.policy.first_place(self.first_group())
     }
 
     /// The keys of the tallies that decide the call, in the order of [`tally_ids`](Self::tally_ids).
@@ -324,7 +329,7 @@ pub(crate) struct CallOptions {
     pub(crate) refundable: bool,
     /// Waits for admission.
     pub(crate) wait: Option<WaitLimit>,
-    /// Runs the call even if it is denied.
+    /// What the caller asks for: the call runs even if it is denied. An override or a file may say otherwise.
     pub(crate) shadow: bool,
     /// The name of its leases, where concurrent calls are counted.
     pub(crate) lease: Option<LeaseName>,

@@ -304,6 +304,11 @@ impl Policy {
         self.groups().iter().position(|group| group.positions.contains(&position))
     }
 
+    /// Returns the place of the first rule of this group, among the rules of all groups in order.
+    pub(crate) fn first_place(&self, group: usize) -> usize {
+        self.groups().iter().take(group).map(|group| group.rules.len()).sum()
+    }
+
     /// Returns the position of a rule by its place in all groups, one group after the other.
     pub(crate) fn position(&self, place: usize) -> usize {
         if let [group] = self.groups() {

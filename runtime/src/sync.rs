@@ -7,6 +7,6 @@ pub(crate) mod interleaved;
 pub(crate) use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic};
 
 #[cfg(all(test, tallygate_shuttle))]
-pub(crate) use self::interleaved::{Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic, lock};
+pub(crate) use self::interleaved::{Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic, lock, read, write};
 #[cfg(not(all(test, tallygate_shuttle)))]
-pub(crate) use crate::lock::lock;
+pub(crate) use crate::lock::{lock, read, write};

@@ -13,11 +13,6 @@ use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::wait::{RoundedUp, Wait};
 
-/// What a call costs in the unit of the rule at this position.
-fn cost_for(call: Call<'_>, position: usize) -> u64 {
-    call.policy.group_of(position).map_or(call.options.cost, |group| call.cost_at(group))
-}
-
 /// Why a call was not admitted: the rule that denies it, and how long until it would be admitted.
 ///
 /// Its text is a sentence that an end user may be shown: it contains neither the policy nor the subject. A text by
@@ -57,7 +52,7 @@ impl Denial {
         let mut denial = Self { policy, cause, decided_by, is_too_costly: false, retry_after, report, message: None };
         // A call that costs too much can never be admitted, so its wait is endless.
         denial.is_too_costly = retry_after == Wait::NEVER
-            && denial.rule().is_some_and(|limiting| cost_for(call, limiting.position) > limiting.rule.greatest_cost());
+            && denial.rule().is_some_and(|limiting| call.cost_for(limiting.position) > limiting.rule.greatest_cost());
         denial
     }
 

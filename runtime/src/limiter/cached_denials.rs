@@ -18,8 +18,9 @@ pub(super) struct CachedDenials<S> {
     clock: Clock,
     /// `None` where denials are not cached.
     cache: Option<DenialCache>,
-    /// Whether the rules in force have to be read before a call is decided.
-    are_rules_old: Box<dyn Fn() -> bool + Send + Sync>,
+    /// Begins to read the rules in force again if they are old. Returns whether that has to be awaited before a call is
+    /// decided.
+    begin_refresh_if_old: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl<S> CachedDenials<S> {
@@ -28,9 +29,9 @@ impl<S> CachedDenials<S> {
         below: S,
         longest: Duration,
         clock: Clock,
-        are_rules_old: impl Fn() -> bool + Send + Sync + 'static,
+        begin_refresh_if_old: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Self {
-        Self { below, clock, cache: DenialCache::new(longest), are_rules_old: Box::new(are_rules_old) }
+        Self { below, clock, cache: DenialCache::new(longest), begin_refresh_if_old: Box::new(begin_refresh_if_old) }
     }
 
     fn record(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
@@ -58,7 +59,7 @@ impl<S: Decider> Decider for CachedDenials<S> {
     fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
         let Some(outcome) = self.find(call) else { return self.below.decide_at_once(call) };
         // The rules of an override may end the denial.
-        if (self.are_rules_old)() {
+        if (self.begin_refresh_if_old)() {
             return None;
         }
         call.policy.observed().cached_denial();
@@ -186,8 +187,9 @@ mod tests {
         let denied = Outcome::Denied { rule: 0, retry_after: Wait::us(30_000_000) };
         let old = Arc::new(AtomicBool::new(false));
         let are_old = Arc::clone(&old);
-        let are_rules_old = move || are_old.load(Ordering::Relaxed);
-        let denials = CachedDenials::new(StubStore::answering([Ok(denied)]), SECOND, Clock::tokio(), are_rules_old);
+        let begin_refresh_if_old = move || are_old.load(Ordering::Relaxed);
+        let denials =
+            CachedDenials::new(StubStore::answering([Ok(denied)]), SECOND, Clock::tokio(), begin_refresh_if_old);
         let policy = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).build().unwrap();
         let subjects = [Subject::of("s").key()];
         let call = Call::new(&policy, &subjects, CallOptions::PLAIN);

@@ -293,7 +293,7 @@ impl<'a> Check<'a> {
     }
 
     pub(crate) fn reworded_by(mut self, reword: Arc<Reword>) -> Self {
-        self.inputs.reword(reword);
+        self.inputs.set_messages(reword);
         self
     }
 

@@ -1,6 +1,7 @@
 //! The state that the clones of a limiter share.
 
 use std::future::ready;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 #[cfg(all(feature = "config", feature = "web"))]
 use std::sync::atomic::AtomicBool;
@@ -85,15 +86,14 @@ impl Core {
         }
     }
 
-    /// Warns the application, the log and the metrics for each rule near whose limit an admitted call has brought its
-    /// subject.
+    /// Warns the application, the log and the metrics of each rule whose limit the subject comes near by this call.
     #[inline]
     pub(super) fn warn(&self, call: Call<'_>, report: &Report) {
         if let Some(share) = call.policy.warn_at()
             && !call.options.peek
         {
-            let cost = |status: &RuleStatus| call.policy.group_of(status.position()).map_or(0, |at| call.cost_at(at));
-            let near = report.rules().iter().filter(|status| status.has_come_near(share, cost(status)));
+            let has_come_near = |status: &&RuleStatus| status.has_come_near(share, call.cost_for(status.position()));
+            let near = report.rules().iter().filter(has_come_near);
             near.for_each(|status| self.warn_of(call, status));
         }
     }
@@ -141,19 +141,22 @@ impl LeaseHolder for Core {
 
 impl Recounter for Core {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: &'a Recount) -> Recounting<'a> {
-        if let Some(has_changed) = self.stack.recount_here(charge, recount) {
-            self.finish_recount(charge, recount, has_changed);
-            return Box::pin(ready(Ok(has_changed)));
-        }
+        let layers = match self.stack.recount_here(charge, recount) {
+            ControlFlow::Continue(layers) => layers,
+            ControlFlow::Break(has_changed) => {
+                self.finish_recount(charge, recount, has_changed);
+                return Box::pin(ready(Ok(has_changed)));
+            }
+        };
         Box::pin(async move {
-            let recounted = self.stack.recount(charge, recount).await;
+            let recounted = layers.recount(charge.counted(), recount, &charge.admitted).await;
             self.finish_recount(charge, recount, matches!(recounted, Ok(true)));
             recounted
         })
     }
 
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
-        if let Some(has_changed) = self.stack.recount_here(&charge, &recount) {
+        if let ControlFlow::Break(has_changed) = self.stack.recount_here(&charge, &recount) {
             self.finish_recount(&charge, &recount, has_changed);
             return Ok(has_changed);
         }

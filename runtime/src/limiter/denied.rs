@@ -6,11 +6,11 @@ mod sketch;
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, RwLock};
 
 pub use self::listed::DeniedSubject;
 use self::sketch::{Sketch, SubjectId};
-use crate::lock::lock;
+use crate::lock::{lock, read, write};
 use crate::observe::{self, ReportedOnce, log, opaque_debug};
 use crate::system::RandomState;
 use crate::system::home::BackgroundTask;
@@ -50,12 +50,12 @@ impl DeniedSubjects {
 
     pub(super) fn count(&self, policy: &str, label: Option<&str>, subject: &str) {
         let id = SubjectId { label, subject };
-        let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
+        let known = read(&self.sketches);
         if let Some(sketch) = known.get(policy) {
             return lock(sketch).count(id, &self.seed);
         }
         drop(known);
-        let mut known = self.sketches.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = write(&self.sketches);
         if known.len() < MOST_POLICIES_KEPT || known.contains_key(policy) {
             let sketch = known.entry(policy.into()).or_insert_with(|| Mutex::new(Sketch::new(self.max_subjects)));
             return lock(sketch).count(id, &self.seed);
@@ -67,14 +67,14 @@ impl DeniedSubjects {
     }
 
     fn with_sketch(&self, policy: &str, visit: impl FnOnce(&mut Sketch)) {
-        let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
+        let known = read(&self.sketches);
         if let Some(sketch) = known.get(policy) {
             visit(&mut lock(sketch));
         }
     }
 
     fn for_each(&self, mut visit: impl FnMut(&str, &mut Sketch)) {
-        let known = self.sketches.read().unwrap_or_else(PoisonError::into_inner);
+        let known = read(&self.sketches);
         known.iter().for_each(|(policy, sketch)| visit(policy, &mut lock(sketch)));
     }
 }

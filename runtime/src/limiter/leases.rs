@@ -36,7 +36,7 @@ pub(super) struct RemoteLeases<S>(Arc<LeasedStore<S>>);
 
 /// The task of one call.
 struct LeaseTask<S: RemoteStore> {
-    below: Arc<LeasedStore<S>>,
+    shared: Arc<LeasedStore<S>>,
     call: OwnedCall,
     /// When it was asked, by the clock of the limiter.
     since_us: u64,
@@ -46,14 +46,14 @@ struct LeaseTask<S: RemoteStore> {
 
 impl<S: RemoteStore> RemoteLeases<S> {
     pub(super) fn new(
-        store: Arc<S>,
+        below: Arc<S>,
         prefix: String,
         clock: Clock,
         sleepers: Arc<Sleepers>,
         runtimes: Arc<Runtimes>,
     ) -> Self {
         let (limiter, late) = (LimiterId::next(), AtomicUsize::new(0));
-        Self(Arc::new(LeasedStore { store, limiter, prefix, clock, sleepers, runtimes, late }))
+        Self(Arc::new(LeasedStore { below, limiter, prefix, clock, sleepers, runtimes, late }))
     }
 
     /// Decides a call in a task that keeps the leases which it takes.
@@ -62,7 +62,7 @@ impl<S: RemoteStore> RemoteLeases<S> {
         let awaited = Awaited { caller: Some(Arc::downgrade(&caller)), until: call.until() };
         let call = OwnedCall::new(Call { awaited: Some(&awaited), ..call });
         let (answer, answered) = oneshot::channel();
-        let task = LeaseTask { below: Arc::clone(&self.0), call, since_us: self.0.clock.now_us(), is_open: true };
+        let task = LeaseTask { shared: Arc::clone(&self.0), call, since_us: self.0.clock.now_us(), is_open: true };
         let mut task: Task = Box::pin(self.0.runtimes.counted(TaskKind::Lease, task.run(answer)));
         // The first step is made here, so that calls are decided in the order in which they are made.
         if poll_fn(|context| Poll::Ready(task.as_mut().poll(context).is_pending())).await {
@@ -90,11 +90,11 @@ impl<S: RemoteStore> Decider for RemoteLeases<S> {
     }
 
     fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
-        self.0.store.note(call, outcome, asked_us);
+        self.0.below.note(call, outcome, asked_us);
     }
 
     fn forget(&self, call: Call<'_>) {
-        self.0.store.forget(call);
+        self.0.below.forget(call);
     }
 
     fn recount(
@@ -103,28 +103,28 @@ impl<S: RemoteStore> Decider for RemoteLeases<S> {
         recount: &Recount,
         admitted: &AdmittedAt,
     ) -> impl Future<Output = Result<bool, BackendError>> + Send {
-        self.0.store.recount(counted, recount, admitted)
+        self.0.below.recount(counted, recount, admitted)
     }
 
     fn reset(&self, call: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send {
-        self.0.store.reset(call)
+        self.0.below.reset(call)
     }
 
     fn ban(&self, call: Call<'_>, duration: Duration) -> impl Future<Output = Result<(), BackendError>> + Send {
-        self.0.store.ban(call, duration)
+        self.0.below.ban(call, duration)
     }
 }
 
 impl<S: RemoteStore> LeaseTask<S> {
     /// Decides the call, and keeps its leases.
     async fn run(mut self, answer: oneshot::Sender<Result<LayeredAnswer, BackendError>>) {
-        let below = Arc::clone(&self.below);
+        let shared = Arc::clone(&self.shared);
         // Boxed, so that the task does not carry it while the call is running.
-        match Box::pin(below.decide(self.call.as_call())).await {
+        match Box::pin(shared.decide(self.call.as_call())).await {
             Ok(admitted) if admitted.answer.outcome == Outcome::Admitted => {
                 let (Ok(runtime), Some(leases)) = (Handle::try_current(), self.call.as_call().leases()) else { return };
-                let (lease, dropped) = RemoteLease::new(&below, leases, runtime.id());
-                let keeper = LeaseKeeper::new(&below, leases, self.since_us, dropped);
+                let (lease, dropped) = RemoteLease::new(&shared, leases, runtime.id());
+                let keeper = LeaseKeeper::new(&shared, leases, self.since_us, dropped);
                 self.is_open = false;
                 // What a caller that has gone does not receive is dropped.
                 drop(answer.send(Ok(LayeredAnswer { lease: Some(Box::new(lease)), ..admitted })));
@@ -137,7 +137,7 @@ impl<S: RemoteStore> LeaseTask<S> {
             }
             Err(error) => {
                 self.is_open = !error.is_refusal();
-                let late = self.is_open.then(|| LateReturn::begin(&below, &self.call, self.since_us)).flatten();
+                let late = self.is_open.then(|| LateReturn::begin(&shared, &self.call, self.since_us)).flatten();
                 drop(answer.send(Err(error)));
                 if let Some(late) = late {
                     late.run().await;
@@ -153,9 +153,9 @@ impl<S: RemoteStore> Drop for LeaseTask<S> {
         if !self.is_open {
             return;
         }
-        let (below, call, since_us) = (Arc::clone(&self.below), self.call.clone(), self.since_us);
-        self.below.runtimes.spawn_on_thread(TaskKind::Lease, async move {
-            if let Some(late) = LateReturn::begin(&below, &call, since_us) {
+        let (shared, call, since_us) = (Arc::clone(&self.shared), self.call.clone(), self.since_us);
+        self.shared.runtimes.spawn_on_thread(TaskKind::Lease, async move {
+            if let Some(late) = LateReturn::begin(&shared, &call, since_us) {
                 late.run().await;
             }
         });

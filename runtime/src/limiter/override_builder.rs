@@ -290,7 +290,7 @@ fn holds_us(time: Duration) -> Result<u64, &'static str> {
     if time > MAX_PER {
         return Err("an override with an end holds for 3660 days at most; without one it holds until it is cleared");
     }
-    Ok(micros::from_duration(time) + u64::from(!time.subsec_nanos().is_multiple_of(1_000)))
+    Ok(micros::rounded_up(time))
 }
 
 // Leaves out the subject, which may be personal.

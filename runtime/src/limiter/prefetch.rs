@@ -47,9 +47,10 @@ pub(super) struct PrefetchedStore<S> {
     clock: Clock,
     sleepers: Arc<Sleepers>,
     runtimes: Arc<Runtimes>,
-    /// Whether the rules in force have to be read before a call is decided.
-    are_rules_old: Box<dyn Fn() -> bool + Send + Sync>,
-    /// When a call looks at `are_rules_old` again.
+    /// Begins to read the rules in force again if they are old. Returns whether that has to be awaited before a call is
+    /// decided.
+    begin_refresh_if_old: Box<dyn Fn() -> bool + Send + Sync>,
+    /// When a call looks again whether the rules are old.
     looks_us: AtomicU64,
 }
 
@@ -60,7 +61,7 @@ impl<S: Decider> Prefetch<S> {
         clock: Clock,
         sleepers: Arc<Sleepers>,
         runtimes: Arc<Runtimes>,
-        are_rules_old: impl Fn() -> bool + Send + Sync + 'static,
+        begin_refresh_if_old: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(PrefetchedStore {
             below,
@@ -69,7 +70,7 @@ impl<S: Decider> Prefetch<S> {
             clock,
             sleepers,
             runtimes,
-            are_rules_old: Box::new(are_rules_old),
+            begin_refresh_if_old: Box::new(begin_refresh_if_old),
             looks_us: AtomicU64::new(0),
         }))
     }
@@ -182,17 +183,23 @@ impl<S: Decider> PrefetchedStore<S> {
         }
     }
 
-    /// Gives back what a call that is not made has been counted as, in the background. If that fails, it is not sent
-    /// again, and counts until it is out of its window.
+    /// Gives back what a call that is not made has been counted as, in the background.
     fn refund(self: &Arc<Self>, counted: Call<'_>, at: AdmittedAt) {
-        let (home, counted) = (Arc::clone(self), OwnedCall::new(counted));
+        let (shared, counted) = (Arc::clone(self), OwnedCall::new(counted));
         self.runtimes.spawn(TaskKind::Correction, async move {
-            let counted = counted.as_call();
-            if let Err(error) = home.below.recount(counted, &Recount::REFUND, &at).await {
-                log::not_given_back(counted.policy.name(), &error);
-            }
-            home.sleepers.wake(counted);
+            shared.give_back(counted.as_call(), &at).await;
         });
+    }
+
+    /// Gives back what was counted in the store; returns whether that is done. If it fails, it is not sent again, and
+    /// counts until it is out of its window.
+    async fn give_back(&self, counted: Call<'_>, at: &AdmittedAt) -> bool {
+        let given_back = self.below.recount(counted, &Recount::REFUND, at).await;
+        if let Err(error) = &given_back {
+            log::not_given_back(counted.policy.name(), error);
+        }
+        self.sleepers.wake(counted);
+        given_back.is_ok()
     }
 
     /// Looks now and then whether the rules in force are known, as calls that the store decides do each time.
@@ -200,7 +207,7 @@ impl<S: Decider> PrefetchedStore<S> {
         if now_us < self.looks_us.load(Ordering::Relaxed) {
             return false;
         }
-        let has_to = (self.are_rules_old)();
+        let has_to = (self.begin_refresh_if_old)();
         if !has_to {
             self.looks_us.store(now_us.saturating_add(LOOKS_US), Ordering::Relaxed);
         }
@@ -227,7 +234,10 @@ impl<S: Decider> PrefetchedStore<S> {
         self.ledgers.with(call, |ledger| ledger.remove(&part));
         let left = part.end();
         call.policy.observed().prefetched(PrefetchUse::Used, part.units - left.min(part.units));
-        self.give_back(call, left, &part.at).await;
+        let rest = Call { options: CallOptions { cost: left, ..CallOptions::PLAIN }, ..call };
+        if left > 0 && self.give_back(rest, &part.at).await {
+            call.policy.observed().prefetched(PrefetchUse::GivenBack, left);
+        }
     }
 
     /// Asks the store once. Returns its answer if it has admitted the part.
@@ -277,20 +287,6 @@ impl<S: Decider> PrefetchedStore<S> {
         // Nobody takes from a part that no ledger has.
         let until_us = if added.is_some() { ends_us } else { now_us };
         (part, until_us)
-    }
-
-    /// Gives back the rest of a part. If that fails, it is not sent again, and the rest counts until it is out of its
-    /// window.
-    async fn give_back(&self, call: Call<'_>, left: u64, at: &AdmittedAt) {
-        if left == 0 {
-            return;
-        }
-        let options = CallOptions { cost: left, ..CallOptions::PLAIN };
-        match self.below.recount(Call { options, ..call }, &Recount::REFUND, at).await {
-            Ok(_) => call.policy.observed().prefetched(PrefetchUse::GivenBack, left),
-            Err(error) => log::not_given_back(call.policy.name(), &error),
-        }
-        self.sleepers.wake(call);
     }
 }
 

@@ -7,14 +7,15 @@
 //! | cached denials | deny | are recorded from the answer | `cached_denials.rs` |
 //! | leases | | hold the lease of a concurrent call | `leases.rs` |
 //!
-//! Each layer stands on a [`Decider`](crate::store::Decider), which is the layer below it or the store. The top is asked
-//! by attempts only, which also ask it whether the store is known to be away.
+//! Each layer stands on a [`Decider`](crate::store::Decider), which is the layer below it or the store. Only
+//! attempts ask the top layer. They first ask it whether the store is away.
 //!
 //! Overrides are no layer but a step before the layers, in `overrides.rs`: the rules in force are also what a denial, a
 //! charge, a warning and the rules in shadow are about, and these are made above the layers. A call waits for old rules
 //! to be read until its deadline at most, and always goes on to the layers, so that `outage.rs` decides it where the
 //! store is away. A limit that an override closes is answered by the step, so no layer counts or takes ahead for it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,14 +70,15 @@ impl Stack {
         }
     }
 
-    /// Recounts what was counted in this process; `None` if it was counted in Redis.
-    pub(super) fn recount_here(&self, charge: &Charge, recount: &Recount) -> Option<bool> {
+    /// Recounts what was counted in this process, and returns whether that has changed anything. What was counted in Redis
+    /// is recounted by the layers that this returns.
+    pub(super) fn recount_here(&self, charge: &Charge, recount: &Recount) -> ControlFlow<bool, &Layers> {
         match self {
-            Self::Here(memory) => Some(memory.recount(charge.counted(), recount, &charge.admitted)),
+            Self::Here(memory) => ControlFlow::Break(memory.recount(charge.counted(), recount, &charge.admitted)),
             Self::Remote(layers) if charge.counted_by == DecidedBy::Standby => {
-                Some(layers.recount_here(charge, recount))
+                ControlFlow::Break(layers.recount_here(charge, recount))
             }
-            Self::Remote(_) => None,
+            Self::Remote(layers) => ControlFlow::Continue(layers),
         }
     }
 
@@ -96,15 +98,6 @@ impl Stack {
             Self::Remote(layers) => layers.ban(call, duration).await,
         }
     }
-
-    /// Changes the cost of an admitted call to what it has used. Returns whether that has changed anything.
-    pub(super) async fn recount(&self, charge: &Charge, recount: &Recount) -> Result<bool, BackendError> {
-        let (counted, admitted) = (charge.counted(), &charge.admitted);
-        match (self.recount_here(charge, recount), self) {
-            (None, Self::Remote(layers)) => layers.recount(counted, recount, admitted).await,
-            (has_changed, _) => Ok(has_changed.unwrap_or_default()),
-        }
-    }
 }
 
 pub(super) struct StackSettings {
@@ -119,18 +112,18 @@ pub(super) struct StackSettings {
 }
 
 impl StackSettings {
-    /// Puts the layers before Redis. `are_rules_old` says whether the rules in force have to be read before a call is
-    /// decided.
+    /// Puts the layers before Redis. `begin_refresh_if_old` begins to read the rules in force again if they are old, and
+    /// returns whether that has to be awaited before a call is decided.
     pub(super) fn layers(
         self,
         redis: Arc<Redis>,
-        are_rules_old: impl Fn() -> bool + Clone + Send + Sync + 'static,
+        begin_refresh_if_old: impl Fn() -> bool + Clone + Send + Sync + 'static,
     ) -> Layers {
         let Self { prefix, deadline, denial_cache, on_outage, standby, clock, sleepers, runtimes } = self;
         let leases =
             RemoteLeases::new(Arc::clone(&redis), prefix, clock.clone(), Arc::clone(&sleepers), Arc::clone(&runtimes));
-        let denials = CachedDenials::new(leases, denial_cache, clock.clone(), are_rules_old.clone());
-        let prefetch = Prefetch::new(denials, deadline, clock.clone(), sleepers, runtimes, are_rules_old);
+        let denials = CachedDenials::new(leases, denial_cache, clock.clone(), begin_refresh_if_old.clone());
+        let prefetch = Prefetch::new(denials, deadline, clock.clone(), sleepers, runtimes, begin_refresh_if_old);
         Outage::new(prefetch, redis, on_outage, standby, clock)
     }
 }

@@ -14,13 +14,15 @@ use crate::policy::Policy;
 
 /// Decides calls, by its tallies or as a layer before them.
 pub(crate) trait Decider: Send + Sync + 'static {
-    /// Decides a call that this process can decide by itself; `None` for any other.
+    /// Decides a call that this process can decide by itself; `None` for any other, or while the rules are too old.
     fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>>;
 
+    /// Decides a call. An attempt asks this after [`decide_at_once`](Self::decide_at_once), so a layer looks again only
+    /// for what may have changed meanwhile.
     fn decide(&self, call: Call<'_>) -> impl Future<Output = Result<LayeredAnswer, BackendError>> + Send;
 
-    /// Tells the layers below the outcome of a call that was sent at `asked_us`, and of which they decided only some
-    /// subjects.
+    /// Tells the layers below the outcome of a whole call, after `prefetch` has decided some of its subjects itself. The call
+    /// was sent at `asked_us`.
     fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64);
 
     /// Lets the next call like `call` reach the tallies, because the caller doubts cached answers.
@@ -83,6 +85,5 @@ pub(super) fn tally_to_ban(call: Call<'_>, duration: Duration) -> Result<(TallyI
         return Err(BackendError::misuse(format!("a ban lasts {longest} at most; give it a shorter `duration`")));
     }
     // Rounded up, as a ban of zero would end the current one.
-    let duration_us = micros::from_duration(duration) + u64::from(!duration.subsec_nanos().is_multiple_of(1_000));
-    Ok((id, duration_us))
+    Ok((id, micros::rounded_up(duration)))
 }

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
+use shuttle::sync::RwLockWriteGuard;
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic};
 
 /// How many interleavings each search tries.
@@ -13,6 +14,14 @@ const CHANGES: usize = 3;
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn read<T>(locked: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    locked.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn write<T>(locked: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    locked.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Plays a test in many interleavings of its threads: some at random, others with few changes of thread.

@@ -59,11 +59,11 @@ const ALL: &[Planted] = &[
     },
     Planted {
         name: "a refund that is sent twice",
-        file: "runtime/src/limiter/stack.rs",
-        old: "layers.recount(counted, recount, admitted).await",
+        file: "runtime/src/limiter/core.rs",
+        old: "layers.recount(charge.counted(), recount, &charge.admitted).await",
         new: "{
-            let _ = layers.recount(counted, recount, admitted).await;
-            layers.recount(counted, recount, admitted).await
+            let _ = layers.recount(charge.counted(), recount, &charge.admitted).await;
+            layers.recount(charge.counted(), recount, &charge.admitted).await
         }",
     },
     Planted {

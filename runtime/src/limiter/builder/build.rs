@@ -170,8 +170,9 @@ impl LimiterBuilder {
                 None => Stack::Here(Memory::new(clock.clone(), max_subjects)),
                 Some(redis) => {
                     let core = Weak::clone(core);
-                    let are_rules_old = move || core.upgrade().is_some_and(|core| core.refresh_overrides().is_some());
-                    Stack::Remote(layers.layers(redis, are_rules_old))
+                    let begin_refresh_if_old =
+                        move || core.upgrade().is_some_and(|core| core.refresh_overrides().is_some());
+                    Stack::Remote(layers.layers(redis, begin_refresh_if_old))
                 }
             },
             pauses: Pauses::new(),

@@ -38,18 +38,18 @@ impl Check<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn blocking_decide(mut self) -> Result<Decision, BackendError> {
-        self.decide_blocking()
+        self.decide_here_or_on_thread()
     }
 
     /// Decides a call of a function that is not async, and returns as [`admitted`](Self::admitted) does.
     #[inline]
     pub(crate) fn blocking_admit(mut self) -> Result<Option<Permit>, Rejection> {
-        let decided = self.decide_blocking();
+        let decided = self.decide_here_or_on_thread();
         self.admitted(decided)
     }
 
     #[inline]
-    fn decide_blocking(&mut self) -> Result<Decision, BackendError> {
+    fn decide_here_or_on_thread(&mut self) -> Result<Decision, BackendError> {
         if !self.limiter().core.stack.is_remote()
             && self.options.wait.is_none()
             && let ControlFlow::Break(decided) = self.decide_at_once()
@@ -60,7 +60,7 @@ impl Check<'_> {
     }
 
     fn decide_on_thread(&mut self) -> Result<Decision, BackendError> {
-        self.report_to_context();
+        self.ask_for_report_if_context_wants_one();
         let core = &self.limiter().core;
         let patience = core.patience(self.policy()).filter(|_| self.options.wait.is_none());
         let mut check = self.clone().into_owned();

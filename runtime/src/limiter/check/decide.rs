@@ -38,7 +38,7 @@ impl Check<'_> {
     }
 
     pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
-        self.report_to_context();
+        self.ask_for_report_if_context_wants_one();
         let observation = Observation::start(self.policy().name(), self.purpose());
         let has_trials = self.may_have_trials();
         // In Redis, rules in shadow have to be awaited, too.
@@ -50,8 +50,7 @@ impl Check<'_> {
         ControlFlow::Continue(observation)
     }
 
-    /// Asks for a report if the context wants one.
-    pub(super) fn report_to_context(&mut self) {
+    pub(super) fn ask_for_report_if_context_wants_one(&mut self) {
         if !self.options.report && !self.options.shadow && context::wants_reports() {
             (self.options.report, self.options.report_is_optional) = (true, true);
         }
@@ -145,7 +144,7 @@ impl Check<'_> {
 
     /// Returns the denial with its message, if the call has messages.
     fn reworded(&self, denial: Denial) -> Denial {
-        match self.inputs.reworded() {
+        match self.inputs.messages() {
             Some(reword) => denial.reworded(reword),
             None => denial,
         }

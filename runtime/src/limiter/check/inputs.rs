@@ -114,13 +114,13 @@ impl<'a> Inputs<'a> {
     }
 
     /// Lets this give a denial its message.
-    pub(super) fn reword(&mut self, reword: Arc<Reword>) {
+    pub(super) fn set_messages(&mut self, reword: Arc<Reword>) {
         self.change(|inputs| inputs.reword = Some(reword));
     }
 
     /// Returns what gives a denial its message.
     #[inline]
-    pub(super) fn reworded(&self) -> Option<&Reword> {
+    pub(super) fn messages(&self) -> Option<&Reword> {
         match self {
             Self::Borrowed { .. } => None,
             Self::Owned(inputs) => inputs.reword.as_deref(),

@@ -19,7 +19,7 @@ const ATTEMPTS: u64 = 8;
 
 /// What renews the leases of a permit, and gives them back. If its runtime ends before, the thread of the limiter goes on.
 pub(super) struct LeaseKeeper<S: RemoteStore> {
-    below: Arc<LeasedStore<S>>,
+    shared: Arc<LeasedStore<S>>,
     leases: OwnedCall,
     /// Received when the permit is dropped; `None` afterwards.
     dropped: Option<oneshot::Receiver<Option<LeaseReturn<S>>>>,
@@ -33,7 +33,7 @@ pub(super) struct LeaseKeeper<S: RemoteStore> {
 
 /// Leases that a task keeps. Dropping it gives them back.
 pub(super) struct RemoteLease<S: RemoteStore> {
-    below: Arc<LeasedStore<S>>,
+    shared: Arc<LeasedStore<S>>,
     leases: OwnedCall,
     /// The runtime of the task.
     runtime: Id,
@@ -43,15 +43,15 @@ pub(super) struct RemoteLease<S: RemoteStore> {
 impl<S: RemoteStore> LeaseKeeper<S> {
     /// Keeps the leases of a call that was asked then.
     pub(super) fn new(
-        below: &Arc<LeasedStore<S>>,
+        shared: &Arc<LeasedStore<S>>,
         leases: Call<'_>,
         since_us: u64,
         dropped: oneshot::Receiver<Option<LeaseReturn<S>>>,
     ) -> Self {
         Self {
-            below: Arc::clone(below),
+            shared: Arc::clone(shared),
             renew_us: since_us.saturating_add(shortest_us(leases) / 2),
-            ends_us: below.clock.now_us().saturating_add(longest_us(leases)),
+            ends_us: shared.clock.now_us().saturating_add(longest_us(leases)),
             leases: OwnedCall::new(leases),
             dropped: Some(dropped),
             open_until_us: 0,
@@ -65,16 +65,16 @@ impl<S: RemoteStore> LeaseKeeper<S> {
             returned.run(self.ends_us).await;
         }
         if self.open_until_us > 0 {
-            self.below.clock.sleep_until(self.open_until_us).await;
-            self.below.give_back(self.leases.as_call(), self.ends_us).await;
+            self.shared.clock.sleep_until(self.open_until_us).await;
+            self.shared.give_back(self.leases.as_call(), self.ends_us).await;
         }
         self.hands_over = false;
     }
 
     /// Renews the leases until the permit is dropped. Returns what gives them back, if that is to be done here.
     async fn renew(&mut self) -> Option<LeaseReturn<S>> {
-        let (below, leases) = (&self.below, self.leases.as_call());
-        let clock = &below.clock;
+        let (shared, leases) = (&self.shared, self.leases.as_call());
+        let clock = &shared.clock;
         let (shortest_us, longest_us) = (shortest_us(leases), longest_us(leases));
         let dropped = self.dropped.as_mut()?;
         let returned = loop {
@@ -85,9 +85,9 @@ impl<S: RemoteStore> LeaseKeeper<S> {
             let again_us = now_us.saturating_add(shortest_us / ATTEMPTS);
             let open_until_us = self.open_until_us;
             // What is not answered may be executed all the same, also if the runtime ends meanwhile.
-            self.open_until_us = now_us.saturating_add(below.patience_us(leases));
+            self.open_until_us = now_us.saturating_add(shared.patience_us(leases));
             self.ends_us = now_us.saturating_add(longest_us);
-            let renewed = below.store.renew_leases(leases);
+            let renewed = shared.below.renew_leases(leases);
             let renewed = clock.timeout_at(again_us, renewed).await.unwrap_or_else(|| Err(silent()));
             self.renew_us = if renewed.is_ok() { now_us.saturating_add(shortest_us / 2) } else { again_us };
             self.ends_us = clock.now_us().saturating_add(longest_us);
@@ -95,7 +95,7 @@ impl<S: RemoteStore> LeaseKeeper<S> {
                 // An earlier renewal without an answer may still arrive.
                 Ok(()) => self.open_until_us = open_until_us.max(now_us),
                 Err(error) => {
-                    self.open_until_us = clock.now_us().saturating_add(below.patience_us(leases));
+                    self.open_until_us = clock.now_us().saturating_add(shared.patience_us(leases));
                     log::lease_not_renewed(leases.policy.name(), &error);
                 }
             }
@@ -111,22 +111,22 @@ impl<S: RemoteStore> Drop for LeaseKeeper<S> {
         if !mem::take(&mut self.hands_over) || !is_needed {
             return;
         }
-        let (below, leases) = (Arc::clone(&self.below), self.leases.clone());
-        let rest = Self { below, leases, dropped: self.dropped.take(), ..*self };
-        self.below.runtimes.spawn_on_thread(TaskKind::Lease, rest.run());
+        let (shared, leases) = (Arc::clone(&self.shared), self.leases.clone());
+        let rest = Self { shared, leases, dropped: self.dropped.take(), ..*self };
+        self.shared.runtimes.spawn_on_thread(TaskKind::Lease, rest.run());
     }
 }
 
 impl<S: RemoteStore> RemoteLease<S> {
     /// The leases that a call has taken, and what tells the task on that runtime that they were dropped.
     pub(super) fn new(
-        below: &Arc<LeasedStore<S>>,
+        shared: &Arc<LeasedStore<S>>,
         leases: Call<'_>,
         runtime: Id,
     ) -> (Self, oneshot::Receiver<Option<LeaseReturn<S>>>) {
         let (sender, dropped) = oneshot::channel();
         leases.policy.observed().lease_taken();
-        (Self { below: Arc::clone(below), leases: OwnedCall::new(leases), runtime, dropped: Some(sender) }, dropped)
+        (Self { shared: Arc::clone(shared), leases: OwnedCall::new(leases), runtime, dropped: Some(sender) }, dropped)
     }
 }
 
@@ -134,14 +134,14 @@ impl<S: RemoteStore> Drop for RemoteLease<S> {
     fn drop(&mut self) {
         self.leases.policy.observed().lease_given_back();
         let Some(dropped) = self.dropped.take() else { return };
-        let returned = LeaseReturn::new(&self.below, &self.leases);
+        let returned = LeaseReturn::new(&self.shared, &self.leases);
         let is_at_home = Handle::try_current().is_ok_and(|runtime| runtime.id() == self.runtime);
         if is_at_home {
             // If the task is gone, the return is dropped here.
             drop(dropped.send(Some(returned)));
         } else {
             // The task may end before the return begins.
-            let _counted = self.below.runtimes.background.begin(TaskKind::Lease);
+            let _counted = self.shared.runtimes.background.begin(TaskKind::Lease);
             drop(dropped.send(None));
             drop(returned);
         }

@@ -27,7 +27,7 @@ const MOST_LATE: usize = 1_000;
 
 /// The store below, and what it takes to give leases back to it.
 pub(super) struct LeasedStore<S> {
-    pub(super) store: Arc<S>,
+    pub(super) below: Arc<S>,
     pub(super) limiter: LimiterId,
     pub(super) prefix: String,
     pub(super) clock: Clock,
@@ -39,7 +39,7 @@ pub(super) struct LeasedStore<S> {
 
 /// Leases that are to be given back. If the runtime ends before that, the thread of the limiter gives them back.
 pub(super) struct LeaseReturn<S: RemoteStore> {
-    below: Arc<LeasedStore<S>>,
+    shared: Arc<LeasedStore<S>>,
     leases: OwnedCall,
     /// `None` once it is done, or left to the thread of the limiter.
     under_way: Option<ReturnUnderWay>,
@@ -50,15 +50,15 @@ impl<S: RemoteStore> LeasedStore<S> {
     pub(super) async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         let carried = self.limiter.carry(call, &self.prefix);
         if carried.is_empty() {
-            return self.store.decide(call).await;
+            return self.below.decide(call).await;
         }
         // The future is boxed because it is rare: no other call carries its state.
         Box::pin(self.decide_behind(call, &carried)).await
     }
 
     async fn decide_behind(&self, call: Call<'_>, carried: &[ReturnedLeases]) -> Result<LayeredAnswer, BackendError> {
-        let store = &self.store;
-        let (mut given_back, mut decided) = (pin!(store.give_back(call.policy, carried)), pin!(store.decide(call)));
+        let below = &self.below;
+        let (mut given_back, mut decided) = (pin!(below.give_back(call.policy, carried)), pin!(below.decide(call)));
         let mut returned = None;
         // The first poll of each future puts it on the connection, in this order.
         let answer = poll_fn(|context| {
@@ -81,7 +81,7 @@ impl<S: RemoteStore> LeasedStore<S> {
         let clock = &self.clock;
         let returned = leases.returned_leases(&self.prefix);
         let mut pause = FIRST_PAUSE;
-        while let Err(error) = self.store.give_back(leases.policy, &returned).await {
+        while let Err(error) = self.below.give_back(leases.policy, &returned).await {
             let next_us = clock.now_us().saturating_add(micros::from_duration(pause));
             if next_us >= ends_us {
                 log::lease_not_given_back(leases.policy.name(), &error);
@@ -95,24 +95,24 @@ impl<S: RemoteStore> LeasedStore<S> {
 
     /// How long a call may be executed after it was asked: in a cluster, what was charged is taken back within as long again.
     pub(super) fn patience_us(&self, call: Call<'_>) -> u64 {
-        micros::from_duration(2 * self.store.deadline_of(call.policy))
+        micros::from_duration(2 * self.below.deadline_of(call.policy))
     }
 }
 
 impl<S: RemoteStore> LeaseReturn<S> {
-    pub(super) fn new(below: &Arc<LeasedStore<S>>, leases: &OwnedCall) -> Self {
-        let under_way = ReturnUnderWay::begin(leases.as_call(), &below.prefix);
-        Self { below: Arc::clone(below), leases: leases.clone(), under_way }
+    pub(super) fn new(shared: &Arc<LeasedStore<S>>, leases: &OwnedCall) -> Self {
+        let under_way = ReturnUnderWay::begin(leases.as_call(), &shared.prefix);
+        Self { shared: Arc::clone(shared), leases: leases.clone(), under_way }
     }
 
     pub(super) async fn run(mut self, ends_us: u64) {
-        self.below.give_back(self.leases.as_call(), ends_us).await;
+        self.shared.give_back(self.leases.as_call(), ends_us).await;
         self.under_way = None;
     }
 
-    async fn run_on_thread(below: Arc<LeasedStore<S>>, leases: OwnedCall, under_way: ReturnUnderWay) {
-        let ends_us = below.clock.now_us().saturating_add(longest_us(leases.as_call()));
-        below.give_back(leases.as_call(), ends_us).await;
+    async fn run_on_thread(shared: Arc<LeasedStore<S>>, leases: OwnedCall, under_way: ReturnUnderWay) {
+        let ends_us = shared.clock.now_us().saturating_add(longest_us(leases.as_call()));
+        shared.give_back(leases.as_call(), ends_us).await;
         drop(under_way);
     }
 }
@@ -120,8 +120,8 @@ impl<S: RemoteStore> LeaseReturn<S> {
 impl<S: RemoteStore> Drop for LeaseReturn<S> {
     fn drop(&mut self) {
         let Some(under_way) = self.under_way.take() else { return };
-        let returned = Self::run_on_thread(Arc::clone(&self.below), self.leases.clone(), under_way);
-        self.below.runtimes.spawn_on_thread(TaskKind::Lease, returned);
+        let returned = Self::run_on_thread(Arc::clone(&self.shared), self.leases.clone(), under_way);
+        self.shared.runtimes.spawn_on_thread(TaskKind::Lease, returned);
     }
 }
 
@@ -130,23 +130,29 @@ impl<S: RemoteStore> Drop for LeaseReturn<S> {
 pub(super) struct LateReturn<'a, S: RemoteStore> {
     leases: Call<'a>,
     since_us: u64,
-    below: &'a LeasedStore<S>,
+    shared: &'a LeasedStore<S>,
     _place: LatePlace<'a>,
     _under_way: Option<ReturnUnderWay>,
 }
 
 impl<'a, S: RemoteStore> LateReturn<'a, S> {
     /// Returns `None` if there is no place, or no lease.
-    pub(super) fn begin(below: &'a LeasedStore<S>, call: &'a OwnedCall, since_us: u64) -> Option<Self> {
+    pub(super) fn begin(shared: &'a LeasedStore<S>, call: &'a OwnedCall, since_us: u64) -> Option<Self> {
         let leases = call.as_call().leases()?;
-        let place = LatePlace::take(&below.late)?;
-        Some(Self { leases, since_us, below, _place: place, _under_way: ReturnUnderWay::begin(leases, &below.prefix) })
+        let place = LatePlace::take(&shared.late)?;
+        Some(Self {
+            leases,
+            since_us,
+            shared,
+            _place: place,
+            _under_way: ReturnUnderWay::begin(leases, &shared.prefix),
+        })
     }
 
     pub(super) async fn run(self) {
-        let over_us = self.since_us.saturating_add(self.below.patience_us(self.leases));
-        self.below.clock.sleep_until(over_us).await;
-        self.below.give_back(self.leases, over_us.saturating_add(longest_us(self.leases))).await;
+        let over_us = self.since_us.saturating_add(self.shared.patience_us(self.leases));
+        self.shared.clock.sleep_until(over_us).await;
+        self.shared.give_back(self.leases, over_us.saturating_add(longest_us(self.leases))).await;
     }
 }
 

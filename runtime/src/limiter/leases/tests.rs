@@ -31,7 +31,7 @@ async fn asked(leases: &RemoteLeases<StubStore>) -> Vec<String> {
     for _ in 0..3 {
         yield_now().await;
     }
-    leases.0.store.asked()
+    leases.0.below.asked()
 }
 
 #[tokio::test(start_paused = true)]

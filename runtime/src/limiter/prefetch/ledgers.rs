@@ -1,7 +1,6 @@
 //! The ledgers of all subjects that this process may be busy with.
 
-use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 
@@ -14,8 +13,8 @@ use crate::policy::Ahead;
 use crate::population::{Inhabitant, Population};
 use crate::store::Outcome;
 use crate::sweeper::Sweeper;
-use crate::sync::RwLock;
 use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{RwLock, read, write};
 use crate::system::RandomState;
 
 /// Subjects are spread over this many locks; a power of two.
@@ -68,6 +67,13 @@ impl Ledgers {
         (None, None)
     }
 
+    /// Calls `look` on the ledger of the call, if there is one, beside other callers.
+    fn look<T>(&self, call: Call<'_>, look: impl FnOnce(&Ledger) -> T) -> Option<T> {
+        let id = call.tally_ids().next()?;
+        let hash = id.hash(&self.seed);
+        read(self.shard(hash)).find(hash, id).map(look)
+    }
+
     /// Calls `with` on the ledger of the call, if there is one.
     pub(super) fn with<T>(&self, call: Call<'_>, with: impl FnOnce(&mut Ledger) -> T) -> Option<T> {
         let id = call.tally_ids().next()?;
@@ -78,17 +84,12 @@ impl Ledgers {
 
     /// Puts back the units of a call of one subject that is not made. Returns whether their part has not ended.
     pub(super) fn put_back(&self, call: Call<'_>, taken: &Taken) -> bool {
-        let Some(id) = call.tally_ids().next() else { return false };
-        let hash = id.hash(&self.seed);
-        let shard = read(self.shard(hash));
-        shard.find(hash, id).is_some_and(|ledger| ledger.put_back(taken, call.options.cost))
+        self.look(call, |ledger| ledger.put_back(taken, call.options.cost)).unwrap_or_default()
     }
 
     /// Returns the parts for a call of one subject that have not ended.
     pub(super) fn parts(&self, call: Call<'_>) -> Vec<Arc<Part>> {
-        let Some(id) = call.tally_ids().next() else { return Vec::new() };
-        let hash = id.hash(&self.seed);
-        read(self.shard(hash)).find(hash, id).map(|ledger| ledger.parts().to_vec()).unwrap_or_default()
+        self.look(call, |ledger| ledger.parts().to_vec()).unwrap_or_default()
     }
 
     /// Records the outcome of a call that was sent at `asked_us`: after a denial, nothing is taken ahead for a while.
@@ -96,7 +97,8 @@ impl Ledgers {
         match outcome {
             Outcome::Denied { rule, retry_after } if call.policy.prefetch().is_some() && !call.options.peek => {
                 if let Some(group) = call.policy.group_of(rule as usize) {
-                    self.pause(call.part(group), retry_after.ends_us(asked_us), asked_us);
+                    let until_us = retry_after.ends_us(asked_us).min(asked_us.saturating_add(LONGEST_PAUSE_US));
+                    self.look(call.part(group), |ledger| ledger.pause(until_us));
                 }
             }
             // A ban is on the main subject.
@@ -124,16 +126,6 @@ impl Ledgers {
         let (ended, _) = found.remove();
         shard.population.remove(ended.inhabitant());
         ended.left(now_us) > 0
-    }
-
-    /// Records that Redis has denied a call of one subject until `until_us`: no refill begins until then, or for a
-    /// while.
-    fn pause(&self, call: Call<'_>, until_us: u64, now_us: u64) {
-        let Some(id) = call.tally_ids().next() else { return };
-        let hash = id.hash(&self.seed);
-        if let Some(ledger) = read(self.shard(hash)).find(hash, id) {
-            ledger.pause(until_us.min(now_us.saturating_add(LONGEST_PAUSE_US)));
-        }
     }
 
     /// Calls `with` on the ledger that has asked for a part, if it still exists.
@@ -216,14 +208,6 @@ impl Drop for RefillUnderWay<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-fn read(shard: &RwLock<LedgerShard>) -> impl Deref<Target = LedgerShard> + '_ {
-    shard.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write(shard: &RwLock<LedgerShard>) -> impl DerefMut<Target = LedgerShard> + '_ {
-    shard.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 opaque_debug!(Ledgers);

@@ -23,7 +23,7 @@ struct OwnParts(Vec<Vec<Arc<Part>>>);
 /// The units that a call of several subjects has taken from their parts. Dropping this puts them back, unless the call
 /// is made.
 struct TakenOfSome<'a, S: Decider> {
-    home: &'a Arc<PrefetchedStore<S>>,
+    shared: &'a Arc<PrefetchedStore<S>>,
     call: Call<'a>,
     /// The units of each subject; `None` for a subject that the store decides.
     taken: Vec<Option<Taken>>,
@@ -90,8 +90,8 @@ impl<S: Decider> PrefetchedStore<S> {
 }
 
 impl OwnParts {
-    fn of<S: Decider>(home: &PrefetchedStore<S>, call: Call<'_>) -> Self {
-        Self(call.parts().map(|part| home.ledgers.parts(part)).collect())
+    fn of<S: Decider>(shared: &PrefetchedStore<S>, call: Call<'_>) -> Self {
+        Self(call.parts().map(|part| shared.ledgers.parts(part)).collect())
     }
 
     /// Adds the parts of this process to the answer: to the store, they are used.
@@ -102,9 +102,9 @@ impl OwnParts {
             let group = call.policy.group_of(status.position());
             group.and_then(|group| own.get(group)).copied().unwrap_or_default()
         };
-        let cost = |status: &RuleStatus| call.policy.group_of(status.position()).map_or(0, |group| call.cost_at(group));
         let is_admitted = |status: &RuleStatus| {
-            let weight = if status.rule().role() == Role::Duplicate { 1 } else { cost(status) };
+            let is_duplicate = status.rule().role() == Role::Duplicate;
+            let weight = if is_duplicate { 1 } else { call.cost_for(status.position()) };
             status.remaining().max(own(status)) >= weight
         };
         let is_own = matches!(answer.outcome, Outcome::Denied { .. })
@@ -117,8 +117,8 @@ impl OwnParts {
 
 impl<'a, S: Decider> TakenOfSome<'a, S> {
     /// Takes units from the part of each subject that has one.
-    fn take(home: &'a Arc<PrefetchedStore<S>>, stored: &Stored, call: Call<'a>) -> Self {
-        Self { home, call, taken: call.parts().map(|part| home.take(stored, part)).collect() }
+    fn take(shared: &'a Arc<PrefetchedStore<S>>, stored: &Stored, call: Call<'a>) -> Self {
+        Self { shared, call, taken: call.parts().map(|part| shared.take(stored, part)).collect() }
     }
 
     /// Returns of each subject whether the store decides it.
@@ -145,7 +145,7 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
 
     /// Whether a part has ended since units were taken from it.
     fn has_ended(&self) -> bool {
-        let now_us = self.home.clock.now_us();
+        let now_us = self.shared.clock.now_us();
         self.taken.iter().flatten().any(|taken| now_us >= taken.ends_us)
     }
 
@@ -162,7 +162,7 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
     fn give_back(mut self, answer: &Answer) {
         let admitted = self.admitted_at(&answer.at);
         self.taken.clear();
-        self.home.refund(self.call.counted(), admitted);
+        self.shared.refund(self.call.counted(), admitted);
     }
 
     fn admitted_at(&self, rest: &AdmittedAt) -> AdmittedAt {
@@ -176,7 +176,7 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
 
     fn put_back(&mut self, index: usize) {
         if let Some(taken) = self.taken.get_mut(index).and_then(Option::take) {
-            self.home.put_back(self.call, index, &taken);
+            self.shared.put_back(self.call, index, &taken);
         }
     }
 }

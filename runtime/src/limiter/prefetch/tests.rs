@@ -11,9 +11,9 @@ use crate::subject::{Subject, SubjectKey};
 
 const AHEAD: Duration = Duration::from_secs(1);
 
-fn prefetch(are_rules_old: fn() -> bool) -> Prefetch<StubStore> {
+fn prefetch(begin_refresh_if_old: fn() -> bool) -> Prefetch<StubStore> {
     let (clock, sleepers) = (Clock::tokio(), Arc::new(Sleepers::new("test".to_owned())));
-    Prefetch::new(StubStore::default(), AHEAD, clock, sleepers, Arc::default(), are_rules_old)
+    Prefetch::new(StubStore::default(), AHEAD, clock, sleepers, Arc::default(), begin_refresh_if_old)
 }
 
 fn policy() -> Policy {

@@ -5,14 +5,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use super::refresh::{Reason, Refresh, first_answer};
 use super::slots::{MOST_NODES, SlotMap, SlotRange};
 use crate::call::{SLOTS, Slot};
 use crate::error::BackendError;
-use crate::lock::lock;
+use crate::lock::{lock, read, write};
 use crate::observe::log::LineBudget;
 use crate::observe::report;
 use crate::store::redis::connection::address::{Address, Host, ShortList};
@@ -70,7 +70,7 @@ impl Topology {
         if let Some(owner) = self.known_owner(slot) {
             return Ok(owner);
         }
-        if self.read().is_empty {
+        if read(&self.known).is_empty {
             self.await_refresh(until).await?;
         } else {
             self.refresh(Reason::Moved);
@@ -81,7 +81,7 @@ impl Topology {
     /// Waits until a map is known. If no node serves some of its slots, asks for another map in the background.
     pub(crate) async fn learn(self: &Arc<Self>, until: Instant) -> Result<(), BackendError> {
         in_runtime()?;
-        let served = self.read().slots.owners().count();
+        let served = read(&self.known).slots.owners().count();
         match served {
             0 => return self.await_refresh(until).await,
             served if served < usize::from(SLOTS) => _ = self.refresh(Reason::Moved),
@@ -91,12 +91,12 @@ impl Topology {
     }
 
     pub(crate) fn known_owner(&self, slot: Slot) -> Option<Arc<ClusterNode>> {
-        self.read().slots.owner(slot).cloned()
+        read(&self.known).slots.owner(slot).cloned()
     }
 
     /// Returns the nodes that serve slots, and how many slots each serves.
     pub(crate) fn primaries(&self) -> Vec<(Arc<ClusterNode>, u16)> {
-        let known = self.read();
+        let known = read(&self.known);
         let mut primaries: Vec<(Arc<ClusterNode>, u16)> = Vec::new();
         let mut places = HashMap::new();
         for owner in known.slots.owners() {
@@ -111,7 +111,7 @@ impl Topology {
 
     /// Returns the node at this host, a new one if it is not known.
     fn member(&self, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
-        if let Some(member) = self.read().members.get(host) {
+        if let Some(member) = read(&self.known).members.get(host) {
             return Ok(Arc::clone(member));
         }
         let address = if self.seeds.contains(host) { self.address.at(host) } else { self.address.at_node(host) };
@@ -119,7 +119,7 @@ impl Topology {
         let server = Server::new(ServerLocation::Fixed(address.into()), Mode::Cluster, &self.setup);
         let is_importer = AtomicBool::new(false);
         let member = || Arc::new(ClusterNode { host: host.clone(), node: Node::new(server), is_importer });
-        let mut known = self.write();
+        let mut known = write(&self.known);
         if known.members.len() >= MOST_MEMBERS && !known.members.contains_key(host) {
             return Err(BackendError::away("redis: the nodes of the cluster name more and more other nodes"));
         }
@@ -136,7 +136,7 @@ impl Topology {
     /// Notes that the node at this host serves a slot, and returns the node.
     pub(crate) fn moved(self: &Arc<Self>, slot: Slot, host: &Host) -> Result<Arc<ClusterNode>, BackendError> {
         let owner = self.member(host)?;
-        self.write().slots.set(slot, Arc::clone(&owner));
+        write(&self.known).slots.set(slot, Arc::clone(&owner));
         self.refresh(Reason::Moved);
         Ok(owner)
     }
@@ -155,7 +155,7 @@ impl Topology {
 
     /// How long a node may take to answer. At the start, it has to be connected to, too.
     fn patience(&self) -> Duration {
-        if self.read().is_empty { longest_explained(self.setup.deadline) } else { PATIENCE }
+        if read(&self.known).is_empty { longest_explained(self.setup.deadline) } else { PATIENCE }
     }
 
     /// Asks the other nodes which of them serves a slot in place of a node that is away.
@@ -210,7 +210,7 @@ impl Topology {
 
     /// The nodes to ask, in random order: the seeds come after others, and a node that is away comes last.
     fn candidates(&self, reason: Reason<'_>) -> Vec<Arc<ClusterNode>> {
-        let mut hosts: Vec<_> = self.read().members.keys().cloned().collect();
+        let mut hosts: Vec<_> = read(&self.known).members.keys().cloned().collect();
         shuffle(&mut hosts);
         hosts.truncate(MOST_ASKED);
         hosts.extend(self.seeds.iter().cloned());
@@ -224,7 +224,7 @@ impl Topology {
     /// Replaces the map. Nodes that are not in it are forgotten with their connections, unless slots move to them.
     fn adopt(&self, ranges: &[SlotRange]) -> Result<(), BackendError> {
         let hosts: HashSet<_> = ranges.iter().flat_map(|range| &range.nodes).collect();
-        self.write().members.retain(|host, member| {
+        write(&self.known).members.retain(|host, member| {
             let was_importer = member.is_importer.swap(false, Ordering::Relaxed);
             was_importer || hosts.contains(host)
         });
@@ -234,18 +234,10 @@ impl Topology {
                 slots.set_range(range, &self.member(primary)?);
             }
         }
-        let mut known = self.write();
+        let mut known = write(&self.known);
         known.slots = slots;
         known.is_empty = false;
         Ok(())
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Known> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Known> {
-        self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -288,8 +280,8 @@ mod tests {
         assert!(Arc::ptr_eq(&importer, &topology.importer(&host(2)).unwrap()));
         topology.adopt(&ranges).unwrap();
         topology.adopt(&ranges).unwrap();
-        assert!(!topology.read().members.contains_key(&host(2)));
-        assert!(topology.read().members.contains_key(&host(1)));
+        assert!(!read(&topology.known).members.contains_key(&host(2)));
+        assert!(read(&topology.known).members.contains_key(&host(1)));
     }
 
     #[test]
@@ -301,7 +293,7 @@ mod tests {
         for _ in 0..2 {
             topology.adopt(&ranges).unwrap();
         }
-        assert_eq!(topology.read().members.len(), 1);
+        assert_eq!(read(&topology.known).members.len(), 1);
         assert!(topology.importer(&host(2)).is_ok());
     }
 }

@@ -185,8 +185,7 @@ fn denied(request: &Call<'_>, code: usize, rules: usize, wait: &[u8], at_us: u64
     let group = request.policy.groups().get(code.checked_div(rules)?)?;
     let window = ordered(group).nth(code % rules)?;
     let wait_us = integer(wait).filter(|&us| us > 0)?;
-    let before = request.policy.groups().iter().take(code / rules).map(|group| group.rules.len()).sum::<usize>();
-    let rule = request.policy.position(before + window.place);
+    let rule = request.policy.position(request.policy.first_place(code / rules) + window.place);
     let outcome = Outcome::denied(rule, Wait::us(wait_us));
     Some(Reply::Answer(Answer::new(outcome, Report::default(), at_us)))
 }

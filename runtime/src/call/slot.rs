@@ -10,7 +10,7 @@ const POLYNOMIAL: u16 = 0x1021;
 /// How each byte changes the checksum.
 const TABLE: [u16; 256] = table();
 
-/// What no subject has behind a brace, so that a tag of a slot is none of a subject.
+/// No subject begins with this behind an opening brace. So it marks the tags that this library makes.
 pub(crate) const TAG_MARK: &str = "!";
 
 /// The bytes of a tag of a slot behind the mark.

@@ -80,7 +80,7 @@ pub(crate) struct Metering {
     used: Mutex<Used>,
     /// Whether the ticket was used: the call is refunded or settled.
     is_over: AtomicBool,
-    /// Dropped last, so that a settlement in the background is counted before this no longer is.
+    /// Dropped last, so that `drain` always counts either this or the settlement in the background.
     _counted: Option<CountedTask>,
 }
 

@@ -1,6 +1,5 @@
 //! A file of policies that is applied again whenever it changes.
 
-mod contents;
 mod loss;
 mod readings;
 
@@ -11,9 +10,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use self::contents::Contents;
 use self::loss::{Loss, Version};
-use self::readings::{Reading, Readings};
+use self::readings::{Contents, Reading, Readings};
 use super::Limiter;
 use super::applied::{Applied, PutInForce};
 use super::core::Core;
@@ -85,7 +83,7 @@ impl Limiter {
         let task = self.core.file_watch.begin().ok_or_else(|| {
             Error::new("`watch_file`: this limiter watches a file already; write all policies into one file")
         })?;
-        let contents = contents::read(&path);
+        let contents = readings::read(&path);
         let in_force = version(&path, &contents)?;
         let put = self.apply_silently(&in_force.policies).map_err(|mistakes| Error::of_file(&path, mistakes))?;
         let applied = put.reported(Some(&path));
@@ -169,7 +167,7 @@ impl WatchedFile {
         loop {
             sleep(PAUSE).await;
             let path = self.path.clone();
-            let Some(contents) = beside_tasks(move || contents::read(&path)).await else { return };
+            let Some(contents) = beside_tasks(move || readings::read(&path)).await else { return };
             if self.core.strong_count() == 0 {
                 return;
             }

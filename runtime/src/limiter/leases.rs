@@ -5,6 +5,16 @@
 //! half of their length; then it gives them back. If its runtime ends before, the thread of the limiter goes on. If a permit is
 //! dropped outside of the task's runtime, that thread gives its leases back, because the runtime may stand still or be gone. The
 //! leases of a process that dies end by themselves.
+//!
+//! | type | what it holds, from when until when |
+//! | --- | --- |
+//! | [`LeaseTask`] | the call, until it is answered |
+//! | [`RemoteLease`] | the leases, in the permit of the call; its drop begins the return |
+//! | [`LeaseKeeper`] | the leases, in the task, beside the permit: renews them, and gives them back after it |
+//! | [`LeaseReturn`] | leases of a dropped permit, until they are given back |
+//! | [`LateReturn`] | leases that a call without an answer may have taken, until they are given back |
+//! | [`ReturnUnderWay`](returns::ReturnUnderWay) | the place of any of these returns in the list that later calls carry along |
+//! | [`LeasedStore`] | what all of them share |
 
 mod keeper;
 mod leased_store;

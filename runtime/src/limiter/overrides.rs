@@ -18,7 +18,7 @@ mod threads;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -44,7 +44,7 @@ use crate::policy::Policy;
 use crate::store::OverrideStore;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{RwLock, read, write};
+use crate::sync::{RwLock, RwLockReadGuard, read, write};
 use crate::system::RandomState;
 use crate::system::home::Side;
 
@@ -154,7 +154,7 @@ impl<S> Overrides<S> {
     fn changed_policy(&self, policy: &Policy, subjects: &[SubjectKey]) -> Option<Policy> {
         // A misfit is reported after the lock is released.
         let _quiet = Quiet::begin();
-        let known = read(&self.known);
+        let known = self.read();
         let find = |label, subject| known.find(policy, label, subject).filter(|found| found.has_rules());
         let of_policy = find(None, None).filter(|found| found.is_for_single_rules());
         let mut effective = known.changed_by_file(policy);
@@ -177,7 +177,7 @@ impl<S> Overrides<S> {
     /// The policy as a file changes it, without overrides; `None` if no file changes it.
     pub(super) fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
         let _quiet = Quiet::begin();
-        read(&self.known).changed_by_file(policy)
+        self.read().changed_by_file(policy)
     }
 
     /// Puts the policies of a file in force, in place of those of an earlier file.
@@ -190,7 +190,7 @@ impl<S> Overrides<S> {
     #[cfg(feature = "config")]
     pub(super) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
         let _quiet = Quiet::begin();
-        read(&self.known).from_file.as_ref()?.plan_count(policy, plan)
+        self.read().from_file.as_ref()?.plan_count(policy, plan)
     }
 
     /// Returns the counts of a policy's plans in the file in force, by the names of the plans.
@@ -209,7 +209,7 @@ impl<S> Overrides<S> {
 
     #[cfg(feature = "config")]
     pub(super) fn applied(&self) -> Option<Policies> {
-        read(&self.known).from_file.as_ref().map(|from_file| from_file.policies.clone())
+        self.read().from_file.as_ref().map(|from_file| from_file.policies.clone())
     }
 
     /// Adds an override, in place of an earlier one, and reports that to the log.
@@ -234,6 +234,10 @@ impl<S> Overrides<S> {
             log::overridden(target.key().policy, context::operator().as_deref());
         }
         is_removed
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, KnownOverrides> {
+        read(&self.known)
     }
 
     /// Changes the known overrides. Also returns the change for the metrics, to report it without the lock.
@@ -283,7 +287,7 @@ impl<S: OverrideStore> Overrides<S> {
     /// Whether the policy is in shadow: as an override says, or else a file, or else the policy itself.
     pub(super) fn shadow_of(&self, policy: &Policy) -> Option<bool> {
         self.remove_expired();
-        let known = read(&self.known);
+        let known = self.read();
         let overridden = known.find(policy, None, None).and_then(|found| found.content.shadow);
         overridden.or_else(|| known.changed_by_file(policy).as_ref().unwrap_or(policy).shadow())
     }

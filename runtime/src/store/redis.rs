@@ -208,7 +208,7 @@ impl Redis {
 
     /// Asks about a call. A single server is asked once about all subjects if `at_once`, else once for each subject.
     /// The nodes of a cluster, and a proxy in front of one, are asked once for each subject.
-    async fn ask_parts<'a, T, F>(
+    async fn ask_subjects<'a, T, F>(
         &self,
         request: Call<'a>,
         at_once: bool,
@@ -249,7 +249,7 @@ impl Redis {
             return Ok(false);
         };
         let request = Call { costs: &late, options, ..counted }.parts_between(first, last);
-        let charged = self.ask_parts(request, true, |step, part| async move {
+        let charged = self.ask_subjects(request, true, |step, part| async move {
             if part.counts() { step.decide(part).await.map(drop) } else { Ok(()) }
         });
         let charged = charged.await.map(|_| true);
@@ -320,7 +320,7 @@ impl Decider for Redis {
 
     async fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         let Some(request) = recount.of(counted) else { return Ok(false) };
-        // What was paid is settled even if what was not cannot be charged.
+        // A failed late charge does not stop the settlement of the units that the call has paid.
         let charged_late = self.charge_late(request, recount).await;
         let is_paid = |index: &usize| request.cost_at(*index) > 0;
         let mut indices = 0..request.subjects.len();
@@ -330,7 +330,7 @@ impl Decider for Redis {
         // A refund that takes several calls of the script is never repeated as a whole.
         let at_once = matches!(admitted, AdmittedAt::Once(_)) && refund_parts(request).nth(1).is_none();
         let refunded = self
-            .ask_parts(request, at_once, |step, part| async move {
+            .ask_subjects(request, at_once, |step, part| async move {
                 let changes = part.counts() && recount.of(part).is_some();
                 if changes { step.refund(part, recount, admitted.us(part.first_group())).await } else { Ok(false) }
             })
@@ -340,7 +340,7 @@ impl Decider for Redis {
     }
 
     async fn reset(&self, request: Call<'_>) -> Result<(), BackendError> {
-        self.ask_parts(request, true, Step::reset).await.map(drop)
+        self.ask_subjects(request, true, Step::reset).await.map(drop)
     }
 
     async fn ban(&self, request: Call<'_>, duration: Duration) -> Result<(), BackendError> {
@@ -376,7 +376,7 @@ impl RemoteStore for Redis {
     }
 
     async fn renew_leases(&self, request: Call<'_>) -> Result<(), BackendError> {
-        self.ask_parts(request, true, Step::renew_leases).await.map(drop)
+        self.ask_subjects(request, true, Step::renew_leases).await.map(drop)
     }
 }
 

@@ -93,7 +93,8 @@ impl<S: RemoteStore> LeasedStore<S> {
         self.sleepers.wake_one(leases);
     }
 
-    /// How long a call may be executed after it was asked: in a cluster, what was charged is taken back within as long again.
+    /// How long a call may be executed after it was asked: one deadline to charge it, and another one to undo that in a
+    /// cluster.
     pub(super) fn patience_us(&self, call: Call<'_>) -> u64 {
         micros::from_duration(2 * self.below.deadline_of(call.policy))
     }

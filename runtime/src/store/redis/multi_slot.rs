@@ -266,7 +266,7 @@ fn was_charged(part: &Answered) -> Option<u64> {
     Some(answer.at.us(0))
 }
 
-/// Returns an error after which a call is not decided once more, although nothing was executed where its keys are apart.
+/// Returns the error without its mark that the call may be decided once more.
 fn as_last(error: BackendError) -> BackendError {
     if !are_apart(&error) {
         return error;

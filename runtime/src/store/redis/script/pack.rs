@@ -57,8 +57,7 @@ fn cost(packed: &mut Vec<u8>, cost: u64) {
     pack_integer(packed, cost.min(MAX_EXACT + 1));
 }
 
-/// Packs the arguments that refund or settle a call. In place of the use of each subject, one stands for all that have
-/// used the same.
+/// Packs the arguments that refund or settle a call. If the call has used the same of all subjects, that is sent once.
 pub(crate) fn refund(part: Call<'_>, now_us: u64, admitted_us: u64, recount: &Recount) -> Vec<Vec<u8>> {
     let used = part.groups().iter().enumerate().map(|(index, group)| {
         let charged = part.cost_at(index);

@@ -68,12 +68,12 @@ impl<S: Decider> Decider for CachedDenials<S> {
 
     async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         let asked_us = self.clock.now_us();
-        let verdict = self.below.decide(call).await?;
+        let answered = self.below.decide(call).await?;
         // A request by `prefetch` says nothing about the next call.
         if call.scope == Scope::Call {
-            self.record(call, verdict.answer.outcome, asked_us);
+            self.record(call, answered.answer.outcome, asked_us);
         }
-        Ok(verdict)
+        Ok(answered)
     }
 
     fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {

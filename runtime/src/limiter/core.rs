@@ -149,7 +149,7 @@ impl Recounter for Core {
             }
         };
         Box::pin(async move {
-            let recounted = layers.recount(charge.counted(), recount, &charge.admitted).await;
+            let recounted = layers.below().recount(charge.counted(), recount, &charge.admitted).await;
             self.finish_recount(charge, recount, matches!(recounted, Ok(true)));
             recounted
         })

@@ -218,7 +218,6 @@ struct VersionAttempt {
     is_confirmed: bool,
 }
 
-/// The outcome of a version of a file.
 enum VersionOutcome {
     InForce(PutInForce, Arc<Version>),
     /// The version has lost something, and is applied once it is confirmed.

@@ -48,6 +48,10 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         Self { below, server, default: on_outage, standby, clock, next_look_us: AtomicU64::new(0) }
     }
 
+    pub(super) fn below(&self) -> &S {
+        &self.below
+    }
+
     pub(super) fn server(&self) -> &R {
         &self.server
     }
@@ -150,7 +154,6 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
     }
 }
 
-/// What goes down to the store below.
 impl<S: Decider, R: RemoteStore> Outage<S, R> {
     pub(super) async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         match self.below.decide(call).await {
@@ -158,19 +161,6 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
             Err(reason) => in_runtime().and_then(|_| self.decide_without(reason, call)),
             decided => decided,
         }
-    }
-
-    pub(super) fn forget(&self, call: Call<'_>) {
-        self.below.forget(call);
-    }
-
-    pub(super) fn recount(
-        &self,
-        counted: Call<'_>,
-        recount: &Recount,
-        admitted: &AdmittedAt,
-    ) -> impl Future<Output = Result<bool, BackendError>> + Send {
-        self.below.recount(counted, recount, admitted)
     }
 
     pub(super) fn reset(&self, call: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send {

@@ -96,16 +96,16 @@ impl<S: Decider> Decider for Prefetch<S> {
             }
         }
         let (call, asked_us) = (Call { policy: &stored.policy, ..call }, self.0.clock.now_us());
-        let verdict = if call.subjects.len() == 1 {
+        let answered = if call.subjects.len() == 1 {
             self.0.ask_whole(call).await?
         } else {
             // Boxed, so that a call of one subject does not carry this state.
-            let verdict = Box::pin(self.0.ask_beside_parts(stored, call)).await?;
-            self.0.below.note(call, verdict.answer.outcome, asked_us);
-            verdict
+            let answered = Box::pin(self.0.ask_beside_parts(stored, call)).await?;
+            self.0.below.note(call, answered.answer.outcome, asked_us);
+            answered
         };
-        self.0.ledgers.record(call, verdict.answer.outcome, asked_us);
-        Ok(verdict)
+        self.0.ledgers.record(call, answered.answer.outcome, asked_us);
+        Ok(answered)
     }
 
     fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {
@@ -249,7 +249,7 @@ impl<S: Decider> PrefetchedStore<S> {
         };
         let units = call.options.cost;
         let now_us = self.clock.now_us();
-        match asked.map(|verdict| verdict.answer) {
+        match asked.map(|answered| answered.answer) {
             Ok(answer) if answer.outcome == Outcome::Admitted => {
                 call.policy.observed().prefetched(PrefetchUse::Taken, units);
                 Some(answer)

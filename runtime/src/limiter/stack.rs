@@ -66,7 +66,7 @@ impl Stack {
     /// Lets the next call like this one reach the tallies, because there may be room again.
     pub(super) fn forget(&self, call: Call<'_>) {
         if let Self::Remote(layers) = self {
-            layers.forget(call);
+            layers.below().forget(call);
         }
     }
 

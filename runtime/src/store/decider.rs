@@ -66,7 +66,6 @@ pub(crate) trait RemoteStore: Decider {
         leases: &[ReturnedLeases],
     ) -> impl Future<Output = Result<(), BackendError>> + Send;
 
-    /// Renews the leases of a call.
     fn renew_leases(&self, leases: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send;
 }
 

@@ -50,9 +50,9 @@ impl Standby {
         let answer = self.memory().decide(call_of_part)?;
         self.note_us(answer.at.us(0));
         self.check_part(call.policy, &part, |group| call.cost_at(group), answer.outcome)?;
-        let verdict = LayeredAnswer::with_lease_here(answer, call_of_part, || Arc::clone(self) as _);
+        let answered = LayeredAnswer::with_lease_here(answer, call_of_part, || Arc::clone(self) as _);
         let part = (self.processes > NonZeroU64::MIN).then(|| part.into_owned());
-        Ok(LayeredAnswer { decided_by: DecidedBy::Standby, part, ..verdict })
+        Ok(LayeredAnswer { decided_by: DecidedBy::Standby, part, ..answered })
     }
 
     /// Decides a plain call; `None` where [`Memory::outcome`] returns `None`.

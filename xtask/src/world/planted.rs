@@ -60,10 +60,10 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a refund that is sent twice",
         file: "runtime/src/limiter/core.rs",
-        old: "layers.recount(charge.counted(), recount, &charge.admitted).await",
+        old: "layers.below().recount(charge.counted(), recount, &charge.admitted).await",
         new: "{
-            let _ = layers.recount(charge.counted(), recount, &charge.admitted).await;
-            layers.recount(charge.counted(), recount, &charge.admitted).await
+            let _ = layers.below().recount(charge.counted(), recount, &charge.admitted).await;
+            layers.below().recount(charge.counted(), recount, &charge.admitted).await
         }",
     },
     Planted {

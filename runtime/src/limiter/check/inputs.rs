@@ -11,7 +11,6 @@ use crate::limiter::Limiter;
 use crate::policy::{Policy, UnitCost};
 use crate::subject::{Subject, SubjectKey};
 
-/// The limiter, the policy and the subjects of a call.
 #[derive(Clone)]
 pub(super) enum Inputs<'a> {
     /// The inputs of most calls: one subject, and nothing that has to be dropped.

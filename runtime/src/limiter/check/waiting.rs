@@ -227,11 +227,15 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// The call by the policy's own rules.
+    fn own_call(&self) -> Result<Call<'_>, BackendError> {
+        Ok(Call::new(self.policy(), self.inputs.subjects()?, self.options))
+    }
+
     /// The tallies whose limits decide this call, by its own rules and by those in force, as the store has them.
     fn limit_keys(&self) -> Result<Vec<TallyKey>, BackendError> {
         let (core, attempt) = (&self.limiter().core, Attempt::new(self)?);
-        let own = Call::new(self.policy(), self.inputs.subjects()?, self.options);
-        let calls = [own, attempt.call(), attempt.call().stored()];
+        let calls = [self.own_call()?, attempt.call(), attempt.call().stored()];
         let limits = calls.iter().flat_map(|call| call.tally_ids()).filter(|id| id.group.lease_us.is_none());
         Ok(limits.map(|id| id.key(&core.prefix)).collect())
     }
@@ -248,10 +252,7 @@ impl Check<'_> {
     /// forever.
     fn queue_key(&self) -> Result<Arc<str>, BackendError> {
         let prefix = &self.limiter().core.prefix;
-        let subjects = self.inputs.subjects()?;
-        let enforced = subjects.get(..self.policy().groups().len()).unwrap_or(subjects);
-        let own = Call::new(self.policy(), enforced, self.options);
-        let keys = own.tally_ids().map(|id| id.key(prefix));
+        let keys = self.own_call()?.keys(prefix);
         let joined = keys.fold(String::new(), |joined, key| joined + key.as_str() + "\n");
         Ok(if is_own_thread() { joined + "blocking" } else { joined }.into())
     }

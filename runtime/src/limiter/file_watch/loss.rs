@@ -9,7 +9,6 @@ pub(super) struct Version {
     pub(super) policies: Policies,
 }
 
-/// A loss of a new version of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     /// The line `[end]`, which the version in force has: the file is certainly not whole.

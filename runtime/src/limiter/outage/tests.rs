@@ -123,7 +123,7 @@ async fn a_call_that_the_store_did_not_decide_is_decided_in_its_place_or_has_its
     for (on_outage, decided_by) in [(OnOutage::Local, Ok(DecidedBy::Standby)), (OnOutage::Deny, Err("late"))] {
         let below = StubStore::answering([Err(BackendError::away("late"))]);
         let outage = Outage { below, ..outage(on_outage) };
-        let decided = outage.decide(call(&policy, &subject)).await.map(|verdict| verdict.decided_by);
+        let decided = outage.decide(call(&policy, &subject)).await.map(|answered| answered.decided_by);
         assert_eq!(decided.map_err(|error| error.to_string()), decided_by.map_err(str::to_owned));
     }
 }

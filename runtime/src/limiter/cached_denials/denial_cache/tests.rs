@@ -124,8 +124,8 @@ fn a_policy_with_a_ban_caches_no_denial() {
     let banning = Policy::builder("p").rule(Rule::sliding_window(1, 60 * SECOND)).ban(ban).build().unwrap();
     let (denials, subjects) = (DenialCache::new(SECOND).unwrap(), [subject("s")]);
     let call = call(&banning, &subjects, 1);
-    for verdict in [denied(3_000_000), Outcome::Banned { retry_after: Wait::us(600_000_000) }] {
-        denials.record(call, verdict, START_US, START_US);
+    for answered in [denied(3_000_000), Outcome::Banned { retry_after: Wait::us(600_000_000) }] {
+        denials.record(call, answered, START_US, START_US);
         assert_eq!(denials.get(call, START_US), None);
     }
 }

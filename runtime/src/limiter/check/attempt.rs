@@ -155,7 +155,7 @@ impl Check<'_> {
     pub(super) fn attempt_without_store(&self, reason: BackendError) -> Result<Decision, BackendError> {
         let Stack::Remote(layers) = &self.limiter().core.stack else { return Err(reason) };
         let attempt = Attempt::new(self)?;
-        layers.decide_without(reason, attempt.call()).map(|verdict| attempt.decision(verdict))
+        layers.decide_without(reason, attempt.call()).map(|answered| attempt.decision(answered))
     }
 
     /// Lists the policy in Redis, in the background, unless this is known to be done.
@@ -209,18 +209,18 @@ impl<'a> Attempt<'a> {
     }
 
     fn own(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
-        Self::settled(check, Cow::Borrowed(check.policy()), Cow::Borrowed(subjects))
+        Self::by_policy(check, Cow::Borrowed(check.policy()), Cow::Borrowed(subjects))
     }
 
     #[cold]
     fn overridden(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
         match check.limiter().core.overrides.in_force(check.policy(), subjects) {
-            Some(RulesInForce { policy, subjects }) => Self::settled(check, Cow::Owned(policy), subjects),
+            Some(RulesInForce { policy, subjects }) => Self::by_policy(check, Cow::Owned(policy), subjects),
             None => Self::own(check, subjects),
         }
     }
 
-    fn settled(check: &'a Check<'_>, policy: Cow<'a, Policy>, subjects: Cow<'a, [SubjectKey]>) -> Self {
+    fn by_policy(check: &'a Check<'_>, policy: Cow<'a, Policy>, subjects: Cow<'a, [SubjectKey]>) -> Self {
         let mut options = check.options;
         let core = &check.limiter().core;
         let known = core.known_pause(Call::new(&policy, &subjects, options));
@@ -296,8 +296,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn decision(&self, verdict: LayeredAnswer) -> Decision {
-        let LayeredAnswer { answer: Answer { outcome, report, at, .. }, lease, decided_by, part } = verdict;
+    fn decision(&self, answered: LayeredAnswer) -> Decision {
+        let LayeredAnswer { answer: Answer { outcome, report, at, .. }, lease, decided_by, part } = answered;
         let outcome = self.settled_outcome(outcome, decided_by);
         let policy = part.as_ref().unwrap_or(&self.policy);
         let call = Call { policy, ..self.call() };
@@ -341,8 +341,8 @@ async fn reported(layers: &Layers, call: Call<'_>, paused: LayeredAnswer) -> Res
     Ok(LayeredAnswer { answer, ..paused })
 }
 
-/// The outcome of a call that an override closes by a count of 0. Of a unit that the call does not name, it may still use
-/// something.
+/// The outcome of a call that an override closes by a count of 0. A unit that the call does not name may still be charged
+/// later.
 fn closed(policy: &Policy, is_overridden: bool, given: &[UnitCost]) -> Option<Outcome> {
     let is_free = |unit: &Arc<str>| given.iter().any(|(named, cost)| named == unit && *cost == 0);
     let pays = |_: usize, group: &RuleGroup| group.unit.as_ref().is_none_or(|unit| !is_free(unit));

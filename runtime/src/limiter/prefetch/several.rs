@@ -53,14 +53,14 @@ impl<S: Decider> PrefetchedStore<S> {
         let policy = stored.rest(&ahead.asked());
         let costs = ahead.costs_of_rest();
         let call_of_rest = Call { policy: &policy, subjects: &rest, costs: &[], scope: Scope::Rest, ..call };
-        let verdict = self.below.decide(call_of_rest.with_costs(&costs)).await?;
-        match verdict.answer.outcome {
+        let answered = self.below.decide(call_of_rest.with_costs(&costs)).await?;
+        match answered.answer.outcome {
             Outcome::Admitted if !ahead.has_ended() => {
-                Ok(LayeredAnswer { answer: ahead.completed_by(&verdict.answer), ..verdict })
+                Ok(LayeredAnswer { answer: ahead.completed_by(&answered.answer), ..answered })
             }
             Outcome::Admitted => {
-                drop(verdict.lease);
-                ahead.give_back(&verdict.answer);
+                drop(answered.lease);
+                ahead.give_back(&answered.answer);
                 self.ask_again(call).await
             }
             // A denial has to count towards the ban of the main subject, about which the store was not asked.
@@ -68,7 +68,7 @@ impl<S: Decider> PrefetchedStore<S> {
                 drop(ahead);
                 self.ask_again(call).await
             }
-            Outcome::Denied { .. } | Outcome::Banned { .. } | Outcome::Paused { .. } => Ok(verdict),
+            Outcome::Denied { .. } | Outcome::Banned { .. } | Outcome::Paused { .. } => Ok(answered),
         }
     }
 
@@ -76,10 +76,10 @@ impl<S: Decider> PrefetchedStore<S> {
     pub(super) async fn ask_whole(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         // Read before the request, as its answer may or may not include parts that come meanwhile.
         let own = call.options.report.then(|| OwnParts::of(self, call));
-        let verdict = self.below.decide(call).await?;
-        let Some(own) = own else { return Ok(verdict) };
-        let answer = own.added_to(self.clock.now_us(), call, verdict.answer);
-        Ok(LayeredAnswer { answer, ..verdict })
+        let answered = self.below.decide(call).await?;
+        let Some(own) = own else { return Ok(answered) };
+        let answer = own.added_to(self.clock.now_us(), call, answered.answer);
+        Ok(LayeredAnswer { answer, ..answered })
     }
 
     /// Asks again with a lease of another name, because the lease of the first request may still be on its way back.

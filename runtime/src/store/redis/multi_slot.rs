@@ -122,8 +122,7 @@ impl Deployment {
         until: Instant,
         patience: Duration,
     ) -> Answered {
-        let options = CallOptions { peek: true, ..request.options };
-        let peeked = self.ask_parts(Call { options, ..request }, division, until).await;
+        let peeked = self.ask_parts(request.peeked(), division, until).await;
         // A peek charges nothing, so its error is a refusal.
         let peeked: Vec<_> = peeked.into_iter().collect::<Result<_, _>>().map_err(BackendError::into_refusal)?;
         let peek = combine(request.policy, &peeked);

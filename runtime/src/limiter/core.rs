@@ -21,7 +21,7 @@ use crate::error::BackendError;
 use crate::observe::{ObservedRule, log};
 use crate::policy::Policy;
 use crate::sleepers::Sleepers;
-use crate::store::{Answer, LayeredAnswer, LeaseHolder, Pauses};
+use crate::store::{Answer, Decider as _, LayeredAnswer, LeaseHolder, Pauses};
 use crate::subject::filters::Secret;
 #[cfg(feature = "config")]
 use crate::system::home::BackgroundTask;

@@ -9,7 +9,7 @@ use tallygate_rules::OnOutage;
 
 use crate::call::{Call, PlainCall};
 use crate::clock::Clock;
-use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, Recount, Report};
+use crate::decision::{Charge, DecidedBy, Decision, Recount, Report};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::micros;
 use crate::observe::log;

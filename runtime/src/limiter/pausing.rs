@@ -40,7 +40,7 @@ impl Core {
         let (id, longest) = pause_of(call)?;
         let length = length.min(longest);
         // Rounded up, so that nothing is sent before the time.
-        let length_us = micros::from_duration(length) + u64::from(!length.subsec_nanos().is_multiple_of(1_000));
+        let length_us = micros::rounded_up(length);
         if length_us == 0 {
             return Ok(());
         }

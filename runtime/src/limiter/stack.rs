@@ -31,7 +31,7 @@ use crate::clock::Clock;
 use crate::decision::{Charge, DecidedBy, Recount};
 use crate::error::BackendError;
 use crate::sleepers::Sleepers;
-use crate::store::{Memory, Redis, Standby, Store};
+use crate::store::{Decider as _, Memory, Redis, Standby, Store};
 use crate::system::home::Runtimes;
 
 /// The layers before Redis, the highest first.

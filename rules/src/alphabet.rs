@@ -7,6 +7,19 @@ pub const fn is_plain(byte: u8) -> bool {
     PLAIN[byte as usize]
 }
 
+/// Returns whether all bytes of a value are unescaped in a key.
+#[inline]
+#[must_use]
+pub fn are_plain(bytes: &[u8]) -> bool {
+    match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        // The usual lengths, without a branch for each byte.
+        (Some(first), Some(last)) if bytes.len() <= 16 => {
+            first.iter().chain(last).fold(true, |all, &byte| all & is_plain(byte))
+        }
+        _ => bytes.iter().all(|&byte| is_plain(byte)),
+    }
+}
+
 /// This is a table, because every byte of every value is looked up.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
@@ -37,6 +50,21 @@ pub fn is_separator(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_of_any_length_is_plain_if_each_of_its_bytes_is() {
+        for length in 0..20 {
+            let mut bytes = vec![b'x'; length];
+            assert!(are_plain(&bytes));
+            for at in 0..length {
+                for byte in 0..=u8::MAX {
+                    bytes[at] = byte;
+                    assert_eq!(are_plain(&bytes), is_plain(byte), "{byte} at {at} of {length}");
+                }
+                bytes[at] = b'x';
+            }
+        }
+    }
 
     #[test]
     fn a_byte_that_is_plain_in_a_value_is_printed_in_the_text_around_it() {

@@ -31,7 +31,7 @@ mod validate;
 mod words_for_clients;
 
 pub use self::algorithm::{Algorithm, Role, TokenBucket};
-pub use self::alphabet::{is_plain, is_printed, is_separator};
+pub use self::alphabet::{are_plain, is_plain, is_printed, is_separator};
 pub use self::arguments::{ArgumentSource, read_limit};
 pub use self::ban::Ban;
 pub use self::counted_subject::CountedSubject;

@@ -14,7 +14,7 @@ use tallygate_rules::{Algorithm, Rule};
 use self::concurrency::ConcurrentCalls;
 #[cfg(feature = "redis")]
 pub(crate) use self::counting::pack_integer;
-pub(crate) use self::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span, Window};
+pub(crate) use self::counting::{Cell, Celled, CostChange, Counting, DecidedByCell, Kept, Quota, Span, Window};
 #[cfg(feature = "cron")]
 pub(crate) use self::cron::Ticks;
 #[cfg(feature = "cron")]
@@ -35,20 +35,11 @@ pub(crate) fn with<T>(rule: &Rule, using: impl FnOnce(&dyn Counting) -> T) -> T 
         Algorithm::FixedWindow { per } => using(&WindowFromFirstHit::new(rule, *per)),
         #[cfg(feature = "cron")]
         Algorithm::Cron { schedule } => using(&WindowsOfSchedule::new(rule, schedule)),
-        Algorithm::TokenBucket(bucket) => using(&Bucket::new(rule.count(), bucket)),
+        Algorithm::TokenBucket(bucket) => using(&Bucket::new(rule.count(), *bucket)),
         Algorithm::Concurrency { lease } => using(&ConcurrentCalls::new(rule, *lease)),
         // All crates have one version, so there is no other algorithm. It would admit nothing.
         _ => using(&Window { place: 0, count: 0, per_us: 0, is_duplicate: false }),
     }
-}
-
-/// Calls `using` with the algorithm of a rule that keeps a cell. Returns `None` for other rules.
-#[inline]
-pub(crate) fn with_cell<T>(rule: &Rule, using: impl FnOnce(&dyn Celled) -> T) -> Option<T> {
-    with(rule, |counting| match counting.kept() {
-        Kept::Cell(cell) => Some(using(cell)),
-        Kept::Log(_) | Kept::Leases => None,
-    })
 }
 
 #[cfg(all(test, feature = "redis"))]

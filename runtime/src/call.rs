@@ -357,6 +357,12 @@ impl CallOptions {
         shadow: false,
         lease: None,
     };
+
+    /// Whether the call needs more than an outcome, or counts otherwise than a plain call.
+    #[inline]
+    pub(crate) fn asks_for_more_than_outcome(&self) -> bool {
+        self.report || self.peek || self.provisional || self.refundable
+    }
 }
 
 /// A number of calls, and what they cost together.

@@ -65,6 +65,7 @@ struct PolicyInner {
     ban: Option<Ban>,
     /// The groups of the enforced rules.
     groups: Box<[RuleGroup]>,
+    form: CallForm,
     /// The rules in shadow, each a trial.
     trials: Box<[Trial]>,
     /// Whether this is the policy of a trial.
@@ -90,6 +91,15 @@ struct PolicyInner {
     /// The registries that list the policy, as far as it is known.
     registration: Registration,
     metrics: PolicyMetrics,
+}
+
+/// What a call without options asks a store for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallForm {
+    /// The outcome on the main subject.
+    Plain,
+    /// Several subjects or units, leases, a pause, a report, or rules in shadow beside it.
+    General,
 }
 
 /// A policy as Redis decides it if calls are taken ahead. It has tallies of its own, because each call may be made up
@@ -265,7 +275,7 @@ impl Policy {
     /// Returns a policy of checked rules, each with the label of its subject. The process does not know it.
     pub(crate) fn of_checked(name: String, rules: Vec<(Option<String>, Rule)>, settings: PolicySettings) -> Self {
         let inner = PolicyInner::new(name.into(), rules, None, settings, Box::default());
-        Self { inner: Shared::counted(inner) }
+        Self::counted(inner)
     }
 
     #[inline]
@@ -285,6 +295,12 @@ impl Policy {
     #[inline]
     pub(crate) fn pause_group(&self) -> Option<&RuleGroup> {
         self.inner.pause.as_deref()
+    }
+
+    /// Whether the outcome of a call, on the main subject alone, is all that the policy asks a store for.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.inner.form == CallForm::Plain
     }
 
     /// Whether the policy limits concurrent calls.
@@ -328,7 +344,29 @@ impl Policy {
     }
 }
 
+impl Policy {
+    fn counted(inner: PolicyInner) -> Self {
+        Self { inner: Shared::counted(inner.finished()) }
+    }
+
+    /// Returns a policy that lives as long as this one.
+    fn alike(&self, inner: PolicyInner) -> Self {
+        Self { inner: self.inner.share_alike(inner.finished()) }
+    }
+}
+
 impl PolicyInner {
+    /// Notes what follows from the other parts, so that no call has to look at them.
+    fn finished(self) -> Self {
+        let PolicySettings { warn_at, longest_pause, .. } = self.settings;
+        let asks_for_outcome = self.trials.is_empty() && warn_at.is_none() && longest_pause.is_none();
+        let form = match &*self.groups {
+            [group] if asks_for_outcome && group.is_plain && group.lease_us.is_none() => CallForm::Plain,
+            _ => CallForm::General,
+        };
+        Self { form, ..self }
+    }
+
     fn new(
         name: Cow<'static, str>,
         rules: Vec<(Option<String>, Rule)>,
@@ -365,6 +403,7 @@ impl PolicyInner {
             rules,
             ban,
             groups,
+            form: CallForm::General,
             trials: Box::default(),
             is_trial: false,
             is_all_shadow: false,

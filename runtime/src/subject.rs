@@ -136,6 +136,7 @@ impl Subject {
     }
 
     /// Adds a value that is text, and escapes it.
+    #[inline]
     pub(crate) fn push_string(&mut self, value: &str) {
         // Writing to it cannot fail.
         let _ = self.text.escaped().write_str(value);

@@ -5,10 +5,17 @@ use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::decision::{Permit, Rejection};
-use crate::limiter::Check;
+use crate::call::{Call, CallOptions};
+use crate::decision::{DecidedBy, Permit, Rejection};
+use crate::limiter::{Check, Limiter};
 use crate::observe::Observation;
 use crate::observe::opaque_debug;
+use crate::policy::Policy;
+use crate::store::Outcome;
+use crate::subject::Subject;
+
+/// The answer to most calls. A constant is copied in one piece.
+const ADMITTED: Admission = Admission::known(Ok(Some(Permit::plain(DecidedBy::Backend))));
 
 /// The permit to run, or the reason why the function must not run. A call that is not limited has no permit.
 pub type Admitted = Result<Option<Permit>, Rejection>;
@@ -35,8 +42,24 @@ impl Admission {
     }
 
     #[inline]
-    pub(super) fn known(admitted: Admitted) -> Self {
+    pub(super) const fn known(admitted: Admitted) -> Self {
         Self(AdmissionState::Known(Some(admitted)))
+    }
+
+    /// Decides a call without options, or begins to.
+    // Most calls are decided before any check is made.
+    #[inline]
+    pub(super) fn of_plain(limiter: &Limiter, policy: &Policy, subject: &Subject) -> Self {
+        match subject.whole().and_then(|subject| limiter.plain_outcome(policy, subject, 1)) {
+            Some(Outcome::Admitted) => ADMITTED,
+            Some(denied) => Self::denied(policy, denied),
+            None => Self::begin(limiter.check(policy, subject)),
+        }
+    }
+
+    fn denied(policy: &Policy, denied: Outcome) -> Self {
+        let call = Call::new(policy, &[], CallOptions::PLAIN);
+        Self::known(denied.decision(call, DecidedBy::Backend).into_result().map(Some).map_err(Rejection::from))
     }
 
     /// Decides the call, or begins to if this process cannot decide it alone.

@@ -11,6 +11,7 @@ use super::admission::{Admission, Admitted};
 use super::call::{LimitedCall, check};
 use super::values::{Texts, Values, subject};
 use crate::error::{BackendError, BackendErrorKind, Error};
+use crate::limiter::Limiter;
 use crate::observe::{Quiet, log};
 use crate::policy::{Policy, PolicyBuilder, PolicySettings};
 use crate::subject::Subject;
@@ -163,7 +164,7 @@ impl PolicyCell {
     }
 
     fn decide(&'static self, subject: &Subject) -> Admission {
-        Admission::begin(check(self.policy(), subject, None))
+        Admission::of_plain(Limiter::installed(), self.policy(), subject)
     }
 
     /// Returns the policy. The first call builds it.

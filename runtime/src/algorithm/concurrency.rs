@@ -22,7 +22,7 @@ impl ConcurrentCalls {
 }
 
 impl Counting for ConcurrentCalls {
-    fn kept(&self) -> Kept<'_> {
+    fn kept(&self) -> Kept {
         Kept::Leases
     }
 

@@ -1,6 +1,6 @@
 //! The questions that stores and layers ask an algorithm, and their answers.
 
-#[cfg(feature = "redis")]
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::wait::Wait;
 /// A rule as the numbers of its algorithm. Times are in microseconds.
 pub(crate) trait Counting {
     /// Returns what a tally keeps for the rule.
-    fn kept(&self) -> Kept<'_>;
+    fn kept(&self) -> Kept;
 
     /// Returns how long a hit counts, without regard to ticks.
     fn memory_us(&self) -> u64;
@@ -37,10 +37,10 @@ pub(crate) trait Counting {
 pub(crate) type TickLists<'a> = std::slice::Iter<'a, Arc<[u64]>>;
 
 /// The state that a tally keeps for a rule.
-pub(crate) enum Kept<'a> {
+pub(crate) enum Kept {
     /// The calls that the rule admitted, in the log of all sliding windows.
     Log(Window),
-    Cell(&'a dyn Celled),
+    Cell(Arc<dyn Celled>),
     /// The leases of running calls.
     Leases,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Window {
 
 /// A rule that keeps a cell. The methods take stored cells if they say so, and else cells that [`Self::at`] has brought
 /// to the present time.
-pub(crate) trait Celled {
+pub(crate) trait Celled: fmt::Debug + Send + Sync {
     /// Identifies the meaning of the cell in the layout of a tally. The count is no part of it, so a tally stays if the
     /// count changes.
     fn tag(&self) -> String;
@@ -96,6 +96,29 @@ pub(crate) trait Celled {
         *cell = self.charged(self.at(*cell, now_us), cost, now_us);
         self.wait(*cell, 1, now_us)
     }
+
+    /// Decides a call that no other rule decides, and counts it in the stored cell if the rule admits it.
+    fn decide(&self, cell: &mut Cell, cost: u64, now_us: u64) -> DecidedByCell {
+        let mut present = self.at(*cell, now_us);
+        let mut wait = self.wait(present, cost, now_us);
+        if !wait.is_none() {
+            let lapses = self.lapse(present, cost, now_us).is_some_and(|lapse| lapse <= wait);
+            wait = if lapses { Wait::NEVER } else { wait };
+        } else if cost > 0 {
+            present = self.charged(present, cost, now_us);
+            *cell = present;
+        }
+        DecidedByCell { wait, plain: self.wait(present, 1, now_us), expires_us: self.expires_us(*cell) }
+    }
+}
+
+/// What the only rule of a tally says about a call.
+pub(crate) struct DecidedByCell {
+    /// How long the call has to wait.
+    pub(crate) wait: Wait,
+    /// How long a next call of cost 1 has to wait.
+    pub(crate) plain: Wait,
+    pub(crate) expires_us: u64,
 }
 
 /// The memory of one rule: three integers, like its cell in Redis, and one more.

@@ -1,5 +1,6 @@
 //! Windows between the ticks of a schedule.
 
+use std::borrow::Cow;
 use std::iter;
 use std::sync::{Arc, Mutex};
 
@@ -15,20 +16,22 @@ use crate::wait::Wait;
 /// The most ticks that are counted. A schedule with more ticks within a wait has no bound, so it turns nobody away.
 const MOST_TICKS: usize = 64;
 
+#[derive(Clone, Debug)]
 pub(super) struct WindowsOfSchedule<'a> {
     count: u64,
-    schedule: &'a Schedule,
+    schedule: Cow<'a, Schedule>,
 }
 
 impl<'a> WindowsOfSchedule<'a> {
     pub(super) fn new(rule: &Rule, schedule: &'a Schedule) -> Self {
-        Self { count: rule.count(), schedule }
+        Self { count: rule.count(), schedule: Cow::Borrowed(schedule) }
     }
 }
 
 impl Counting for WindowsOfSchedule<'_> {
-    fn kept(&self) -> Kept<'_> {
-        Kept::Cell(self)
+    fn kept(&self) -> Kept {
+        let schedule = Cow::Owned(Schedule::clone(&self.schedule));
+        Kept::Cell(Arc::new(WindowsOfSchedule { count: self.count, schedule }))
     }
 
     fn memory_us(&self) -> u64 {

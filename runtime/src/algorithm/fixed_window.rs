@@ -1,5 +1,6 @@
 //! Fixed windows, which open at the first hit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{MAX_EXACT, Rule};
@@ -10,6 +11,7 @@ use super::counting::{TickLists, pack_rule};
 use crate::micros;
 use crate::wait::Wait;
 
+#[derive(Clone, Copy, Debug)]
 pub(super) struct WindowFromFirstHit {
     count: u64,
     per_us: u64,
@@ -22,8 +24,8 @@ impl WindowFromFirstHit {
 }
 
 impl Counting for WindowFromFirstHit {
-    fn kept(&self) -> Kept<'_> {
-        Kept::Cell(self)
+    fn kept(&self) -> Kept {
+        Kept::Cell(Arc::new(*self))
     }
 
     fn memory_us(&self) -> u64 {

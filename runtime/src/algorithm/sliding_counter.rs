@@ -1,5 +1,6 @@
 //! Sliding counters: the current slot, and the slot before in proportion to how much of it the window still covers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{MAX_COUNTER_COUNT, Rule};
@@ -10,6 +11,7 @@ use super::counting::{TickLists, pack_rule};
 use crate::micros;
 use crate::wait::Wait;
 
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Slots {
     count: u64,
     slot_us: u64,
@@ -22,8 +24,8 @@ impl Slots {
 }
 
 impl Counting for Slots {
-    fn kept(&self) -> Kept<'_> {
-        Kept::Cell(self)
+    fn kept(&self) -> Kept {
+        Kept::Cell(Arc::new(*self))
     }
 
     fn memory_us(&self) -> u64 {

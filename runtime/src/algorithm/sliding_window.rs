@@ -20,7 +20,7 @@ impl Window {
 }
 
 impl Counting for Window {
-    fn kept(&self) -> Kept<'_> {
+    fn kept(&self) -> Kept {
         Kept::Log(*self)
     }
 

@@ -1,5 +1,7 @@
 //! Token buckets in integers. A level is tokens times `per`, so each microsecond adds exactly `count` to it.
 
+use std::sync::Arc;
+
 use tallygate_rules::TokenBucket;
 
 use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span};
@@ -8,31 +10,27 @@ use super::counting::{TickLists, pack_integer, pack_rule};
 use crate::micros;
 use crate::wait::Wait;
 
-pub(super) struct Bucket<'a> {
-    parameters: &'a TokenBucket,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket {
+    parameters: TokenBucket,
     count: u64,
     per_us: u64,
     capacity: u64,
+    /// The number of tokens in an unused bucket.
+    initial: u64,
+    reset_after_us: u64,
 }
 
-impl<'a> Bucket<'a> {
-    #[inline]
-    pub(super) fn new(count: u64, parameters: &'a TokenBucket) -> Self {
+impl Bucket {
+    pub(super) fn new(count: u64, parameters: TokenBucket) -> Self {
         Self {
             parameters,
             count,
             per_us: micros::from_duration(parameters.per()),
             capacity: parameters.capacity_for(count),
+            initial: parameters.initial_for(count),
+            reset_after_us: micros::from_duration(parameters.reset_after_for(count)),
         }
-    }
-
-    fn initial(&self) -> u64 {
-        self.parameters.initial_for(self.count)
-    }
-
-    // This is computed only where it is needed: it may divide in 128 bits.
-    fn reset_after_us(&self) -> u64 {
-        micros::from_duration(self.parameters.reset_after_for(self.count))
     }
 
     fn full(&self) -> u64 {
@@ -41,20 +39,20 @@ impl<'a> Bucket<'a> {
 
     /// Returns when a bucket without further calls is unused again.
     fn unused_us(&self, cell: Cell) -> u64 {
-        cell.stamp_us + self.reset_after_us()
+        cell.stamp_us + self.reset_after_us
     }
 
     /// Takes a part of the level out of a present cell.
     fn taken(&self, cell: Cell, level: u64, now_us: u64) -> Cell {
         // Earlier hits do not count in a full bucket.
         let since_us = if cell.amount == self.full() { now_us } else { cell.since_us };
-        Cell { stamp_us: now_us, amount: cell.amount - level, other: now_us + self.reset_after_us(), since_us }
+        Cell { stamp_us: now_us, amount: cell.amount - level, other: now_us + self.reset_after_us, since_us }
     }
 }
 
-impl Counting for Bucket<'_> {
-    fn kept(&self) -> Kept<'_> {
-        Kept::Cell(self)
+impl Counting for Bucket {
+    fn kept(&self) -> Kept {
+        Kept::Cell(Arc::new(*self))
     }
 
     fn memory_us(&self) -> u64 {
@@ -63,10 +61,10 @@ impl Counting for Bucket<'_> {
             return Self::new(1, self.parameters).memory_us();
         }
         // A full bucket is like an unused one, unless an unused one has fewer tokens.
-        if self.initial() == self.capacity {
-            self.reset_after_us().min(micros::from_duration(self.parameters.fill_time_for(self.count)))
+        if self.initial == self.capacity {
+            self.reset_after_us.min(micros::from_duration(self.parameters.fill_time_for(self.count)))
         } else {
-            self.reset_after_us()
+            self.reset_after_us
         }
     }
 
@@ -89,13 +87,13 @@ impl Counting for Bucket<'_> {
     fn pack(&self, packed: &mut Vec<u8>, _ticks: &mut TickLists<'_>) {
         // The script divides by the count. With a count of 0, a bucket has no capacity, so its rate does not matter.
         pack_rule(packed, tallygate_lua::TOKEN_BUCKET, self.count.max(1), self.per_us);
-        for number in [self.capacity, self.initial(), self.reset_after_us()] {
+        for number in [self.capacity, self.initial, self.reset_after_us] {
             pack_integer(packed, number);
         }
     }
 }
 
-impl Celled for Bucket<'_> {
+impl Celled for Bucket {
     fn tag(&self) -> String {
         format!("b{}", self.per_us)
     }
@@ -103,7 +101,7 @@ impl Celled for Bucket<'_> {
     fn at(&self, cell: Cell, now_us: u64) -> Cell {
         let unused_us = self.unused_us(cell);
         if unused_us <= now_us {
-            return Cell { stamp_us: now_us, amount: self.initial() * self.per_us, other: 0, since_us: now_us };
+            return Cell { stamp_us: now_us, amount: self.initial * self.per_us, other: 0, since_us: now_us };
         }
         let flown = now_us.saturating_sub(cell.stamp_us).saturating_mul(self.count);
         Cell { amount: cell.amount.saturating_add(flown).min(self.full()), other: unused_us, ..cell }
@@ -122,7 +120,7 @@ impl Celled for Bucket<'_> {
         let unused_us = cell.other.saturating_sub(now_us);
         if unused_us > flow_us {
             Wait::us(flow_us)
-        } else if unused_us > 0 && self.initial() >= cost {
+        } else if unused_us > 0 && self.initial >= cost {
             Wait::us(unused_us)
         } else {
             Wait::NEVER
@@ -132,7 +130,7 @@ impl Celled for Bucket<'_> {
     fn lapse(&self, cell: Cell, cost: u64, now_us: u64) -> Option<Wait> {
         // Tokens that flow in are lost once the bucket is unused.
         let unused_us = cell.other.saturating_sub(now_us);
-        (unused_us > 0 && self.initial() < cost).then(|| Wait::us(unused_us))
+        (unused_us > 0 && self.initial < cost).then(|| Wait::us(unused_us))
     }
 
     fn charged(&self, cell: Cell, cost: u64, now_us: u64) -> Cell {
@@ -177,7 +175,7 @@ mod tests {
     #[test]
     fn a_bucket_gains_nothing_from_a_clock_that_was_set_back() {
         let parameters = TokenBucket::new(Duration::from_secs(1));
-        let bucket = Bucket::new(5, &parameters);
+        let bucket = Bucket::new(5, parameters);
         let cell = Cell { stamp_us: 10_000_000, ..Cell::default() };
         assert_eq!(bucket.at(cell, 9_500_000).amount, 0);
         assert_eq!(bucket.at(cell, 10_200_000).amount, 1_000_000);

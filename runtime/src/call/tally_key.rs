@@ -46,7 +46,12 @@ impl TallyId<'_> {
     #[inline]
     pub(crate) fn has_segment(&self, segment: &Arc<str>) -> bool {
         // Versions of one policy share the segment, so the pointers are usually equal.
-        Arc::ptr_eq(&self.group.segment, segment) || self.group.segment == *segment
+        Arc::ptr_eq(&self.group.segment, segment) || self.has_equal_segment(segment)
+    }
+
+    #[cold]
+    fn has_equal_segment(&self, segment: &str) -> bool {
+        *self.group.segment == *segment
     }
 
     pub(crate) fn key(&self, prefix: &str) -> TallyKey {

@@ -1,10 +1,11 @@
 //! The layouts of tallies. Tallies that cannot be read alike have different layouts.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{Ban, Rule, format_duration};
 
-use crate::algorithm::{self, Kept, Window};
+use crate::algorithm::{self, Celled, Kept, Window};
 use crate::subject::digest32;
 
 /// The most bytes of a slash and the name of a layout.
@@ -30,7 +31,7 @@ pub(super) fn layout(rules: &[Rule], ban: Option<Ban>) -> String {
     let reach = format!("{log}{}", format_duration(Duration::from_micros(reach_us)));
     // The duration of a ban may change, because only the ban's end is stored.
     let banned = ban.map(|ban| format!("!{};{}", ban.denials(), ban.within().as_micros()));
-    let tags = rules.iter().filter_map(|rule| algorithm::with_cell(rule, |cell| cell.tag()));
+    let tags = cells(rules).map(|(_, cell)| cell.tag());
     let cells: Vec<_> = tags.chain(banned).collect();
     if cells.is_empty() && reach.len() < LAYOUT_BYTES {
         return format!("/{reach}");
@@ -54,11 +55,17 @@ pub(super) fn layout_of_trial(rules: &[Rule]) -> String {
 
 /// Returns the sliding windows, each with the place of its rule.
 pub(super) fn windows(rules: &[Rule]) -> impl Iterator<Item = Window> {
-    rules.iter().enumerate().filter_map(|(place, rule)| {
-        algorithm::with(rule, |counting| match counting.kept() {
-            Kept::Log(window) => Some(Window { place, ..window }),
-            Kept::Cell(_) | Kept::Leases => None,
-        })
+    rules.iter().enumerate().filter_map(|(place, rule)| match algorithm::with(rule, |counting| counting.kept()) {
+        Kept::Log(window) => Some(Window { place, ..window }),
+        Kept::Cell(_) | Kept::Leases => None,
+    })
+}
+
+/// Returns the algorithms of the rules with a cell, each with the place of its rule.
+pub(super) fn cells(rules: &[Rule]) -> impl Iterator<Item = (usize, Arc<dyn Celled>)> {
+    rules.iter().enumerate().filter_map(|(place, rule)| match algorithm::with(rule, |counting| counting.kept()) {
+        Kept::Cell(cell) => Some((place, cell)),
+        Kept::Log(_) | Kept::Leases => None,
     })
 }
 

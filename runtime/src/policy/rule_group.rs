@@ -7,10 +7,10 @@ use std::time::Duration;
 use foldhash::quality::FixedState;
 use tallygate_rules::{Ban, RELEASED_LABEL, Rule};
 
-use super::layout::{layout, layout_ahead, layout_of_trial, reach_us, windows};
+use super::layout::{cells, layout, layout_ahead, layout_of_trial, reach_us, windows};
 #[cfg(feature = "cron")]
 use crate::algorithm::Ticks;
-use crate::algorithm::{self, Kept, Window};
+use crate::algorithm::{self, Celled, Window};
 use crate::micros;
 use crate::subject::{digest32, escape_name};
 
@@ -33,8 +33,8 @@ pub(crate) struct RuleGroup {
     pub(crate) rules: Vec<Rule>,
     /// The sliding windows as numbers, so that no decision converts them.
     pub(crate) windows: Vec<Window>,
-    /// The places of the rules with a cell of their own.
-    pub(crate) celled: Vec<usize>,
+    /// The rules with a cell of their own as numbers, each with its place.
+    pub(crate) celled: Vec<(usize, Arc<dyn Celled>)>,
     /// Whether the group has only sliding windows: no cells, no ban and no leases.
     pub(crate) is_windows: bool,
     /// The length of a lease, if a concurrency limit is the group's only rule.
@@ -180,10 +180,13 @@ impl RuleGroup {
         }
     }
 
-    /// Returns the rules with cells and their places, in their order.
+    /// Returns the only rule, if it keeps a cell and nothing else decides calls.
     #[inline]
-    pub(crate) fn rules_with_cells(&self) -> impl Iterator<Item = (usize, &Rule)> {
-        self.celled.iter().filter_map(|&place| Some((place, self.rules.get(place)?)))
+    pub(crate) fn only_cell(&self) -> Option<&dyn Celled> {
+        match (&*self.celled, &*self.windows, &self.ban) {
+            ([(_, only)], [], None) => Some(&**only),
+            _ => None,
+        }
     }
 
     /// Returns the concurrency limit and the length of its leases, in a group of one.
@@ -214,9 +217,7 @@ impl RuleGroup {
         let longest_us = rules.iter().map(|rule| algorithm::with(rule, |counting| counting.memory_us())).max();
         let windows: Vec<_> = windows(&rules).collect();
         let lease = rules.first().and_then(Rule::lease);
-        let has_cell = |rule| algorithm::with(rule, |counting| matches!(counting.kept(), Kept::Cell(_)));
-        let celled = rules.iter().enumerate().filter(|(_, rule)| has_cell(rule)).map(|(place, _)| place);
-        let celled: Vec<_> = celled.collect();
+        let celled: Vec<_> = cells(&rules).collect();
         Self {
             is_windows: celled.is_empty() && lease.is_none() && self.ban.is_none(),
             lease_us: lease.map(micros::from_duration),

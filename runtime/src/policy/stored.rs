@@ -6,7 +6,6 @@ use std::time::Duration;
 use tallygate_rules::{MIN_PREFETCH_COUNT, Rule};
 
 use super::rule_group::RuleGroup;
-use super::shared::Shared;
 use super::{Ahead, Policy, PolicyInner, Stored};
 use crate::lock::lock;
 
@@ -37,7 +36,7 @@ impl Policy {
         let taken = self.groups().iter().map(|group| may_take && is_taken(group));
         let taken = taken.collect();
         let inner = PolicyInner::from_parts(name.clone(), rules.clone(), *ban, groups, *settings, replaced.clone());
-        let policy = Self { inner: self.inner.share_alike(PolicyInner { trials: trials.clone(), ..inner }) };
+        let policy = self.alike(PolicyInner { trials: trials.clone(), ..inner });
         Stored { policy, ahead: Ahead::new(ahead), taken, rests: Mutex::default() }
     }
 
@@ -49,7 +48,7 @@ impl Policy {
         // Only the main subject is banned.
         let ban = ban.filter(|_| groups.first().is_some_and(|group| group.ban.is_some()));
         let inner = PolicyInner::from_parts(name.clone(), rules.clone(), ban, groups, *settings, replaced.clone());
-        Self { inner: Shared::counted(inner) }
+        Self::counted(inner)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tallygate_rules::Rule;
 
 use super::rule_group::RuleGroup;
-use super::shared::{NO_REGISTRY, Shared};
+use super::shared::NO_REGISTRY;
 use super::{Policy, PolicyInner, PolicySettings, Trial};
 
 impl Trial {
@@ -54,7 +54,7 @@ fn settings_of(policy: PolicySettings) -> PolicySettings {
 
 impl Policy {
     fn of_trial(inner: PolicyInner) -> Self {
-        let policy = Self { inner: Shared::counted(PolicyInner { is_trial: true, ..inner }) };
+        let policy = Self::counted(PolicyInner { is_trial: true, ..inner });
         policy.registration().set_done(NO_REGISTRY);
         policy
     }

@@ -8,7 +8,6 @@ use tallygate_rules::{EffectiveRule, Replacement, Rule};
 use super::PolicySettings;
 use super::registry;
 use super::rule_group::RuleGroup;
-use super::shared::Shared;
 use super::templates::Templates;
 use super::{Policy, PolicyInner};
 
@@ -57,10 +56,10 @@ impl Policy {
             return Cow::Borrowed(self);
         }
         let part = || self.with_rules(self.rules().iter().map(|rule| rule.clone().divided(processes)).collect());
-        match self.inner.part.get_or_init(|| (processes, Self { inner: self.inner.share_alike(part()) })) {
+        match self.inner.part.get_or_init(|| (processes, self.alike(part()))) {
             (known, part) if *known == processes => Cow::Borrowed(part),
             // Limiters that divide by different numbers may share the policy.
-            _ => Cow::Owned(Self { inner: Shared::counted(part()) }),
+            _ => Cow::Owned(Self::counted(part())),
         }
     }
 
@@ -97,7 +96,7 @@ impl Policy {
     }
 
     fn known(inner: PolicyInner) -> Self {
-        let policy = Self { inner: Shared::counted(inner) };
+        let policy = Self::counted(inner);
         registry::register(&policy);
         policy
     }
@@ -132,7 +131,7 @@ impl Policy {
     }
 
     fn variant(&self, inner: PolicyInner) -> Self {
-        Self { inner: Shared::counted(PolicyInner { origin: Some(self.origin().clone()), ..inner }) }
+        Self::counted(PolicyInner { origin: Some(self.origin().clone()), ..inner })
     }
 
     /// Returns the policy with rules that differ only in their numbers.

@@ -79,8 +79,8 @@ impl Memory {
         let [group] = policy.groups() else { return None };
         let id = TallyId { group, subject };
         // In a policy of one group, a rule's place is its position.
-        if group.is_windows {
-            self.outcome_by_windows(id, cost, tell_us)
+        if group.is_windows || group.only_cell().is_some() {
+            self.outcome_by_numbers(id, cost, tell_us)
         } else if group.lease_us.is_some() {
             None
         } else {
@@ -92,10 +92,13 @@ impl Memory {
     }
 
     #[inline]
-    fn outcome_by_windows(&self, id: TallyId<'_>, cost: u64, tell_us: impl FnOnce(u64)) -> Option<Outcome> {
+    fn outcome_by_numbers(&self, id: TallyId<'_>, cost: u64, tell_us: impl FnOnce(u64)) -> Option<Outcome> {
         // Only two numbers are returned, because they stay in registers while the lock is released.
         let (wait, rule) = self.with_tally(id, |tally, now_us| {
             tell_us(now_us);
+            if !id.group.is_windows {
+                return (tally.decide_by_cell(id.group, cost, now_us), 0);
+            }
             let now_us = tally.settle_time(id.group, now_us);
             let wait = tally.decide_by_windows(id.group, cost, now_us);
             let rule = if wait.is_none() { 0 } else { tally.denying_window(id.group, cost, now_us) };

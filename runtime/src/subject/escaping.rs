@@ -9,7 +9,7 @@ use std::ops::Deref;
 use arrayvec::ArrayString;
 use blake2::digest::consts::{U4, U16};
 use blake2::{Blake2s, Digest};
-use tallygate_rules::is_plain;
+use tallygate_rules::{are_plain, is_plain};
 
 use crate::observe::opaque_debug;
 
@@ -61,14 +61,19 @@ impl<const N: usize> Bounded<N> {
     /// Adds ASCII text without escaping.
     #[inline]
     pub(super) fn push(&mut self, text: &str) {
-        match &mut self.digest {
-            Some(digest) => digest.update(text),
-            None if self.start.0.try_push_str(text).is_ok() => {}
-            None => self.overflow(text),
+        if self.digest.is_some() || self.start.0.try_push_str(text).is_err() {
+            self.digest(text);
         }
     }
 
     #[cold]
+    fn digest(&mut self, text: &str) {
+        match &mut self.digest {
+            Some(digest) => digest.update(text),
+            None => self.overflow(text),
+        }
+    }
+
     fn overflow(&mut self, text: &str) {
         let mut digest = Blake2s::<U16>::new();
         digest.update(&*self.start);
@@ -108,12 +113,21 @@ impl<const N: usize> Bounded<N> {
 pub(super) struct Escaped<'a, const N: usize>(&'a mut Bounded<N>);
 
 impl<const N: usize> fmt::Write for Escaped<'_, N> {
+    #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
         // Most values are plain, and this check is quick.
-        if text.bytes().all(is_plain) {
+        if are_plain(text.as_bytes()) {
             self.0.push(text);
-            return Ok(());
+        } else {
+            self.escape(text);
         }
+        Ok(())
+    }
+}
+
+impl<const N: usize> Escaped<'_, N> {
+    #[cold]
+    fn escape(&mut self, text: &str) {
         let mut chunk = ArrayString::<CHUNK_BYTES>::new();
         for byte in text.bytes() {
             if chunk.remaining_capacity() < 3 {
@@ -129,7 +143,6 @@ impl<const N: usize> fmt::Write for Escaped<'_, N> {
             }
         }
         self.0.push(&chunk);
-        Ok(())
     }
 }
 

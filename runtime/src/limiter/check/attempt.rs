@@ -102,19 +102,9 @@ impl Check<'_> {
     #[inline]
     pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
         let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
-        let CallOptions { cost, report, peek, provisional, refundable, .. } = self.options;
-        if report
-            || peek
-            || provisional
-            || refundable
-            || policy.warn_at().is_some()
-            || policy.has_leases()
-            || policy.longest_pause().is_some()
-            || limiter.core.overrides.are_active()
-        {
-            return None;
-        }
-        Some(PlainCall { policy, subject, cost })
+        let is_plain = policy.is_plain() && !self.options.asks_for_more_than_outcome();
+        let is_own = !limiter.core.overrides.are_active();
+        (is_plain && is_own).then_some(PlainCall { policy, subject, cost: self.options.cost })
     }
 
     /// Decides a call that this process cannot decide by itself. Rules in force that are too old are refreshed before.

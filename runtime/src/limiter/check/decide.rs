@@ -7,14 +7,33 @@ use std::sync::Arc;
 
 use super::Check;
 use super::attempt::Attempt;
-use crate::call::Call;
+use super::inputs::Inputs;
+use crate::call::{Call, CallOptions};
 use crate::context;
 use crate::decision::{
     DecidedBy, Decision, Denial, PauseTicket, Permit, RecountTicket, Rejection, RejectionKind, Report,
 };
 use crate::error::{BackendError, BackendErrorKind};
+use crate::limiter::Limiter;
+use crate::limiter::stack::Stack;
 use crate::observe::{self, DecisionOutcome, Observation, ObservedRule, Purpose, log};
+use crate::policy::Policy;
 use crate::store::Outcome;
+use crate::subject::SubjectKey;
+
+impl Limiter {
+    /// Returns the outcome of a call without options if tallies in this process decide it and nobody listens, which is the
+    /// usual case. The caller makes the decision of it.
+    #[inline]
+    pub(crate) fn plain_outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
+        let Stack::Here(memory) = &self.core.stack else { return None };
+        let is_heard = observe::has_listeners() || Observation::is_heard(Purpose::Call);
+        if is_heard || !policy.is_plain() || policy.is_shadow() || self.core.overrides.are_active() {
+            return None;
+        }
+        memory.outcome(policy, subject, cost)
+    }
+}
 
 impl Check<'_> {
     /// Decides a call that this process can decide at once. For any other call, it returns the observation that has
@@ -27,14 +46,13 @@ impl Check<'_> {
         }
     }
 
-    /// Returns the outcome of a plain call if nobody listens, which is the usual case. The caller makes the decision of
-    /// it.
+    /// Returns the [plain outcome](Limiter::plain_outcome) if the call has no options.
     #[inline]
     pub(super) fn outcome_at_once(&self) -> Option<Outcome> {
-        let call = self.plain()?;
-        let is_heard = observe::has_listeners() || Observation::is_heard(Purpose::Call);
-        let is_shadow = self.options.shadow || call.policy.is_shadow();
-        if is_heard || is_shadow || self.options.wait.is_some() { None } else { self.outcome_of(call) }
+        let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
+        let CallOptions { cost, shadow, wait, .. } = self.options;
+        let asks_more = self.options.asks_for_more_than_outcome() || shadow || wait.is_some();
+        if asks_more { None } else { limiter.plain_outcome(policy, subject, cost) }
     }
 
     pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {

@@ -93,7 +93,7 @@ impl PolicyBuilder {
             return Err(Error::policy(&self.name, texts, &mistakes));
         }
         let inner = PolicyInner::new(self.name, self.rules, self.ban, self.settings, Box::default());
-        Ok(Policy { inner: share(PolicyInner { templates: self.templates, ..inner }) })
+        Ok(Policy { inner: share(PolicyInner { templates: self.templates, ..inner }.finished()) })
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use tallygate_rules::{Ban, Rule};
+use tallygate_rules::Ban;
 
 use super::leases::Leases;
 use super::outcome_builder::OutcomeBuilder;
-use crate::algorithm::{self, Cell, CostChange, Quota};
+use crate::algorithm::{Cell, Celled, CostChange, DecidedByCell, Quota};
 use crate::clock::is_set_back;
 use crate::decision::Wait;
 use crate::micros;
@@ -40,6 +40,7 @@ impl Counters {
     }
 
     /// The latest time in all cells.
+    #[inline(never)]
     pub(super) fn latest_us(&self) -> u64 {
         self.cells.iter().map(|cell| cell.latest_us()).max().unwrap_or_default()
     }
@@ -47,6 +48,16 @@ impl Counters {
     pub(super) fn forget_future(&mut self, now_us: u64) {
         for cell in self.cells.iter_mut().filter(|cell| cell.is_after(now_us)) {
             *cell = Cell::default();
+        }
+    }
+
+    /// Decides a call that only this rule decides, which has the only cell, and counts it.
+    #[inline]
+    pub(super) fn decide(&mut self, only: &dyn Celled, cost: u64, now_us: u64) -> DecidedByCell {
+        match self.cells.first_mut() {
+            Some(cell) => only.decide(cell, cost, now_us),
+            // An unknown algorithm admits nothing.
+            None => DecidedByCell { wait: Wait::NEVER, plain: Wait::NEVER, expires_us: 0 },
         }
     }
 
@@ -59,14 +70,13 @@ impl Counters {
             builder.add_bound(first, self.leases.wait(rule.count(), lease_us, now_us));
         }
         let mut cells = self.cells.iter();
-        for (place, rule) in group.rules_with_cells() {
+        for (place, rule) in &group.celled {
             let Some(cell) = cells.next() else {
                 // An unknown algorithm admits nothing.
                 builder.add_wait(first + place, Wait::NEVER);
                 continue;
             };
-            let asked = algorithm::with_cell(rule, |counting| counting.ask(*cell, cost, now_us));
-            let (wait, lapse) = asked.unwrap_or((Wait::NEVER, None));
+            let (wait, lapse) = rule.ask(*cell, cost, now_us);
             if let Some(lapse) = lapse {
                 builder.add_lapse(lapse);
             }
@@ -77,9 +87,8 @@ impl Counters {
     /// Counts the call with every rule; returns how long a call of cost 1 would have to wait now.
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
         let mut longest = Wait::NONE;
-        for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
-            let wait = algorithm::with_cell(rule, |counting| counting.charge(cell, cost, now_us));
-            longest = longest.max(wait.unwrap_or(Wait::NEVER));
+        for (cell, (_, rule)) in self.cells.iter_mut().zip(&group.celled) {
+            longest = longest.max(rule.charge(cell, cost, now_us));
         }
         longest
     }
@@ -99,13 +108,12 @@ impl Counters {
     /// changed.
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = false;
-        for (cell, (_, rule)) in self.cells.iter_mut().zip(group.rules_with_cells()) {
+        for (cell, (_, rule)) in self.cells.iter_mut().zip(&group.celled) {
             // A cell that is later than now counts as forgotten.
             if cell.is_after(now_us) {
                 continue;
             }
-            let refunded = algorithm::with_cell(rule, |counting| counting.refunded(*cell, costs, admitted_us, now_us));
-            let refunded = refunded.unwrap_or(*cell);
+            let refunded = rule.refunded(*cell, costs, admitted_us, now_us);
             changed |= refunded != *cell;
             *cell = refunded;
         }
@@ -114,10 +122,7 @@ impl Counters {
 
     /// When nothing counts any more.
     pub(super) fn expires_us(&self, group: &RuleGroup) -> u64 {
-        let expires_us = |(cell, (_, rule)): (&Cell, (usize, &Rule))| {
-            algorithm::with_cell(rule, |counting| counting.expires_us(*cell)).unwrap_or_default()
-        };
-        let cells = self.cells.iter().zip(group.rules_with_cells()).map(expires_us);
+        let cells = self.cells.iter().zip(&group.celled).map(|(cell, (_, rule))| rule.expires_us(*cell));
         cells.max().unwrap_or_default().max(self.ban_state.expires_us(group))
     }
 }
@@ -125,9 +130,8 @@ impl Counters {
 /// What remains of a rule, by its stored cell.
 // A function of its own, so that a report on sliding windows does not contain its code.
 #[inline(never)]
-pub(super) fn quota(cell: Cell, rule: &Rule, now_us: u64) -> Quota {
-    let quota = algorithm::with_cell(rule, |counting| counting.quota(counting.at(cell, now_us), now_us));
-    quota.unwrap_or(Quota::new(0, 0))
+pub(super) fn quota(cell: Cell, rule: &dyn Celled, now_us: u64) -> Quota {
+    rule.quota(rule.at(cell, now_us), now_us)
 }
 
 /// The latest denials of a subject, and its ban.

@@ -89,7 +89,7 @@ impl Log {
 
     /// How long this window makes a call of this cost wait.
     #[inline]
-    fn wait(&self, window: &Window, cost: u64, now_us: u64) -> Wait {
+    pub(super) fn wait(&self, window: &Window, cost: u64, now_us: u64) -> Wait {
         // Any call within the window is a duplicate, whatever it costs.
         let cost = if window.is_duplicate { 1 } else { cost };
         let Some(room) = window.count.checked_sub(cost) else { return Wait::NEVER };

@@ -72,9 +72,25 @@ impl Shard {
 
     #[inline]
     pub(super) fn place<'a>(&'a mut self, hash: u64, id: TallyId<'a>) -> TallyPlace<'a> {
-        match self.tallies.find_entry(hash, |entry| entry.matches(hash, id)) {
-            Ok(found) => TallyPlace::Known(&mut found.into_mut().tally),
+        // Only the hash is compared in the search, which keeps it short. Two tallies hardly ever have the same.
+        match self.tallies.find_entry(hash, |entry| entry.hash == hash) {
+            Ok(found) if found.get().is_of(id) => TallyPlace::Known(&mut found.into_mut().tally),
+            Ok(other) => Self::place_among(other.into_table(), &mut self.capacity, hash, id),
             Err(absent) => TallyPlace::New { hash, id, tallies: absent.into_table(), capacity: &mut self.capacity },
+        }
+    }
+
+    /// Finds the place if another tally has the same hash.
+    #[cold]
+    fn place_among<'a>(
+        tallies: &'a mut HashTable<StoredTally>,
+        capacity: &'a mut Capacity,
+        hash: u64,
+        id: TallyId<'a>,
+    ) -> TallyPlace<'a> {
+        match tallies.find_entry(hash, |entry| entry.matches(hash, id)) {
+            Ok(found) => TallyPlace::Known(&mut found.into_mut().tally),
+            Err(absent) => TallyPlace::New { hash, id, tallies: absent.into_table(), capacity },
         }
     }
 
@@ -191,7 +207,12 @@ impl StoredTally {
 
     #[inline]
     fn matches(&self, hash: u64, id: TallyId<'_>) -> bool {
-        self.hash == hash && id.has_segment(&self.segment) && self.subject.matches(id.subject)
+        self.hash == hash && self.is_of(id)
+    }
+
+    #[inline]
+    fn is_of(&self, id: TallyId<'_>) -> bool {
+        id.has_segment(&self.segment) && self.subject.matches(id.subject)
     }
 }
 

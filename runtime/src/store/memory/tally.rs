@@ -3,7 +3,7 @@
 use super::counters::{self, Counters};
 use super::log::Log;
 use super::outcome_builder::OutcomeBuilder;
-use crate::algorithm::{CostChange, Quota};
+use crate::algorithm::{CostChange, Quota, Window};
 use crate::call::LeaseName;
 use crate::clock::is_set_back;
 use crate::decision::Wait;
@@ -62,24 +62,55 @@ impl Tally {
         outcome
     }
 
+    /// Decides a call of a group with only one rule, which keeps a cell, and counts it; returns how long the call has to
+    /// wait.
+    #[inline(never)]
+    pub(super) fn decide_by_cell(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
+        let now_us = self.settle_time(group, now_us);
+        // Without a cell, nothing is admitted.
+        let (Some(only), Some(counters)) = (group.only_cell(), &mut self.counters) else { return Wait::NEVER };
+        let decided = counters.decide(only, cost, now_us);
+        self.log.set_denied_until(decided.plain, None, now_us);
+        self.expires_us = self.expires_us.max(decided.expires_us);
+        decided.wait
+    }
+
     /// Decides a call of a group that has only sliding windows, and counts it; returns how long the call has to wait.
     #[inline]
     pub(super) fn decide_by_windows(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
-        let only = if let [only] = &*group.windows { Some(only) } else { None };
+        let [only] = &*group.windows else { return self.decide_by_several_windows(group, cost, now_us) };
         if cost == 1
-            && let Some(only) = only
             && let Some(wait) = self.log.known_wait(only, now_us)
         {
             return wait;
         }
-        let wait = self.log.longest_wait(&group.windows, cost, now_us);
+        let longest_wait = |log: &Log, cost| log.wait(only, cost, now_us);
+        self.decide_by_log(group, Some(only), longest_wait, cost, now_us)
+    }
+
+    #[inline(never)]
+    fn decide_by_several_windows(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
+        let longest_wait = |log: &Log, cost| log.longest_wait(&group.windows, cost, now_us);
+        self.decide_by_log(group, None, longest_wait, cost, now_us)
+    }
+
+    #[inline]
+    fn decide_by_log(
+        &mut self,
+        group: &RuleGroup,
+        only: Option<&Window>,
+        longest_wait: impl Fn(&Log, u64) -> Wait,
+        cost: u64,
+        now_us: u64,
+    ) -> Wait {
+        let wait = longest_wait(&self.log, cost);
         if wait.is_none() && cost > 0 {
             self.log.charge(group, cost, now_us);
             self.expires_us = now_us + group.reach_us;
         }
         // The wait of this call is also that of a call of cost 1.
         let is_known = cost == 1 && !wait.is_none();
-        let plain = if is_known { wait } else { self.log.longest_wait(&group.windows, 1, now_us) };
+        let plain = if is_known { wait } else { longest_wait(&self.log, 1) };
         self.log.set_denied_until(plain, only, now_us);
         wait
     }
@@ -104,7 +135,7 @@ impl Tally {
     /// set back, entries that are later than now are forgotten, because they would block for longer than their window.
     #[inline]
     pub(super) fn settle_time(&mut self, group: &RuleGroup, now_us: u64) -> u64 {
-        let counters_us = self.counters.as_ref().map_or(0, |counters| counters.latest_us());
+        let counters_us = self.counters.as_deref().map_or(0, Counters::latest_us);
         let latest_us = self.log.latest_us().max(counters_us);
         if latest_us <= now_us { now_us } else { self.settle_time_back(group, latest_us, now_us) }
     }
@@ -220,12 +251,10 @@ impl Tally {
             return;
         }
         let mut windows = group.windows.iter().peekable();
-        let mut cells = self.counters.iter().flat_map(|counters| counters.cells());
-        quotas.extend(group.rules.iter().enumerate().map(|(place, rule)| {
-            match windows.next_if(|window| window.place == place) {
-                Some(window) => self.log.quota(window, now_us),
-                None => counters::quota(cells.next().unwrap_or_default(), rule, now_us),
-            }
+        let mut cells = self.counters.iter().flat_map(|counters| counters.cells().zip(&group.celled));
+        quotas.extend((0..group.rules.len()).map(|place| match windows.next_if(|window| window.place == place) {
+            Some(window) => self.log.quota(window, now_us),
+            None => cells.next().map_or(Quota::new(0, 0), |(cell, (_, rule))| counters::quota(cell, &**rule, now_us)),
         }));
     }
 

@@ -7,6 +7,7 @@ mod closed;
 mod concurrency;
 mod counted;
 mod denials;
+mod drains;
 mod forged;
 mod handover;
 mod keys;
@@ -41,6 +42,7 @@ pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Re
     closed::check(scenario, history)?;
     waits::check(scenario, history)?;
     handover::check(scenario, history)?;
+    drains::check(scenario, history)?;
     attempts::check(scenario, history, attempts)?;
     endings(history)
 }

@@ -6,7 +6,7 @@ mod text;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tallygate::{BackendErrorKind, DecidedBy, RejectionKind};
+use tallygate::{BackendErrorKind, DecidedBy, RejectionKind, UnderWay};
 
 pub use self::deed::{Deed, Verdict, deeds};
 use crate::engine;
@@ -126,6 +126,8 @@ pub enum Answer {
     Failed(BackendErrorKind),
     /// What was asked was done.
     Done,
+    /// The limiter is drained, and this is left.
+    Drained(UnderWay),
 }
 
 impl History {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use self::ledger::Refill;
 use self::ledgers::Ledgers;
-use self::part::{Part, Taken};
+use self::part::{Part, PutBack, Taken};
 use crate::algorithm;
 use crate::call::{Call, CallOptions, OwnedCall};
 use crate::clock::Clock;
@@ -174,12 +174,15 @@ impl<S: Decider> PrefetchedStore<S> {
 
     /// Puts back the units of one subject of a call that is not made. If their part has ended, and its rest was given
     /// back, they follow it.
+    ///
+    /// Units that nobody has missed make no room. To wake callers for them would wake the caller of this call, too: it would
+    /// ask again and again.
     fn put_back(self: &Arc<Self>, call: Call<'_>, index: usize, taken: &Taken) {
         let part = call.part(index);
-        if self.ledgers.put_back(part, taken) {
-            self.sleepers.wake(part);
-        } else {
-            self.refund(call.counted().part(index), AdmittedAt::Once(taken.at.us(0)));
+        match self.ledgers.put_back(part, taken) {
+            PutBack::Unnoticed => {}
+            PutBack::Missed => self.sleepers.wake(part),
+            PutBack::TooLate => self.refund(call.counted().part(index), AdmittedAt::Once(taken.at.us(0))),
         }
     }
 

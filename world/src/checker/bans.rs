@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::keys::{find, is_leases};
+use super::keys::{find, is_main};
 use super::violation::Violation;
 use crate::history::{Deed, Entry, Event, Verdict};
 use crate::workload::{Scenario, Topology};
@@ -27,7 +27,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
         let Event::Done { deed, .. } = &entry.event else { continue };
         match deed {
             Deed::Decided { keys, verdict, at_us, counts_denial, .. } => {
-                let Some(key) = keys.iter().find(|key| !is_leases(key)) else { continue };
+                let Some(key) = keys.iter().find(|key| is_main(key)) else { continue };
                 let Some(ban) = find(scenario, key).and_then(|(policy, _)| policy.ban) else { continue };
                 let record = records.entry(key).or_default();
                 let is_banned = *at_us < record.ends_us;

@@ -37,6 +37,7 @@ fn check_time(scenario: &Scenario, plan: &CallPlan, took_us: u64, us: u64, call:
     let Some(policy) = scenario.policies.get(plan.policy) else { return Ok(()) };
     let deadline_us = policy.deadline_us.unwrap_or(scenario.settings.deadline_us);
     let most_us = match plan.action {
+        Action::Stop(within_us) => within_us,
         // It is no decision, and asks about one tally after the other.
         _ if plan.is_administration() => return Ok(()),
         Action::Wait(within_us) => within_us + last_asked(policy) * (deadline_us + ROUNDING_US),
@@ -59,7 +60,7 @@ fn check_kind(scenario: &Scenario, plan: &CallPlan, answer: Answer, us: u64, cal
     let Some(policy) = scenario.policies.get(plan.policy) else { return Ok(()) };
     let by = match answer {
         Answer::Admitted(by) | Answer::Denied { by, .. } => by,
-        Answer::Failed(_) | Answer::Done => return Ok(()),
+        Answer::Failed(_) | Answer::Done | Answer::Drained(_) => return Ok(()),
     };
     let is_allowed = match by {
         DecidedBy::Backend => true,

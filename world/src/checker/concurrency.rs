@@ -39,9 +39,10 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     Ok(())
 }
 
-/// Whether a call holds its lease until its caller says that it has ended. A refund and a settlement give it back before that.
+/// Whether a call holds its lease until its caller says that it has ended. A refund and a settlement give it back before
+/// that, and the meter of a call may outlive it.
 fn runs_until_its_end(plan: &CallPlan) -> bool {
-    !matches!(plan.action, Action::Peek | Action::Refund(_) | Action::Settle(..)) && plan.cost > 0
+    plan.action != Action::Peek && !plan.is_recounted() && plan.cost > 0
 }
 
 /// Whether a process that goes on keeps its leases all the same.

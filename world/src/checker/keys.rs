@@ -39,7 +39,15 @@ pub(super) fn parts(key: &str) -> Option<(&str, &str)> {
 
 /// The unit that a tally counts; `None` for calls.
 pub(super) fn unit(key: &str) -> Option<&'static str> {
-    (key.ends_with('}') && !is_leases(key)).then_some("tokens")
+    // It is in the slot of the tally of calls, whose rules have another name.
+    let (own, calls) = key.split_once(":{")?;
+    let name = |key: &str| key.split_once('/').map(|(name, _)| name.to_owned());
+    (name(own) != name(calls) && !is_leases(key)).then_some("tokens")
+}
+
+/// Whether a tally counts the calls of a main subject, which has the ban.
+pub(super) fn is_main(key: &str) -> bool {
+    !is_leases(key) && unit(key).is_none() && parts(key).is_some_and(|(_, subject)| subject.starts_with("user"))
 }
 
 /// Whether a key holds leases, and not a tally.

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use tallygate::{Algorithm, DecidedBy, Role, Rule};
 
-use super::keys::{is_leases, parts};
+use super::keys::{is_leases, parts, unit};
 use super::tallies::reach;
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event, Verdict};
-use crate::workload::{Action, CallPlan, Fault, PolicyPlan, Scenario};
+use crate::workload::{Action, CallPlan, Fault, Group, PolicyPlan, Scenario};
 
 const WINDOW: &str = "callers get no more in any window than the count, however much is taken ahead";
 const COUNTED: &str = "no more is used than was taken";
+const GIVEN_BACK: &str = "what was taken ahead and is not used is given back, also when a limiter is drained";
 
 /// The numbers of a policy, of one of its groups, and of the subject.
 type Place = (usize, usize, usize);
@@ -29,6 +30,8 @@ struct Span {
 struct Subject {
     admitted: Vec<Span>,
     used: u64,
+    /// The most that is counted of calls that were not admitted for good.
+    doubtful: u64,
     counted: u64,
     /// When state may have been lost, or was removed.
     lost: Vec<u64>,
@@ -43,13 +46,22 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
             Event::Called { call, plan, .. } => _ = begun.insert(*call, (plan, entry.us)),
             Event::Answered { call, answer: Answer::Admitted(DecidedBy::Backend), .. } => {
                 let Some((plan, from_us)) = begun.remove(call) else { continue };
-                for group in 0..groups(scenario, plan) {
+                doubt(scenario, &mut subjects, Some(plan).filter(|plan| plan.is_recounted()));
+                for (group, cost) in costs(scenario, plan) {
                     let subject = subjects.entry((plan.policy, group, plan.subject)).or_default();
-                    subject.used += plan.cost;
-                    subject.admitted.push(Span { from_us, until_us: entry.us, cost: plan.cost });
+                    subject.used += cost;
+                    subject.admitted.push(Span { from_us, until_us: entry.us, cost });
                     subject.check_counted(entry.us)?;
                 }
             }
+            Event::Answered { call, answer, .. } => {
+                let plan = begun.remove(call).map(|(plan, _)| plan);
+                // What Redis denies, it has not counted.
+                let is_denied = matches!(answer, Answer::Denied { by: DecidedBy::Backend, .. });
+                doubt(scenario, &mut subjects, plan.filter(|_| !is_denied));
+            }
+            Event::Dropped { call } => doubt(scenario, &mut subjects, begun.remove(call).map(|(plan, _)| plan)),
+            Event::Quiet => check_given_back(scenario, history, &subjects, entry.us)?,
             Event::Lost { .. } | Event::Named { .. } => lost.push(entry.us),
             Event::Done { deed, .. } => note(scenario, &mut subjects, deed, entry.us),
             _ => {}
@@ -65,12 +77,49 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     })
 }
 
-/// How many subjects count a call as what it costs, whatever becomes of it, where calls are taken ahead.
-fn groups(scenario: &Scenario, plan: &CallPlan) -> usize {
-    let is_recounted = matches!(plan.action, Action::Refund(_) | Action::Settle(..) | Action::Peek);
-    let policy = scenario.policies.get(plan.policy).filter(|policy| policy.prefetch_us.is_some());
-    let policy = policy.filter(|_| !is_recounted && !plan.is_administration());
-    policy.map_or(0, |policy| policy.groups.len())
+/// The groups that count a call as what it costs, whatever becomes of it, where calls are taken ahead, and these costs.
+fn costs(scenario: &Scenario, plan: &CallPlan) -> Vec<(usize, u64)> {
+    let is_counted = !plan.is_recounted() && plan.action != Action::Peek && !plan.is_administration();
+    let policy = scenario.policies.get(plan.policy).filter(|policy| is_counted && policy.prefetch_us.is_some());
+    let groups = policy.map(|policy| policy.groups.as_slice()).unwrap_or_default();
+    groups.iter().map(|group| plan.cost_of(group.unit)).enumerate().collect()
+}
+
+/// Notes a call that servers may have counted, although no caller has its permit, or other than it costs.
+fn doubt(scenario: &Scenario, subjects: &mut BTreeMap<Place, Subject>, plan: Option<&CallPlan>) {
+    let Some(plan) = plan.filter(|plan| !plan.is_administration()) else { return };
+    let Some(policy) = scenario.policies.get(plan.policy) else { return };
+    for (number, group) in policy.groups.iter().enumerate() {
+        let subject = subjects.entry((plan.policy, number, plan.subject)).or_default();
+        subject.doubtful += plan.cost_of(group.unit).max(plan.used_of(group.unit, policy));
+    }
+}
+
+/// Checks that nothing stays taken where nothing fails and no process ends before its limiter is drained.
+fn check_given_back(
+    scenario: &Scenario,
+    history: &[Entry],
+    subjects: &BTreeMap<Place, Subject>,
+    us: u64,
+) -> Result<(), Violation> {
+    let is_left = |entry: &Entry| matches!(entry.event, Event::Answered { answer: Answer::Drained(left), .. } if !left.is_nothing());
+    if !scenario.is_calm() || history.iter().any(is_left) {
+        return Ok(());
+    }
+    let trip_us = scenario.link.delay_us + scenario.link.jitter_us;
+    subjects.iter().try_for_each(|((number, group, _), subject)| {
+        let policy = &scenario.policies[*number];
+        let has_time = policy.deadline_us.unwrap_or(scenario.settings.deadline_us) > 30 * trip_us;
+        let slides = |rule: &Rule| matches!(rule.algorithm(), Algorithm::SlidingWindow { .. });
+        let is_known = has_time && !policy.may_close && policy.groups[*group].rules.iter().all(slides);
+        if !is_known || !subject.lost.is_empty() || subject.counted <= subject.used + subject.doubtful {
+            return Ok(());
+        }
+        let Subject { used, doubtful, counted, .. } = subject;
+        let how =
+            format!("{} has counted {counted} in the end, and callers got {used} to {}", policy.name, used + doubtful);
+        Err(Violation { us, promise: GIVEN_BACK, how })
+    })
 }
 
 fn note(scenario: &Scenario, subjects: &mut BTreeMap<Place, Subject>, deed: &Deed, us: u64) {
@@ -103,7 +152,8 @@ fn subject(scenario: &Scenario, key: &str) -> Option<Place> {
     let (policy, subject) = parts(key).filter(|_| !is_leases(key))?;
     let policy = scenario.policies.iter().position(|plan| plan.name == policy && plan.prefetch_us.is_some())?;
     let number = subject.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().ok()?;
-    let group = scenario.policies[policy].groups.iter().position(|group| group.subject(number) == subject)?;
+    let is_meant = |group: &Group| group.unit == unit(key) && group.subject(number) == subject;
+    let group = scenario.policies[policy].groups.iter().position(is_meant)?;
     Some((policy, group, number))
 }
 

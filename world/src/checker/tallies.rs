@@ -220,7 +220,8 @@ impl Tally {
 
     /// How long a call has to wait; `None` if for ever.
     fn wait_us(&self, rule: &Rule, cost: u64, per_us: u64, at_us: u64) -> Option<i64> {
-        let room = rule.count().checked_sub(weight(rule, cost))?;
+        // Any call is a duplicate, whatever it costs.
+        let room = rule.count().checked_sub(if rule.role() == Role::Duplicate { 1 } else { cost })?;
         let mut sum = 0;
         let live = self.hits.iter().rev().take_while(|hit| hit.at_us + per_us > at_us);
         let in_the_way = live.into_iter().find(|hit| {

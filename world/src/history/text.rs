@@ -48,6 +48,7 @@ impl fmt::Display for Answer {
             Self::Denied { by, kind, retry_us: None } => write!(f, "denied by {} as {kind:?}", by.as_str()),
             Self::Failed(kind) => write!(f, "failed as {kind:?}"),
             Self::Done => write!(f, "done"),
+            Self::Drained(left) => write!(f, "drained but for {left}"),
         }
     }
 }

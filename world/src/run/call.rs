@@ -47,6 +47,13 @@ impl Drop for Note {
 pub(super) async fn perform(call: usize, plan: CallPlan, member: Arc<Member>, running: Running, history: History) {
     let Some(limits) = running.limits() else { return };
     let mut note = Note::begin(call, &plan, Arc::clone(&member), history);
+    if let Action::Stop(us) = plan.action {
+        let left = limits.limiter.drain(Duration::from_micros(us)).await;
+        note.answer(Answer::Drained(left));
+        member.kill();
+        note.history.note(Event::Killed { process: plan.process });
+        return;
+    }
     if plan.is_administration() {
         let done = administer(&limits, &plan).await;
         note.answer(done.map_or_else(Answer::Failed, |()| Answer::Done));
@@ -83,7 +90,7 @@ async fn decide(limits: &Limits, plan: &CallPlan) -> Result<Decision, BackendErr
     match plan.action {
         Action::Report => check.report().await,
         Action::Peek => check.peek().await,
-        Action::Refund(_) | Action::Settle(..) => check.refundable().await,
+        _ if plan.is_recounted() => check.refundable().await,
         Action::Wait(us) => check.wait(Duration::from_micros(us)).await,
         _ => check.await,
     }
@@ -114,7 +121,7 @@ fn apply(limits: &Limits, plan: &CallPlan, divisor: u64) -> Result<(), ConfigErr
     limits.limiter.apply(&Policies::from_toml(&file)?).map(drop)
 }
 
-async fn use_permit(plan: &CallPlan, has_units: bool, permit: Permit, member: &Arc<Member>) {
+async fn use_permit(plan: &CallPlan, has_units: bool, mut permit: Permit, member: &Arc<Member>) {
     match plan.action {
         Action::Refund(us) => {
             sleeping(member, us).await;
@@ -123,6 +130,14 @@ async fn use_permit(plan: &CallPlan, has_units: bool, permit: Permit, member: &A
         Action::Settle(us, used) => {
             sleeping(member, us).await;
             let _ = if has_units { permit.settle_units(&[("tokens", used)]).await } else { permit.settle(used).await };
+        }
+        Action::Meter(us, used) => {
+            let meter = permit.meter("tokens");
+            drop(permit);
+            sleeping(member, us).await;
+            if let Ok(meter) = meter {
+                meter.add(used);
+            }
         }
         Action::Hold(us) => {
             sleeping(member, us).await;

@@ -36,6 +36,11 @@ fn a_call_that_the_old_primary_admitted_may_be_settled_on_the_new_one() {
 }
 
 #[test]
+fn a_call_that_waits_is_not_woken_by_what_it_puts_back() {
+    play(Topology::Cluster, 162);
+}
+
+#[test]
 fn a_call_gets_a_denial_from_the_cache_while_one_that_waits_asks_again() {
     play(Topology::Cluster, 100_009);
 }

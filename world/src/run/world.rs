@@ -7,10 +7,14 @@ use std::sync::Arc;
 use super::call::perform;
 use super::process::{Running, party_number};
 use crate::engine;
+use crate::fleet::Member;
 use crate::history::{Event, History};
 use crate::net::{self, Link, Party};
 use crate::topology::{Plant, Servers};
-use crate::workload::{Fault, FaultPlan, Scenario};
+use crate::workload::{Action, Fault, FaultPlan, Scenario};
+
+/// How long a process takes to start again after it has ended by itself.
+const STARTING_US: u64 = 1_000_000;
 
 /// A world while it is played.
 pub(super) struct World {
@@ -51,17 +55,38 @@ impl World {
         Running::start(number, &self.scenario, self.servers.url())
     }
 
-    async fn call_all(&self) {
+    async fn call_all(self: &Rc<Self>) {
         for (number, plan) in self.scenario.calls.iter().enumerate() {
             engine::sleep_until(plan.us).await;
             let Some(running) = self.processes.borrow().get(plan.process).cloned() else { continue };
             if !running.member.is_alive() {
                 continue;
             }
+            if let Action::Stop(us) = plan.action {
+                self.replace_later(plan.process, Arc::clone(&running.member), us + STARTING_US);
+            }
             let (history, member) = (self.history.clone(), Arc::clone(&running.member));
             let call = perform(number, plan.clone(), Arc::clone(&member), running, history);
             member.spawn(call);
         }
+    }
+
+    /// Starts a process again after so many microseconds, or when it has ended. Another fault may have started it before.
+    fn replace_later(self: &Rc<Self>, at: usize, ended: Arc<Member>, us: u64) {
+        let world = Rc::clone(self);
+        engine::after(us, move || {
+            if !world.processes.borrow().get(at).is_some_and(|running| Arc::ptr_eq(&running.member, &ended)) {
+                return;
+            }
+            if ended.is_alive() {
+                world.replace_later(at, ended, STARTING_US);
+                return;
+            }
+            let started = world.start_process(at);
+            if let Some(place) = world.processes.borrow_mut().get_mut(at) {
+                *place = started;
+            }
+        });
     }
 
     fn begin(self: &Rc<Self>, plan: &FaultPlan) {
@@ -76,7 +101,6 @@ impl World {
     fn begin_at_process(self: &Rc<Self>, plan: &FaultPlan) {
         let party = Party::Process(party_number(plan.at));
         let Some(running) = self.processes.borrow().get(plan.at).cloned() else { return };
-        let world = Rc::clone(self);
         let at = plan.at;
         match plan.fault {
             // It is started again as it was killed first.
@@ -84,12 +108,7 @@ impl World {
             Fault::Kill => {
                 running.member.kill();
                 self.history.note(Event::Killed { process: at });
-                engine::after(plan.for_us, move || {
-                    let started = world.start_process(at);
-                    if let Some(place) = world.processes.borrow_mut().get_mut(at) {
-                        *place = started;
-                    }
-                });
+                self.replace_later(at, running.member, plan.for_us);
             }
             Fault::Pause => {
                 running.member.pause();

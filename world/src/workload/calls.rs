@@ -37,6 +37,8 @@ pub enum Action {
     Refund(u64),
     /// It is settled after so many microseconds, for that cost: in tokens, if its policy counts them.
     Settle(u64, u64),
+    /// It uses so many tokens, which are metered for so many microseconds: first how long, then how many.
+    Meter(u64, u64),
     /// Its permit is held for so many microseconds.
     Hold(u64),
     /// It waits for admission for so many microseconds.
@@ -51,6 +53,8 @@ pub enum Action {
     Unban,
     /// An override closes its policy for so many microseconds.
     Close(u64),
+    /// Its process drains its limiter, for so many microseconds at most, and ends. It is started again.
+    Stop(u64),
     /// A process applies a file that divides the counts of its policy by that. Where a rule is then without effect, it is refused.
     Apply(u64),
 }
@@ -83,19 +87,37 @@ pub(super) fn draw(
     calls.extend(draw_files(seed, horizon_us, processes, policies));
     calls.extend(draw_busy(seed, horizon_us, processes, policies));
     draw_tokens(seed, policies, &mut calls);
+    calls.extend(draw_stops(seed, horizon_us, processes));
     calls.sort_by_key(|call| call.us);
     calls
 }
 
 /// Draws what calls cost in tokens, where their policies count them. Some pay afterwards.
 fn draw_tokens(seed: u64, policies: &[PolicyPlan], calls: &mut [CallPlan]) {
-    let mut chance = Chance::new(seed, "tokens");
+    let (mut chance, mut of_meters) = (Chance::new(seed, "tokens"), Chance::new(seed, "use by meters"));
+    let has_meters = of_meters.happens(0.5);
     for call in calls.iter_mut().filter(|call| policies[call.policy].has_units()) {
-        call.tokens = if chance.happens(0.3) { 0 } else { chance.spread(1, 600) };
+        // Of what is taken ahead, a call uses little.
+        let (free, most) = if policies[call.policy].prefetch_us.is_some() { (0.1, 60) } else { (0.3, 600) };
+        call.tokens = if chance.happens(free) { 0 } else { chance.spread(1, most) };
         if let Action::Settle(later_us, _) = call.action {
-            call.action = Action::Settle(later_us, chance.spread(1, 600));
+            let used = chance.spread(1, most);
+            let is_metered = has_meters && of_meters.happens(0.6);
+            call.action = if is_metered { Action::Meter(later_us, used) } else { Action::Settle(later_us, used) };
         }
     }
+}
+
+/// Draws processes that end as they should.
+fn draw_stops(seed: u64, horizon_us: u64, processes: usize) -> Vec<CallPlan> {
+    let mut chance = Chance::new(seed, "ends of processes");
+    let number = if chance.happens(0.15) { chance.between(1, 4) } else { 0 };
+    let stops = (0..number).map(|_| {
+        let (us, process) = (chance.between(0, horizon_us), chance.index(processes));
+        let action = Action::Stop(chance.spread(10_000, 5_000_000));
+        CallPlan { us, process, policy: 0, subject: 0, cost: 0, tokens: 0, action }
+    });
+    stops.collect()
 }
 
 /// Draws files that processes apply, each on its own.
@@ -162,15 +184,23 @@ impl CallPlan {
     pub fn used_of(&self, unit: Option<&str>, policy: &PolicyPlan) -> u64 {
         match self.action {
             Action::Refund(_) => 0,
-            Action::Settle(_, used) if unit.is_some() || !policy.has_units() => used,
+            Action::Settle(_, used) | Action::Meter(_, used) if unit.is_some() || !policy.has_units() => used,
             _ => self.cost_of(unit),
         }
     }
 
-    /// Whether it is no call that is decided, but changes what is.
+    /// Whether it may count as something else after it was admitted.
+    #[must_use]
+    pub fn is_recounted(&self) -> bool {
+        matches!(self.action, Action::Refund(_) | Action::Settle(..) | Action::Meter(..))
+    }
+
+    /// Whether it is no call that is decided, but changes what is, or ends its process.
     #[must_use]
     pub fn is_administration(&self) -> bool {
-        matches!(self.action, Action::Reset | Action::Ban(_) | Action::Unban | Action::Close(_) | Action::Apply(_))
+        let changes_policy = matches!(self.action, Action::Close(_) | Action::Apply(_));
+        let changes_subject = matches!(self.action, Action::Reset | Action::Ban(_) | Action::Unban);
+        changes_policy || changes_subject || matches!(self.action, Action::Stop(_))
     }
 }
 

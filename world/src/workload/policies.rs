@@ -151,6 +151,14 @@ pub(super) fn draw(seed: u64, horizon_us: u64) -> Vec<PolicyPlan> {
         let several = chance.happens(0.4).then(|| with_users(&mut chance, &ahead, horizon_us)).flatten();
         *first = several.unwrap_or(ahead);
     }
+    let mut chance = Chance::new(seed, "units that are taken ahead");
+    for policy in policies.iter_mut().filter(|policy| policy.prefetch_us.is_some()) {
+        if chance.happens(0.4)
+            && let Some(with_tokens) = (0..50).find_map(|_| with_tokens_ahead(&mut chance, policy, horizon_us))
+        {
+            *policy = with_tokens;
+        }
+    }
     let mut chance = Chance::new(seed, "units");
     for policy in policies.iter_mut().filter(|policy| policy.prefetch_us.is_none() && !policy.may_be_in_files) {
         if chance.happens(0.2)
@@ -186,22 +194,36 @@ fn with_tokens(chance: &mut Chance, calls: &PolicyPlan, horizon_us: u64) -> Opti
 /// Draws a policy whose calls are taken ahead, in place of that one. The library may refuse it.
 fn draw_ahead(chance: &mut Chance, other: &PolicyPlan, horizon_us: u64) -> Option<PolicyPlan> {
     let ahead_us = chance.spread(10_000, 500_000);
-    let rules = (0..chance.between(1, 2)).map(|_| {
-        let per = Duration::from_micros(chance.spread(10 * ahead_us, (horizon_us / 2).max(20 * ahead_us)));
-        let count = chance.spread(100, 600);
-        match chance.between(0, 6) {
-            0..=3 => Rule::sliding_window(count, per),
-            4 => Rule::sliding_counter(count, per),
-            5 => Rule::fixed_window(count, per),
-            _ => Rule::from_bucket(count, TokenBucket::new(per).with_capacity(chance.spread(20, 2 * count))),
-        }
-    });
+    let rules = (0..chance.between(1, 2)).map(|_| draw_rule_ahead(chance, ahead_us, horizon_us, (100, 600)));
     let policy = PolicyPlan {
         groups: vec![Group { label: None, unit: None, rules: rules.collect() }],
         prefetch_us: Some(ahead_us),
         may_be_in_files: false,
         ..other.clone()
     };
+    policy.build().map(|_| policy)
+}
+
+/// Draws a rule whose calls are taken ahead, with a count between those two.
+fn draw_rule_ahead(chance: &mut Chance, ahead_us: u64, horizon_us: u64, (fewest, most): (u64, u64)) -> Rule {
+    let per = Duration::from_micros(chance.spread(10 * ahead_us, (horizon_us / 2).max(20 * ahead_us)));
+    let count = chance.spread(fewest, most);
+    match chance.between(0, 6) {
+        0..=3 => Rule::sliding_window(count, per),
+        4 => Rule::sliding_counter(count, per),
+        5 => Rule::fixed_window(count, per),
+        _ => Rule::from_bucket(count, TokenBucket::new(per).with_capacity(chance.spread(20, 2 * count))),
+    }
+}
+
+/// Adds rules that count tokens of the busy subject, which are taken ahead, too. The library may refuse them.
+fn with_tokens_ahead(chance: &mut Chance, busy: &PolicyPlan, horizon_us: u64) -> Option<PolicyPlan> {
+    let (ahead_us, mut policy) = (busy.prefetch_us?, busy.clone());
+    let label = busy.groups.last()?.label;
+    let rules = (0..chance.between(1, 2))
+        .map(|_| draw_rule_ahead(chance, ahead_us, horizon_us, (2_000, 20_000)).counting("tokens"))
+        .collect();
+    policy.groups.push(Group { label, unit: Some("tokens"), rules });
     policy.build().map(|_| policy)
 }
 

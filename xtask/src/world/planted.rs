@@ -133,6 +133,18 @@ const ALL: &[Planted] = &[
         new: "used.0.values().next().copied()",
     },
     Planted {
+        name: "a part that another unit is charged for",
+        file: "runtime/src/limiter/prefetch/ledger.rs",
+        old: "Call { options, awaited: None, ..call }",
+        new: "Call { options, awaited: None, scope: crate::call::Scope::Part(0), ..call }",
+    },
+    Planted {
+        name: "a part from which calls take the cost in another unit",
+        file: "runtime/src/limiter/prefetch/several.rs",
+        old: "call.parts().map(|part| shared.take(stored, part)).collect()",
+        new: "call.parts().map(|part| shared.take(stored, Call { options: call.options, ..part })).collect()",
+    },
+    Planted {
         name: "a key in the wrong slot",
         file: "runtime/src/call/tally_key.rs",
         old: "[prefix, \":\", segment, \":{\", prefix, \":\", slot, \":\", self.subject, \"}\"]",

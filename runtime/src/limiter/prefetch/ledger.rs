@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::part::{MOST_UNITS, Part, Taken};
+use super::part::{MOST_UNITS, Part, PutBack, Taken};
 use crate::call::Demand;
 use crate::call::{Call, CallOptions, OwnedCall, TallyId};
 use crate::clock::Clock;
@@ -110,15 +110,19 @@ impl Ledger {
             self.missed_calls.fetch_add(1, Ordering::Relaxed);
         }
         let report = || if report_is_optional { self.report(now_us) } else { Report::default() };
-        let taken = taken.map(|(part, _)| part.taken(now_us, report()));
+        let taken = taken.map(|(part, _)| part.taken(now_us, self.missed_calls.load(Ordering::Relaxed), report()));
         let is_due = self.is_refill_due(now_us) && self.begin_refill(now_us);
         let units = if is_due { self.units_to_ask(now_us) } else { None };
         (taken, units.map(|units| self.refill(call, units)))
     }
 
-    /// Puts back the units of a call that is not made. Returns whether their part has not ended.
-    pub(super) fn put_back(&self, taken: &Taken, cost: u64) -> bool {
-        self.parts.iter().find(|part| part.gave(taken)).is_some_and(|part| part.put_back(cost))
+    /// Puts back the units of a call that is not made.
+    pub(super) fn put_back(&self, taken: &Taken, cost: u64) -> PutBack {
+        if !self.parts.iter().find(|part| part.gave(taken)).is_some_and(|part| part.put_back(cost)) {
+            return PutBack::TooLate;
+        }
+        let is_missed = self.missed_calls.load(Ordering::Relaxed) != taken.missed_calls;
+        if is_missed { PutBack::Missed } else { PutBack::Unnoticed }
     }
 
     /// The units that are left.

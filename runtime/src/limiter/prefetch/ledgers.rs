@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 
 use super::ledger::{Ledger, Refill};
-use super::part::{Part, Taken};
+use super::part::{Part, PutBack, Taken};
 use crate::call::{Call, TallyId};
 use crate::clock::Clock;
 use crate::observe::opaque_debug;
@@ -82,9 +82,9 @@ impl Ledgers {
         shard.ledgers.find_mut(hash, |ledger| ledger.matches(id)).map(with)
     }
 
-    /// Puts back the units of a call of one subject that is not made. Returns whether their part has not ended.
-    pub(super) fn put_back(&self, call: Call<'_>, taken: &Taken) -> bool {
-        self.look(call, |ledger| ledger.put_back(taken, call.options.cost)).unwrap_or_default()
+    /// Puts back the units of a call of one subject that is not made.
+    pub(super) fn put_back(&self, call: Call<'_>, taken: &Taken) -> PutBack {
+        self.look(call, |ledger| ledger.put_back(taken, call.options.cost)).unwrap_or(PutBack::TooLate)
     }
 
     /// Returns the parts for a call of one subject that have not ended.

@@ -32,8 +32,21 @@ pub(super) struct Taken {
     /// The time at which it was taken. The call has to be made before `ends_us`.
     pub(super) now_us: u64,
     pub(super) ends_us: u64,
+    /// For how many calls of the subject too little had been left before.
+    pub(super) missed_calls: u64,
     /// Where the rules stood then, with the units that this process has left; empty unless it was asked for.
     pub(super) report: Report,
+}
+
+/// What has become of units that were put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PutBack {
+    /// Their part has ended, and its rest was given back without them.
+    TooLate,
+    /// No call has missed them.
+    Unnoticed,
+    /// A call found too little left meanwhile.
+    Missed,
 }
 
 impl Part {
@@ -62,8 +75,8 @@ impl Part {
         self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, back).is_ok()
     }
 
-    pub(super) fn taken(&self, now_us: u64, report: Report) -> Taken {
-        Taken { at: self.at.clone(), ends_us: self.ends_us, now_us, report }
+    pub(super) fn taken(&self, now_us: u64, missed_calls: u64, report: Report) -> Taken {
+        Taken { at: self.at.clone(), ends_us: self.ends_us, now_us, missed_calls, report }
     }
 
     /// Returns the report of the answer, with the units that are left of all parts added.

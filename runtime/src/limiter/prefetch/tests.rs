@@ -1,5 +1,6 @@
 //! Tests of `Prefetch` on a stub of the store below.
 
+use futures_util::FutureExt as _;
 use tallygate_rules::Rule;
 use tokio::task::yield_now;
 
@@ -120,5 +121,23 @@ async fn what_a_denied_call_of_several_subjects_took_is_given_back_although_its_
             (given_back.iter().map(|&one| one.to_owned()).collect(), 8 * u64::from(!ends_meanwhile))
         );
         prefetch.0.ledgers.with(main, |ledger| ledger.remove(&part));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn units_that_are_put_back_wake_callers_only_if_a_call_has_missed_them() {
+    let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
+    let stored = policy.stored().unwrap();
+    let call = Call::new(&policy, &subject, CallOptions::PLAIN).stored();
+    let dear = Call { options: CallOptions { cost: 9, ..CallOptions::PLAIN }, ..call };
+    prefetch.0.ledgers.take(call, stored.ahead_of(0).unwrap());
+    let part = Arc::new(Part::new(8, u64::MAX, AdmittedAt::Once(7), Report::default()));
+    prefetch.0.ledgers.with(call, |ledger| ledger.add(part, 8, 0)).unwrap();
+    let sleeper = prefetch.0.sleepers.join(call.keys("test").collect());
+    for is_missed in [false, true] {
+        let taken = prefetch.0.take(stored, call).unwrap();
+        assert!(!is_missed || prefetch.0.take(stored, dear).is_none());
+        prefetch.0.put_back(call, 0, &taken);
+        assert_eq!(sleeper.woken().now_or_never().is_some(), is_missed);
     }
 }

@@ -1,0 +1,105 @@
+//! Processes that drain their limiters before they end: what was metered before has arrived at a server by then.
+
+use std::collections::BTreeMap;
+
+use tallygate::DecidedBy;
+
+use super::keys::{find, parts, tally, unit};
+use super::violation::Violation;
+use crate::history::{Answer, Deed, Entry, Event};
+use crate::workload::{Action, CallPlan, Scenario};
+
+const ARRIVED: &str = "when a limiter is drained, all settlements have arrived";
+
+/// A settlement of tokens: of which policy and subject, what they cost, and what was used.
+#[derive(PartialEq, Eq)]
+struct Settlement {
+    tally: (usize, usize),
+    cost: u64,
+    used: u64,
+}
+
+/// What is known so far of calls with meters.
+#[derive(Default)]
+struct Metered<'h> {
+    begun: BTreeMap<usize, &'h CallPlan>,
+    admitted: BTreeMap<usize, &'h CallPlan>,
+    /// The calls that are over and not yet settled, in the order in which they ended.
+    over: Vec<(usize, &'h CallPlan)>,
+}
+
+/// Worlds in which nothing fails: there no settlement is lost.
+pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violation> {
+    if !scenario.is_calm() {
+        return Ok(());
+    }
+    let mut metered = Metered::default();
+    for entry in history {
+        match &entry.event {
+            Event::Called { call, plan, .. } => _ = metered.begun.insert(*call, plan),
+            Event::Answered { call, answer, .. } => {
+                let Some(plan) = metered.begun.remove(call) else { continue };
+                match answer {
+                    Answer::Admitted(DecidedBy::Backend) => _ = metered.admitted.insert(*call, plan),
+                    Answer::Drained(left) if left.is_nothing() => metered.check_drained(plan.process, entry.us)?,
+                    _ => {}
+                }
+            }
+            Event::Ended { call } => {
+                let ended = metered.admitted.remove(call).filter(|plan| settlement_by(plan).is_some());
+                metered.over.extend(ended.map(|plan| (*call, plan)));
+            }
+            Event::Killed { process } => {
+                metered.admitted.retain(|_, plan| plan.process != *process);
+                metered.over.retain(|(_, plan)| plan.process != *process);
+            }
+            Event::Done { deed, .. } => metered.settle(scenario, deed),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl Metered<'_> {
+    fn settle(&mut self, scenario: &Scenario, deed: &Deed) {
+        let arrived = settlement_in(scenario, deed);
+        let is_meant = |(_, plan): &(usize, &CallPlan)| settlement_by(plan) == arrived;
+        if let Some(place) = self.over.iter().position(is_meant) {
+            self.over.remove(place);
+        }
+    }
+
+    fn check_drained(&self, process: usize, us: u64) -> Result<(), Violation> {
+        let late = self.over.iter().find(|(_, plan)| plan.process == process);
+        let Some((call, plan)) = late else { return Ok(()) };
+        let how = format!("process {process} was drained, and call {call} is not settled: {plan}");
+        Err(Violation { us, promise: ARRIVED, how })
+    }
+}
+
+/// The settlement of a call by its meter, unless it has used what it cost.
+fn settlement_by(plan: &CallPlan) -> Option<Settlement> {
+    let Action::Meter(_, used) = plan.action else { return None };
+    let settlement = Settlement { tally: (plan.policy, plan.subject), cost: plan.tokens, used };
+    (used != plan.tokens).then_some(settlement)
+}
+
+/// What a server has settled of the first subject that has tokens.
+fn settlement_in(scenario: &Scenario, deed: &Deed) -> Option<Settlement> {
+    let (keys, costs, used) = match deed {
+        Deed::Corrected { keys, costs, used, .. } => (keys, Some(costs), used),
+        Deed::Decided { keys, costs, is_late: true, .. } => (keys, None, costs),
+        _ => return None,
+    };
+    let is_first = |key: &String| {
+        let first = |subject: &str| {
+            let groups = &find(scenario, key)?.0.groups;
+            let group = groups.iter().find(|group| group.unit.is_some())?;
+            Some(subject.starts_with(group.label.unwrap_or("user")))
+        };
+        unit(key).is_some() && parts(key).and_then(|(_, subject)| first(subject)) == Some(true)
+    };
+    let place = keys.iter().position(is_first)?;
+    let cost = costs.map_or(Some(0), |costs| costs.get(place).copied())?;
+    Some(Settlement { tally: tally(scenario, keys.get(place)?)?, cost, used: *used.get(place)? })
+}

@@ -68,8 +68,9 @@ use crate::observe::opaque_debug;
 /// `?subject:network=…` is another subject, by its label. As in forms, `+` is a space, and `%2B` a plus.
 ///
 /// A peek at a policy whose rule has the count of each call, as by the [plan](crate::Limiter::plan_count) of a customer, takes
-/// `?plan=paid`, a plan of the file that is in force, or `?count=500`; of several such rules, `?count:daily=500`, by the name or the
-/// position. Otherwise, it leaves these rules out. A key's value named `plan` or `count` goes before these.
+/// `?plan=paid`, a plan of the file that is in force, or `?count=500`; of several such rules, `?plan:tokens=paid` and
+/// `?count:daily=500`, by the name, the position or the unit. Otherwise, it leaves these rules out. `?cost=3` is for a call of that
+/// weight, and `?cost:tokens=500` for one of that cost in a unit. A key's value named `plan`, `count` or `cost` goes before these.
 ///
 /// Alternatives have the name of all, and the value says which one it is: `?@user|@ip=user:zoe` for `{@user|@ip}`.
 ///

@@ -3,11 +3,12 @@
 //! That count is not known here, unless the operator gives it. So these rules decide with counts that deny nobody, and reports
 //! leave them out.
 
+use std::iter;
 use std::time::Duration;
 
-use tallygate_rules::{Rule, TokenBucket};
+use tallygate_rules::{CALLS, Rule, TokenBucket};
 
-use super::AskedCounts;
+use super::{AskedCounts, remedy};
 use crate::admin::RegisteredPolicy;
 use crate::decision::RuleStatus;
 use crate::error::Error;
@@ -73,6 +74,27 @@ impl<'a> OpenPolicy<'a> {
         let rules = rules.filter(|(position, (_, listed))| is_open(*position, listed));
         let rules = rules.map(|(_, (open, listed))| (open.clone(), listed.clone())).collect();
         Ok(Self { described, policy, varying: VaryingRules { rules } })
+    }
+}
+
+impl OpenPolicy<'_> {
+    /// Checks what a call is said to cost, by units.
+    ///
+    /// # Errors
+    ///
+    /// A unit that no rule counts, or that is given twice.
+    pub fn check_costs(&self, costs: &[(String, u64)]) -> Result<(), Error> {
+        let known: Vec<_> = iter::once(CALLS).chain(self.policy.units()).collect();
+        for (place, (unit, _)) in costs.iter().enumerate() {
+            if !known.contains(&&**unit) {
+                let (policy, meant) = (self.described.name(), remedy("unit", unit, known));
+                return Err(Error::new(format!("no rule of {policy} counts the unit `{unit}`{meant}")));
+            }
+            if costs.iter().take(place).any(|(other, _)| other == unit) {
+                return Err(Error::new(format!("the cost in `{unit}` is given twice; give it once")));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -144,7 +144,9 @@ impl Operation {
             Takes::Nothing => Vec::new(),
             Takes::Policy => vec![name()],
             Takes::Values => vec![name(), values()],
-            Takes::ValuesAndCounts => vec![name(), plan(), count(), values()],
+            Takes::ValuesAndCounts => {
+                vec![name(), plan(), plan_of_rule(), count(), count_of_rule(), cost(), cost_of_unit(), values()]
+            }
             Takes::ValuesAndLabel => {
                 vec![name(), in_path("label", "The label of another subject of the policy."), values()]
             }
@@ -175,27 +177,54 @@ fn page() -> Parameter {
 }
 
 fn plan() -> Parameter {
-    let description = "The plan whose count decides, where each call gives the count of a rule; of several such rules, `plan:` and the name, the position or the unit of one.";
+    let description = "The plan whose count decides, where each call gives the count of a rule.";
     parameter("plan", description, ParameterIn::Query).schema(Some(text())).build()
 }
 
+fn plan_of_rule() -> Parameter {
+    let description = "The plans, where each call gives the counts of several rules: `plan:` and the name, the position or the unit of a rule, like `plan:tokens=pro`.";
+    by_name("plan:", description, text())
+}
+
 fn count() -> Parameter {
-    let description = "The count that decides, where each call gives it; of several such rules, `count:` and the name, the position or the unit of one.";
-    let number = ObjectBuilder::new().schema_type(Type::Integer);
-    parameter("count", description, ParameterIn::Query).schema(Some(number)).build()
+    let description = "The count that decides, where each call gives that of a rule.";
+    parameter("count", description, ParameterIn::Query).schema(Some(number())).build()
+}
+
+fn count_of_rule() -> Parameter {
+    let description = "The counts, where each call gives those of several rules: `count:` and the name, the position or the unit of a rule, like `count:tokens=20000`.";
+    by_name("count:", description, number())
+}
+
+fn cost() -> Parameter {
+    parameter("cost", "The weight of the call: 1, unless this says otherwise.", ParameterIn::Query)
+        .schema(Some(number()))
+        .build()
+}
+
+fn cost_of_unit() -> Parameter {
+    by_name("cost:", "What the call costs in units: `cost:` and the name of one, like `cost:tokens=500`.", number())
 }
 
 /// The values that render subjects, each as a parameter of its own.
 fn values() -> Parameter {
-    let description = "The values that the keys of the policy show, by their names, like `phone=13800000000`.";
-    let by_name = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(text()));
-    let values = parameter("values", description, ParameterIn::Query).schema(Some(by_name));
-    values.style(Some(ParameterStyle::Form)).explode(Some(true)).build()
+    by_name("values", "The values that the keys of the policy show, by their names, like `phone=13800000000`.", text())
+}
+
+/// Parameters of several names, of which each is one of the query.
+fn by_name(name: &str, description: &str, value: ObjectBuilder) -> Parameter {
+    let by_name = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(value));
+    let parameter = parameter(name, description, ParameterIn::Query).schema(Some(by_name));
+    parameter.style(Some(ParameterStyle::Form)).explode(Some(true)).build()
 }
 
 fn parameter(name: &str, description: &str, place: ParameterIn) -> ParameterBuilder {
     let parameter = ParameterBuilder::new().name(name).parameter_in(place);
     parameter.required(Required::False).description(Some(description))
+}
+
+fn number() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Integer)
 }
 
 fn text() -> ObjectBuilder {

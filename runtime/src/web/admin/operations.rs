@@ -63,14 +63,14 @@ pub(super) async fn run(
     }
     let described = found?;
     let mut query = query.clone();
-    let asked = match (resource, method) {
-        (Resource::Subject(_), Method::Get) => query.take_counts(described)?,
-        _ => AskedCounts::default(),
+    let (asked, costs) = match (resource, method) {
+        (Resource::Subject(_), Method::Get) => (query.take_counts(described)?, query.take_costs(described)?),
+        _ => (AskedCounts::default(), Vec::new()),
     };
     let listed = OpenPolicy::new(described, &asked)?;
     let request = PolicyRequest { operated, listed: &listed, query: &query };
     match (resource, method) {
-        (Resource::Subject(_), Method::Get) => request.peek().await,
+        (Resource::Subject(_), Method::Get) => request.peek(costs).await,
         (Resource::Subject(_), _) => request.reset().await,
         (Resource::Subjects(_), _) => request.reset_all().await,
         (Resource::Ban(_), Method::Put) => request.ban(&body).await,
@@ -107,9 +107,10 @@ impl PolicyRequest<'_> {
         self.listed.described.name()
     }
 
-    async fn peek(&self) -> Result<Value, AdminError> {
+    async fn peek(&self, costs: Vec<(String, u64)>) -> Result<Value, AdminError> {
+        self.listed.check_costs(&costs)?;
         let subjects = self.query.subjects_partly(self.operated, self.listed.described)?;
-        Ok(Peeked::look(&self.operated.limiter, self.listed, subjects, Vec::new()).await?.json())
+        Ok(Peeked::look(&self.operated.limiter, self.listed, subjects, costs).await?.json())
     }
 
     async fn reset(&self) -> Result<Value, AdminError> {

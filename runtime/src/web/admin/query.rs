@@ -1,6 +1,7 @@
 //! The limiter that the routes operate on, and the subjects that a query names.
 
 use percent_encoding::percent_decode_str;
+use tallygate_rules::CALLS;
 
 use super::error::AdminError;
 use crate::admin::__shared::{AskedCounts, remedy};
@@ -24,6 +25,10 @@ const PLAN: &str = "plan";
 const PLAN_OF_RULE: &str = "plan:";
 const COUNT: &str = "count";
 const COUNT_OF_RULE: &str = "count:";
+
+/// The parameters of what the call costs.
+const COST: &str = "cost";
+const COST_OF_UNIT: &str = "cost:";
 
 /// The parameters of a query, each once.
 #[derive(Clone, Debug)]
@@ -77,21 +82,36 @@ impl Query {
 
     /// Takes out the counts that are asked about. A value that a key of the policy shows goes before them.
     pub(super) fn take_counts(&mut self, policy: &RegisteredPolicy) -> Result<AskedCounts, AdminError> {
-        let placeholders = policy.placeholders()?;
-        let is_value = |name: &str| placeholders.iter().map(Placeholder::name).any(|known| known == name);
-        let is_plan = |name: &str| name == PLAN || name.starts_with(PLAN_OF_RULE);
-        let is_count = |name: &str| is_plan(name) || name == COUNT || name.starts_with(COUNT_OF_RULE);
         let mut asked = AskedCounts { before_rule: COUNT_OF_RULE, ..AskedCounts::default() };
-        for (name, value) in self.0.extract_if(.., |(name, _)| is_count(name) && !is_value(name)) {
-            if is_plan(&name) {
-                asked.plans.push((name.strip_prefix(PLAN_OF_RULE).map(str::to_owned), value));
-                continue;
-            }
-            let refused = || AdminError::refused(format!("`{name}` must be a whole number, like `{name}=100`"));
-            let count = value.parse().map_err(|_| refused())?;
-            asked.counts.push((name.strip_prefix(COUNT_OF_RULE).map(str::to_owned), count));
+        for (name, plan) in self.take(policy, PLAN, PLAN_OF_RULE)? {
+            asked.plans.push((name.strip_prefix(PLAN_OF_RULE).map(str::to_owned), plan));
+        }
+        for (name, count) in self.take(policy, COUNT, COUNT_OF_RULE)? {
+            asked.counts.push((name.strip_prefix(COUNT_OF_RULE).map(str::to_owned), number(&name, &count)?));
         }
         Ok(asked)
+    }
+
+    /// Takes out what the call costs, by units. A value that a key of the policy shows goes before it.
+    pub(super) fn take_costs(&mut self, policy: &RegisteredPolicy) -> Result<Vec<(String, u64)>, AdminError> {
+        let taken = self.take(policy, COST, COST_OF_UNIT)?;
+        let cost = |(name, cost): &(String, String)| {
+            Ok((name.strip_prefix(COST_OF_UNIT).unwrap_or(CALLS).to_owned(), number(name, cost)?))
+        };
+        taken.iter().map(cost).collect()
+    }
+
+    /// Takes out the parameters of a name, or with its prefix, unless a key of the policy shows such a value.
+    fn take(
+        &mut self,
+        policy: &RegisteredPolicy,
+        name: &str,
+        prefix: &str,
+    ) -> Result<Vec<(String, String)>, AdminError> {
+        let placeholders = policy.placeholders()?;
+        let is_value = |name: &str| placeholders.iter().map(Placeholder::name).any(|known| known == name);
+        let is_meant = |given: &str| given == name || given.starts_with(prefix);
+        Ok(self.0.extract_if(.., |(given, _)| is_meant(given) && !is_value(given)).collect())
     }
 
     /// Returns the subjects of a call as far as they are named, and the labels of the others.
@@ -141,6 +161,10 @@ impl Query {
         });
         Ok(given)
     }
+}
+
+fn number(name: &str, value: &str) -> Result<u64, AdminError> {
+    value.parse().map_err(|_| AdminError::refused(format!("`{name}` must be a whole number, like `{name}=100`")))
 }
 
 /// Decodes a name or a value as forms encode them.

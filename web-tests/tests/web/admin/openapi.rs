@@ -134,6 +134,8 @@ fn the_document_names_what_a_request_takes() {
     let values = peek["parameters"].as_array().unwrap().iter().find(|parameter| parameter["name"] == "values").unwrap();
     assert_eq!((&values["style"], &values["explode"]), (&json!("form"), &json!(true)));
     assert_eq!(values["schema"], json!({ "type": "object", "additionalProperties": { "type": "string" } }));
+    let names: Vec<_> = peek["parameters"].as_array().unwrap().iter().map(|parameter| &parameter["name"]).collect();
+    assert_eq!(names, ["name", "plan", "plan:", "count", "count:", "cost", "cost:", "values"]);
     let set = &document["paths"]["/admin/limits/policies/{name}/override"]["put"]["requestBody"];
     assert_eq!(set["required"], true);
     let schemas = &document["components"]["schemas"];

@@ -224,6 +224,54 @@ async fn a_peek_is_for_the_plan_or_the_count_that_is_asked_about() {
 }
 
 #[tokio::test]
+async fn a_peek_is_for_the_costs_that_are_asked_about() {
+    let policy = Policy::builder("admin.costs").rule(Rule::sliding_window(5, HOUR)).key("{user}");
+    let policy = policy.rule(Rule::sliding_window(1_000, HOUR).counting("tokens")).build().unwrap();
+    for service in Service::all().await {
+        let zoe = tallygate::Subject::of("zoe");
+        assert!(service.limiter.check(&policy, &zoe).cost_of("tokens", 400).await.unwrap().is_allowed());
+        service.listed(&policy).await;
+        let path = "/policies/admin.costs/subject?user=zoe";
+        for (asked, denied) in [
+            ("cost:tokens=600", None),
+            ("cost:tokens=601", Some(1)),
+            ("cost=5&cost:tokens=1", Some(0)),
+            ("cost:calls=4", None),
+        ] {
+            let peeked = service.get(&format!("{path}&{asked}")).await;
+            assert_eq!(peeked["denied"]["rule"], json!(denied), "{asked}: {peeked}");
+        }
+        for (asked, mistake) in [
+            ("cost:tokns=1", "no rule of admin.costs counts the unit `tokns`; did you mean `tokens`?"),
+            ("cost:tokens=many", "`cost:tokens` must be a whole number, like `cost:tokens=100`"),
+            ("cost=1&cost:calls=2", "the cost in `calls` is given twice; give it once"),
+        ] {
+            let found = service.mistake(Method::GET, &format!("{path}&{asked}"), "").await;
+            assert_eq!(found, (422, mistake.to_owned()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_override_of_one_unit_leaves_the_limits_of_the_others() {
+    let policy = Policy::builder("admin.units").rule(Rule::sliding_window(5, HOUR)).key("{user}");
+    let policy = policy.rule(Rule::sliding_window(1_000, HOUR).counting("tokens")).build().unwrap();
+    for service in Service::all().await {
+        let zoe = tallygate::Subject::of("zoe");
+        assert!(service.limiter.check(&policy, &zoe).cost_of("tokens", 400).await.unwrap().is_allowed());
+        service.listed(&policy).await;
+        let path = "/policies/admin.units/override?user=zoe";
+        let set = service.ask(Method::PUT, path, r#"{"rules":"50_000 tokens per 1h"}"#).await;
+        assert_eq!(set.status, 200, "{}", set.body);
+        let peeked = service.get("/policies/admin.units/subject?user=zoe").await;
+        let limits = peeked["rules"].as_array().unwrap().iter().map(|rule| (&rule["limit"], &rule["used"]));
+        assert_eq!(limits.collect::<Vec<_>>(), [(&json!(5), &json!(1)), (&json!(50_000), &json!(400))], "{peeked}");
+        let (status, mistake) = service.mistake(Method::PUT, path, r#"{"rules":"50 tokns per 1h"}"#).await;
+        assert!(status == 422 && mistake.contains("did you mean `tokens`?"), "{status} {mistake}");
+    }
+}
+
+#[tokio::test]
 async fn a_value_of_a_key_goes_before_the_plan_that_is_asked_about() {
     let policy = Policy::builder("admin.valued").rule(Rule::sliding_window(1, HOUR).varying()).key("{plan}");
     let policy = policy.build().unwrap();

@@ -112,7 +112,7 @@
 //! | `web` | no | the module `web`: clients of requests, and responses to rejected ones |
 //! | `axum`, `actix`, `tonic` | no | the module `web` for these frameworks |
 //! | `utoipa` | no | the responses of limited handlers in documents of OpenAPI |
-//! | `client` | no | the module `client`: what the answers of other servers say about their limits |
+//! | `client` | no | the module `client`: calls to other servers, paced and heard |
 //! | `simulation` | no | the module `simulation`: what a policy would have decided on a trace of calls |
 //! | `admin` | no | the module `admin`: the policies of a fleet and their subjects, for tools of operators; with `web`, `web::AdminRoutes` |
 //! | `testing` | no | the module `testing`: a clock that tests set, and a limiter for each test |
@@ -163,7 +163,11 @@ pub mod config;
 pub mod context;
 mod decision;
 mod error;
+#[cfg(any(feature = "client", feature = "web"))]
+mod field_text;
 pub mod guide;
+#[cfg(any(feature = "client", feature = "web"))]
+mod held;
 mod limiter;
 mod lock;
 mod media_type;

@@ -8,10 +8,8 @@ mod admin;
 mod axum;
 mod client_ip;
 mod decisions;
-mod field_text;
 mod fields;
 mod frameworks;
-mod held;
 mod layer;
 mod limit;
 #[cfg(feature = "config")]
@@ -28,7 +26,6 @@ pub use self::admin::AdminRoutes;
 pub use self::client_ip::{ClientIp, ClientIpSource, MissingClientIp};
 pub use self::decisions::Decisions;
 pub use self::fields::{Draft, Fields, Items, Legacy};
-pub use self::held::Held;
 pub use self::layer::{Layer, LayerService, ResponseFuture};
 pub use self::limit::{Limit, LimitBody, LimitService, limit};
 #[cfg(feature = "config")]
@@ -37,3 +34,4 @@ pub use self::limits::{Limits, limits};
 pub use self::openapi::limit_responses;
 pub use self::parts::Parts;
 pub use self::problem::{PROBLEM_JSON, Problem};
+pub use crate::held::Held;

@@ -87,6 +87,13 @@ impl Policy {
         Self::known(PolicyInner { templates, ..self.with_rules(self.rules().into()) })
     }
 
+    /// Returns the policy with this key for the subject with that label, so that tools can show it.
+    pub(crate) fn with_template(&self, label: Option<String>, key: &str) -> Self {
+        let mut templates = self.templates().clone();
+        templates.set(label.map(Into::into), key.to_owned().into());
+        self.with_templates(templates)
+    }
+
     /// Returns the policy with counts at some places that each call gives, by [`with_counts`](Self::with_counts). This
     /// process knows it like one that was built, so tools do not take its counts for those of a call.
     pub(crate) fn with_varying_counts(&self, varies: impl Fn(usize) -> bool) -> Self {

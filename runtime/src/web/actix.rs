@@ -18,9 +18,9 @@ use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Respon
 use http::Response;
 
 use super::client_ip::{ClientIp, MissingClientIp};
-use super::held::Held;
 use crate::decision::{Answered, FromRejection, HoldPermit, Holding, Permit, Rejection};
 use crate::error::BackendError;
+use crate::held::Held;
 
 /// The response of [`Layer::reject`](super::Layer::reject) within such a layer, or else the status, `Retry-After`, and a
 /// [`Problem`](super::Problem) as the body.

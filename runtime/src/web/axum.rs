@@ -10,10 +10,10 @@ use axum::http::{Extensions, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::client_ip::{ClientIp, MissingClientIp};
-use super::held::Held;
 use super::problem::Problem;
 use crate::decision::{Answered, FromRejection, HoldPermit, Holding, Permit, Rejection, hold};
 use crate::error::BackendError;
+use crate::held::Held;
 
 pub(super) fn route(extensions: &Extensions) -> Option<String> {
     extensions.get().map(|path: &MatchedPath| path.as_str().to_owned())

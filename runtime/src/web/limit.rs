@@ -84,7 +84,7 @@ use crate::request_pattern::{PathPattern, check_method};
 pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
     let settings = LimitSettings {
         key: ContextKey::parse(key)?,
-        policy: with_template(policy, None, key),
+        policy: policy.with_template(None, key),
         subjects: Vec::new(),
         lack_of_keys: Arc::new(ReportedOnce::new()),
         limiter: None,
@@ -125,7 +125,7 @@ impl Limit {
         Ok(self.set(|settings| {
             // A clone with fewer keys may have reported those that it lacks.
             settings.lack_of_keys = Arc::new(ReportedOnce::new());
-            settings.policy = with_template(&settings.policy, Some(label.clone()), text);
+            settings.policy = settings.policy.with_template(Some(label.clone()), text);
             settings.subjects.push((label, key));
         }))
     }
@@ -315,13 +315,6 @@ impl Limit {
         set(Arc::make_mut(&mut self.settings));
         self
     }
-}
-
-/// Returns the policy with this key for the subject with that label, so that tools can show it.
-fn with_template(policy: &Policy, label: Option<String>, key: &str) -> Policy {
-    let mut templates = policy.templates().clone();
-    templates.set(label.map(Into::into), key.to_owned().into());
-    policy.with_templates(templates)
 }
 
 opaque_debug!(Limit, limit => { policy: limit.settings.policy.name() });

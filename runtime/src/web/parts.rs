@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri};
 
 use super::client_ip::{ClientIp, ClientIpSource};
-use super::field_text::{field_text, host_text};
 use super::frameworks::FRAMEWORKS;
+use crate::field_text::{field_text, host_text};
 use crate::observe::opaque_debug;
 use crate::request_pattern::{RequestMethod, RequestPath};
 

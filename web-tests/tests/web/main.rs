@@ -11,6 +11,7 @@ mod decided;
 mod heard;
 mod openapi;
 mod opentelemetry;
+mod paced;
 mod spellings;
 mod streams;
 mod tonic;

@@ -17,9 +17,9 @@ use super::counted::Counted;
 use super::effects::{Effects, Limited};
 use super::gate::Gate;
 use crate::decision::Rejection;
+use crate::held::Held;
 use crate::observe::opaque_debug;
 use crate::web::frameworks::FRAMEWORKS;
-use crate::web::held::Held;
 use crate::web::layer::settings::WebRequest as _;
 use crate::web::parts::Parts;
 

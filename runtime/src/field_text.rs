@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 /// Returns the lines of a field as one text; `None` if there are no lines.
 ///
 /// Different values have different texts: a byte that is not of UTF-8 is written behind a NUL, which no field contains.
-pub(super) fn field_text(name: &str, lines: &[&[u8]]) -> Option<String> {
+pub(crate) fn field_text(name: &str, lines: &[&[u8]]) -> Option<String> {
     // HTTP/2 may split `Cookie` at its semicolons (RFC 9113, 8.2.3), and any other field at its commas (RFC 9110, 5.3).
     let separator = if name.eq_ignore_ascii_case("cookie") { "; " } else { ", " };
     let (first, others) = lines.split_first()?;
@@ -32,7 +32,7 @@ fn push_bytes(text: &mut String, bytes: &[u8]) {
 /// Returns the host that an authority like `Shop.Example.:8443` names: in lower case, without user, port and the dot at the end.
 ///
 /// A client may write any of these, and reaches the same server.
-pub(super) fn host_text(authority: &str) -> String {
+pub(crate) fn host_text(authority: &str) -> String {
     let host_and_port = authority.rsplit('@').next().unwrap_or_default().trim_ascii();
     let host = match host_and_port.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && is_whole(host) => host,

@@ -14,18 +14,18 @@ pin_project! {
     #[derive(Debug)]
     pub struct Held<B> {
         #[pin]
-        pub(super) body: B,
+        pub(crate) body: B,
         permits: Vec<Permit>,
     }
 }
 
 impl<B> Held<B> {
-    pub(super) fn new(body: B, permits: Vec<Permit>) -> Self {
+    pub(crate) fn new(body: B, permits: Vec<Permit>) -> Self {
         Self { body, permits }
     }
 
     /// Polls the body, and ends the call with it: a server may keep a body that has ended.
-    pub(super) fn poll_body<T, E>(
+    pub(crate) fn poll_body<T, E>(
         self: Pin<&mut Self>,
         poll: impl FnOnce(Pin<&mut B>) -> Poll<Option<Result<T, E>>>,
     ) -> Poll<Option<Result<T, E>>> {

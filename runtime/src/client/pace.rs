@@ -1,0 +1,195 @@
+//! The pace of calls to other servers.
+
+mod error;
+mod service;
+mod settings;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::request::Parts;
+use tallygate_rules::CALLS;
+
+pub use self::error::PaceError;
+pub use self::service::PaceService;
+use self::settings::{FindCost, PaceSettings};
+use super::ResponseReader;
+use crate::context::ContextKey;
+use crate::error::Error;
+use crate::limiter::Limiter;
+use crate::observe::opaque_debug;
+use crate::policy::Policy;
+
+/// Paces the calls of a client by a policy, which a fleet shares in Redis. It is a layer of `tower` around a client that takes
+/// requests of the crate `http`, such as hyper's.
+///
+/// The key consists of text and values of the [context](crate::context), with the filters of the attribute. It can show the `host` of
+/// the request, in lower case and without the port, its `method`, any header, like `{@header_authorization:hash}`, and other
+/// [values](Pace::value) of it.
+///
+/// A call is decided before it is sent. If it is denied, or no place is free within its [wait](Pace::wait), it fails with
+/// [`PaceError::Rejected`], and nothing of its body was read. Nothing is sent twice: retries are the work of other layers, around
+/// this one, so that each attempt counts. A call that was admitted counts even if it fails. Under a concurrency limit, it runs until
+/// the body of its response ends.
+///
+/// What the response says about limits, its [`Heard`](super::Heard), is in its extensions.
+///
+/// # Errors
+///
+/// The key is wrong: it is blank, a placeholder is not a value of the context or has an unknown filter, no separator is
+/// between two of them, or a value has no braces: `@host`.
+///
+/// # Examples
+///
+/// ```
+/// use std::convert::Infallible;
+/// use std::time::Duration;
+/// use http::{Request, Response};
+/// use tallygate::client::{self, Heard};
+/// use tallygate::{Limiter, Policy, Rule};
+/// use tower_layer::Layer as _;
+/// use tower_service::Service as _;
+/// # #[derive(Clone)]
+/// # struct Client;
+/// # impl tower_service::Service<Request<String>> for Client {
+/// #     type Response = Response<String>;
+/// #     type Error = Infallible;
+/// #     type Future = std::future::Ready<Result<Self::Response, Infallible>>;
+/// #     fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Infallible>> {
+/// #         std::task::Poll::Ready(Ok(()))
+/// #     }
+/// #     fn call(&mut self, _: Request<String>) -> Self::Future {
+/// #         std::future::ready(Ok(Response::builder().header("ratelimit", r#""calls";r=7"#).body(String::new()).unwrap()))
+/// #     }
+/// # }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let policy = Policy::builder("partners").rule(Rule::sliding_window(50, Duration::from_secs(1))).build()?;
+/// let pace = client::pace(&policy, "{@host}")?.wait(Duration::from_secs(30));
+///
+/// let mut client = pace.layer(Client);
+/// let request = Request::get("https://partner.example/orders").body(String::new())?;
+/// let response = client.call(request).await?;
+/// let heard = response.extensions().get::<Heard>().unwrap();
+/// assert_eq!(heard.limits()[0].remaining(), Some(7));
+/// # Ok(())
+/// # }
+/// ```
+pub fn pace(policy: &Policy, key: &str) -> Result<Pace, Error> {
+    let settings = PaceSettings {
+        key: ContextKey::parse(key)?,
+        policy: policy.with_template(None, key),
+        limiter: None,
+        wait: None,
+        values: Vec::new(),
+        names: Arc::default(),
+        costs: Vec::new(),
+        responses: ResponseReader::new(),
+    };
+    Ok(Pace { settings: Arc::new(settings) })
+}
+
+/// The pace of calls to other servers: see [`pace`].
+#[derive(Clone)]
+#[must_use = "a pace does nothing until it is a layer around a client"]
+pub struct Pace {
+    settings: Arc<PaceSettings>,
+}
+
+impl Pace {
+    /// Sets the limiter that decides. By default, it is the installed one.
+    pub fn limiter(self, limiter: &Limiter) -> Self {
+        self.set(|settings| settings.limiter = Some(limiter.clone()))
+    }
+
+    /// Lets calls wait up to that long for admission, in the order of their arrival. By default, a call that is denied fails at
+    /// once, as does one whose wait would be longer.
+    pub fn wait(self, limit: Duration) -> Self {
+        self.set(|settings| settings.wait = Some(limit))
+    }
+
+    /// Adds a value of each request, which the key shows as `{@name}`. A call without the value is rejected as
+    /// [`Unidentified`](crate::RejectionKind::Unidentified).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule, client};
+    ///
+    /// struct Account(u64);
+    ///
+    /// let policy = Policy::builder("partner").rule(Rule::sliding_window(50, Duration::from_secs(1))).build()?;
+    /// let pace = client::pace(&policy, "{@account}")?
+    ///     .value("account", |request| request.extensions.get::<Account>().map(|account| account.0.to_string()));
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn value(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        find: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        let name = name.into();
+        self.set(|settings| {
+            settings.values.retain(|(known, _)| *known != name);
+            settings.values.push((name, Arc::new(find)));
+            settings.names = settings.values.iter().map(|(name, _)| name.clone()).collect();
+        })
+    }
+
+    /// Sets the cost of a call: 1 by default.
+    pub fn cost(self, cost: impl Fn(&Parts) -> u64 + Send + Sync + 'static) -> Self {
+        self.set_cost(CALLS, Arc::new(cost))
+    }
+
+    /// Sets what a call costs in a unit of the policy: see [`Check::cost_of`](crate::Check::cost_of). `"calls"` names the
+    /// [`cost`](Self::cost) of the call itself.
+    ///
+    /// # Errors
+    ///
+    /// No rule of the policy counts the unit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule, client};
+    ///
+    /// struct Tokens(u64);
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let policy = Policy::builder("model")
+    ///     .rule(Rule::sliding_window(500, minute))
+    ///     .rule(Rule::sliding_window(200_000, minute).counting("tokens"))
+    ///     .build()?;
+    /// let pace = client::pace(&policy, "{@host}")?
+    ///     .cost_of("tokens", |request| request.extensions.get::<Tokens>().map_or(4_000, |tokens| tokens.0))?;
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn cost_of(self, unit: &str, cost: impl Fn(&Parts) -> u64 + Send + Sync + 'static) -> Result<Self, Error> {
+        let counted = self.settings.policy.check_counted(unit);
+        counted.map_err(|mistake| Error::new(format!("`cost_of`: {mistake}")))?;
+        Ok(self.set_cost(unit, Arc::new(cost)))
+    }
+
+    fn set_cost(self, unit: &str, cost: Arc<FindCost>) -> Self {
+        self.set(|settings| {
+            settings.costs.retain(|(known, _)| known != unit);
+            settings.costs.push((unit.to_owned(), cost));
+        })
+    }
+
+    /// Sets how responses are read: [`ResponseReader::new`] by default.
+    pub fn responses(self, reader: ResponseReader) -> Self {
+        self.set(|settings| settings.responses = reader)
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut PaceSettings)) -> Self {
+        set(Arc::make_mut(&mut self.settings));
+        self
+    }
+}
+
+opaque_debug!(Pace, pace => { policy: pace.settings.policy.name() });

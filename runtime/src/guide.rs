@@ -61,6 +61,11 @@ pub mod recipes {}
 #[doc = include_str!("../guide/gateway.md")]
 pub mod gateway {}
 
+#[cfg(not(doctest))]
+#[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../guide/client.md")]
+pub mod client {}
+
 #[doc = include_str!("guide/links.md")]
 #[doc = include_str!("../guide/production.md")]
 pub mod production {}
@@ -104,6 +109,7 @@ mod tests {
         ("prefetch", include_str!("../guide/prefetch.md")),
         ("recipes", include_str!("../guide/recipes.md")),
         ("gateway", include_str!("../guide/gateway.md")),
+        ("client", include_str!("../guide/client.md")),
         ("production", include_str!("../guide/production.md")),
         ("managed", include_str!("../guide/managed.md")),
         ("outages", include_str!("../guide/outages.md")),

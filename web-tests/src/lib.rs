@@ -42,6 +42,11 @@ pub struct Web;
 #[doc = include_str!("../../runtime/guide/gateway.md")]
 pub struct Gateway;
 
+/// And those of the page about calls to others.
+#[cfg(doctest)]
+#[doc = include_str!("../../runtime/guide/client.md")]
+pub struct Calls;
+
 /// And those of the page about limits from a file.
 #[cfg(doctest)]
 #[doc = include_str!("../../runtime/guide/configuration.md")]

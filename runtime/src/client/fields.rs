@@ -15,7 +15,12 @@ use super::moment::{Moment, decimal};
 const MOST: usize = 32;
 
 /// The fields that say when to come back.
-const RETRY_FIELDS: [&str; 3] = ["retry-after", "retry-after-ms", "x-ms-retry-after-ms"];
+const RETRY_FIELDS: [&str; 4] = ["retry-after", "retry-after-ms", "x-ms-retry-after-ms", PUSHBACK];
+/// Milliseconds, by gRPC's design of retries (A6).
+const PUSHBACK: &str = "grpc-retry-pushback-ms";
+
+/// The code `RESOURCE_EXHAUSTED` of gRPC.
+const RESOURCE_EXHAUSTED: &str = "8";
 
 /// Reads the fields of an answer, and notes which of them it cannot believe.
 pub(super) struct FieldReader<'a> {
@@ -42,7 +47,9 @@ impl<'a> FieldReader<'a> {
         let mut longest: Option<HeardPause> = None;
         for field in RETRY_FIELDS {
             let parse = if field.ends_with("-ms") { millis } else { Moment::parse };
-            for value in self.headers.get_all(field) {
+            // A negative one only says not to retry.
+            let is_said = |value: &&HeaderValue| field != PUSHBACK || !value.as_bytes().starts_with(b"-");
+            for value in self.headers.get_all(field).iter().filter(is_said) {
                 let moment = self.understood(field, value, parse);
                 let duration = moment.map(|moment| self.until(field, moment));
                 if duration > longest.as_ref().map(HeardPause::duration) {
@@ -62,6 +69,11 @@ impl<'a> FieldReader<'a> {
             limit.take_window(&quotas);
         }
         limits
+    }
+
+    /// Whether the answer is a denial of gRPC, whose status of HTTP is 200.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.headers.get("grpc-status").is_some_and(|status| status == RESOURCE_EXHAUSTED)
     }
 
     /// Returns the fields that are not taken at their word.

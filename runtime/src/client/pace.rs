@@ -13,7 +13,7 @@ use tallygate_rules::CALLS;
 
 pub use self::error::PaceError;
 pub use self::service::PaceService;
-use self::settings::{FindCost, PaceSettings};
+use self::settings::{PaceSettings, RequestCost};
 use super::ResponseReader;
 use crate::context::ContextKey;
 use crate::error::Error;
@@ -33,7 +33,9 @@ use crate::policy::Policy;
 /// this one, so that each attempt counts. A call that was admitted counts even if it fails. Under a concurrency limit, it runs until
 /// the body of its response ends.
 ///
-/// What the response says about limits, its [`Heard`](super::Heard), is in its extensions.
+/// What the response says about limits, its [`Heard`](super::Heard), is in its extensions. If the policy is
+/// [`pausable`](crate::PolicyBuilder::pausable), the subject of the call is paused for the [wait](super::Heard::wait) that was heard,
+/// for all processes. The policy's longest pause bounds it, too.
 ///
 /// # Errors
 ///
@@ -174,7 +176,7 @@ impl Pace {
         Ok(self.set_cost(unit, Arc::new(cost)))
     }
 
-    fn set_cost(self, unit: &str, cost: Arc<FindCost>) -> Self {
+    fn set_cost(self, unit: &str, cost: Arc<RequestCost>) -> Self {
         self.set(|settings| {
             settings.costs.retain(|(known, _)| known != unit);
             settings.costs.push((unit.to_owned(), cost));

@@ -19,6 +19,7 @@ use crate::system;
 /// | --- | --- |
 /// | `Retry-After` | seconds, or a date |
 /// | `retry-after-ms`, `x-ms-retry-after-ms` | milliseconds |
+/// | `grpc-retry-pushback-ms` | milliseconds, beside a `grpc-status` in the headers, where errors without a message have it |
 /// | `RateLimit`, `RateLimit-Policy` | versions 7 to 11 of their draft: `"burst";r=0;t=20` or `limit=5, remaining=0, reset=20` |
 /// | `RateLimit-Limit`, `-Remaining`, `-Reset` | the draft's older versions |
 /// | `X-RateLimit-Limit`, `-Remaining`, `-Reset`, and `X-Rate-Limit-…` | with a reset in any of the forms below |
@@ -30,7 +31,7 @@ use crate::system;
 ///
 /// # When to pause
 ///
-/// * A denial says when to come back. A denial is the status 429, a 403 with one of these fields, as GitHub sends, or a 5xx with one
+/// * A denial says when to come back. A denial is the status 429, `RESOURCE_EXHAUSTED` of gRPC, a 403 with one of these fields, as GitHub sends, or a 5xx with one
 ///   that says when to come back. Of several such times, the longest counts. Where it says none, the longest reset of the limits
 ///   that are used up counts, and else [`default_pause`](Self::default_pause).
 /// * A limit of [fixed windows](HeardLimit::has_fixed_windows) with nothing left lasts until its reset, whatever the status is.
@@ -108,6 +109,7 @@ impl ResponseReader {
         let mut fields = FieldReader::new(headers, AnswerClock::new(headers, now, longest));
         let retry_after = fields.retry_after();
         let mut limits = fields.limits();
+        let status = if fields.is_exhausted() { StatusCode::TOO_MANY_REQUESTS } else { status };
         for limit in &mut limits {
             limit.has_fixed_windows |= self.fixed_windows;
         }

@@ -214,6 +214,11 @@ pub(crate) fn not_refunded(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "a permit could not be refunded and stays counted");
 }
 
+/// Reports that a pause could not be stored, so that only this process honours it.
+pub(crate) fn not_paused(policy: &str, error: &BackendError) {
+    debug!(target: TARGET, policy, %error, "other processes do not hear of a pause");
+}
+
 pub(crate) fn not_given_back(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "units that were taken ahead could not be given back and stay counted");
 }

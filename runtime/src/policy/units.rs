@@ -69,7 +69,7 @@ impl Policy {
     }
 
     /// Fails if no rule counts what a call costs in that unit.
-    #[cfg(feature = "web")]
+    #[cfg(any(feature = "client", feature = "web"))]
     pub(crate) fn check_counted(&self, unit: &str) -> Result<(), BackendError> {
         if unit == CALLS && !self.counts_calls() { Err(self.unknown_unit(unit)) } else { self.unit(unit).map(drop) }
     }

@@ -19,7 +19,7 @@ use http_body::{Body, Frame};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use tallygate::client::{self, Heard, Pace, PaceError, PaceService};
+use tallygate::client::{self, Heard, HeardPause, Pace, PaceError, PaceService};
 use tallygate::web::Layer as WebLayer;
 use tallygate::{Limiter, Policy, RejectionKind, Rule, web};
 use tallygate_web_tests::server::serve;
@@ -138,6 +138,10 @@ async fn a_call_that_would_wait_for_too_long_fails_at_once() {
     assert_eq!(late, Ok(Some(RejectionKind::Limited)));
 }
 
+/// Who pays for a call.
+#[derive(Clone)]
+struct Account(&'static str);
+
 #[tokio::test]
 async fn the_key_shows_the_host_the_method_a_header_and_values_of_the_request() {
     let partner = Partner::start().await;
@@ -163,8 +167,6 @@ async fn the_key_shows_the_host_the_method_a_header_and_values_of_the_request() 
         assert!(is_limited(&client, with_key(method, key)).await);
     }
 
-    #[derive(Clone)]
-    struct Account(&'static str);
     let find = |request: &http::request::Parts| request.extensions.get::<Account>().map(|account| account.0.to_owned());
     let client = paced(pace([per_minute(1)], "{@account}").value("account", find));
     let of_account = |name| {
@@ -220,7 +222,59 @@ async fn what_the_response_says_of_limits_is_in_its_extensions() {
     let (status, second) = heard().await;
     assert_eq!((status, second.pause(), second.spacing()), (200, None, Some(MINUTE / 2)));
     let (status, denied) = heard().await;
-    assert_eq!((status, denied.pause().and_then(|pause| pause.field())), (429, Some("retry-after")));
+    assert_eq!((status, denied.pause().and_then(HeardPause::field)), (429, Some("retry-after")));
+}
+
+#[tokio::test]
+async fn after_a_denial_of_the_other_side_nothing_is_sent_until_it_says() {
+    let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());
+    let partner = Partner::answering(|router| router.layer(limit)).await;
+    let pausable = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
+    let client = paced(client::pace(&pausable, "{@host}").unwrap());
+    assert_eq!(rejected(&client, partner.request("/admitted")).await, None);
+    let denied = client.clone().oneshot(partner.request("/denied")).await.unwrap();
+    let pause = denied.extensions().get::<Heard>().unwrap().wait().unwrap();
+    assert_eq!((denied.status(), pause), (StatusCode::TOO_MANY_REQUESTS, MINUTE));
+
+    let error = client.clone().oneshot(partner.request("/paused")).await.unwrap_err();
+    let rejection = error.rejection().unwrap();
+    assert_eq!(rejection.kind(), RejectionKind::Paused);
+    assert!(rejection.retry_after().is_some_and(|wait| wait <= pause && wait > MINUTE / 2));
+    assert_eq!(partner.asked(), ["/admitted"]);
+    // Other hosts are not paused.
+    let port = partner.address.port();
+    let elsewhere = Request::get(format!("http://localhost:{port}/")).body(Noted::default()).unwrap();
+    assert_eq!(rejected(&client, elsewhere).await, None);
+}
+
+#[tokio::test]
+async fn a_call_waits_for_the_end_of_a_pause() {
+    let denials = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&denials);
+    let answer = async move || {
+        let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+        let status = if is_first { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::OK };
+        (status, [("retry-after-ms", "300")])
+    };
+    let partner = Partner::answering(|router| router.route("/busy", any(answer))).await;
+    let pausable = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
+    let client = paced(client::pace(&pausable, "{@host}").unwrap().wait(MINUTE));
+    let before = std::time::Instant::now();
+    let denied = client.clone().oneshot(partner.request("/busy")).await.unwrap();
+    assert_eq!(denied.status(), StatusCode::TOO_MANY_REQUESTS);
+    let admitted = client.clone().oneshot(partner.request("/busy")).await.unwrap();
+    assert_eq!((admitted.status(), denials.load(Ordering::SeqCst)), (StatusCode::OK, 2));
+    assert!(before.elapsed() >= Duration::from_millis(300));
+}
+
+#[tokio::test]
+async fn a_policy_that_cannot_be_paused_only_paces() {
+    let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());
+    let partner = Partner::answering(|router| router.layer(limit)).await;
+    let client = paced(pace([per_minute(100)], "{@host}"));
+    for _ in 0..3 {
+        assert_eq!(rejected(&client, partner.request("/")).await, None);
+    }
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ pub enum PaceError<E> {
 
 impl<E> PaceError<E> {
     /// Returns the rejection, if the call was not sent.
+    #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
         match self {
             Self::Rejected(rejection) => Some(rejection),

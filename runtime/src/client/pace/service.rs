@@ -56,7 +56,8 @@ where
             poll_fn(|cx| client.poll_ready(cx)).await.map_err(PaceError::Client)?;
             let response = client.call(Request::from_parts(parts, body)).await.map_err(PaceError::Client)?;
             let (mut parts, body) = response.into_parts();
-            parts.extensions.insert(settings.hear(&parts));
+            let heard = settings.hear(&parts, permit.as_ref()).await;
+            parts.extensions.insert(heard);
             Ok(Response::from_parts(parts, Held::new(body, permit.into_iter().collect())))
         })
     }

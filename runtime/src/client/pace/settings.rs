@@ -11,8 +11,10 @@ use http::{HeaderValue, response};
 use crate::call::CallOptions;
 use crate::client::{Heard, ResponseReader};
 use crate::context::{self, Context, ContextKey};
+use crate::decision::Permit;
 use crate::field_text::{field_text, host_text};
 use crate::limiter::{Check, Limiter};
+use crate::observe::log;
 use crate::policy::Policy;
 
 #[derive(Clone)]
@@ -23,18 +25,18 @@ pub(super) struct PaceSettings {
     pub(super) limiter: Option<Limiter>,
     /// `None` means that a denied call fails at once.
     pub(super) wait: Option<Duration>,
-    pub(super) values: Vec<(Cow<'static, str>, Arc<FindValue>)>,
+    pub(super) values: Vec<(Cow<'static, str>, Arc<RequestValue>)>,
     /// The names of the values, which the contexts share.
     pub(super) names: Arc<[Cow<'static, str>]>,
     /// What a call costs, by the names of units; one call if none is named.
-    pub(super) costs: Vec<(String, Arc<FindCost>)>,
+    pub(super) costs: Vec<(String, Arc<RequestCost>)>,
     pub(super) responses: ResponseReader,
 }
 
 /// Finds a value in a request.
-pub(super) type FindValue = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+pub(super) type RequestValue = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
-pub(super) type FindCost = dyn Fn(&Parts) -> u64 + Send + Sync;
+pub(super) type RequestCost = dyn Fn(&Parts) -> u64 + Send + Sync;
 
 impl PaceSettings {
     /// Returns the check of a call in the current context.
@@ -67,9 +69,17 @@ impl PaceSettings {
         context
     }
 
-    /// Returns what a response says about limits.
-    pub(super) fn hear(&self, response: &response::Parts) -> Heard {
-        self.responses.read(response.status, &response.headers)
+    /// Returns what a response says about limits, and pauses the subject of its call if it says so.
+    pub(super) async fn hear(&self, response: &response::Parts, permit: Option<&Permit>) -> Heard {
+        let heard = self.responses.read(response.status, &response.headers);
+        let permit = permit.filter(|_| self.policy.longest_pause().is_some());
+        if let Some((permit, wait)) = permit.zip(heard.wait())
+            && let Err(error) = permit.pause(wait).await
+        {
+            // This process honours it all the same.
+            log::not_paused(self.policy.name(), &error);
+        }
+        heard
     }
 }
 

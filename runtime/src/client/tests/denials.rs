@@ -37,6 +37,11 @@ fn a_pause_is_asked_for_by_denials_and_by_fixed_windows_that_are_used_up() {
         (429, &[], Some((1_000, None))),
         (429, &[LEFT, AT_A_TIME], Some((1_000, None))),
         (429, &[USED_UP], Some((1_000, None))),
+        // Of gRPC.
+        (200, &[("grpc-status", "8"), ("grpc-retry-pushback-ms", "120")], Some((120, Some("grpc-retry-pushback-ms")))),
+        (200, &[("grpc-status", "8"), SOON], Some((30_000, Some("retry-after")))),
+        (200, &[("grpc-status", "8"), ("grpc-retry-pushback-ms", "-1")], Some((1_000, None))),
+        (200, &[("grpc-status", "14"), ("grpc-retry-pushback-ms", "120")], None),
         // No denials.
         (403, &[], None),
         (403, &[LEFT, LIMIT, AT_A_TIME], None),
@@ -55,7 +60,6 @@ fn a_pause_is_asked_for_by_denials_and_by_fixed_windows_that_are_used_up() {
 
 #[test]
 fn a_limit_that_is_used_up_spaces_calls_by_their_share_of_its_window() {
-    let token = |name, value| (name, value);
     for (fields, ms) in [
         (&[BURST, BURST_USED_UP][..], Some(1_000)),
         // It is reset earlier.
@@ -71,9 +75,9 @@ fn a_limit_that_is_used_up_spaces_calls_by_their_share_of_its_window() {
         (&[("ratelimit-limit", "60, 60;w=60"), ("ratelimit-remaining", "0"), ("ratelimit-reset", "20")], Some(1_000)),
         (
             &[
-                token("x-ratelimit-limit-tokens", "100"),
-                token("x-ratelimit-remaining-tokens", "0"),
-                token("x-ratelimit-reset-tokens", "6s"),
+                ("x-ratelimit-limit-tokens", "100"),
+                ("x-ratelimit-remaining-tokens", "0"),
+                ("x-ratelimit-reset-tokens", "6s"),
             ],
             Some(6_000),
         ),

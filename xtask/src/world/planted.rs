@@ -136,7 +136,7 @@ const ALL: &[Planted] = &[
         name: "a part that another unit is charged for",
         file: "runtime/src/limiter/prefetch/ledger.rs",
         old: "Call { options, awaited: None, ..call }",
-        new: "Call { options, awaited: None, scope: crate::call::Scope::Part(0), ..call }",
+        new: "Call { options, awaited: None, ..Call::new(call.policy, call.subjects, call.options) }",
     },
     Planted {
         name: "a part from which calls take the cost in another unit",

@@ -4,8 +4,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::part::{MOST_UNITS, Part, PutBack, Taken};
-use crate::call::Demand;
-use crate::call::{Call, CallOptions, OwnedCall, TallyId};
+use crate::call::{Call, CallOptions, Demand, OwnedCall, TallyId};
 use crate::clock::Clock;
 use crate::decision::Report;
 use crate::policy::{Ahead, Policy};

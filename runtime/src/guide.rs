@@ -95,7 +95,7 @@ mod tests {
     const LINKS: &str = include_str!("guide/links.md");
     const PICTURE: &str = include_str!("guide/picture.md");
 
-    const PAGES: [(&str, &str); 19] = [
+    const PAGES: [(&str, &str); 20] = [
         ("readme", include_str!("../guide/README.md")),
         ("attribute", include_str!("../guide/attribute.md")),
         ("algorithms", include_str!("../guide/algorithms.md")),

@@ -2,12 +2,10 @@
 
 mod text;
 
-use std::iter;
 use std::time::Duration;
 
 use clap::Args;
-use tallygate::admin::__shared::{self as shared, OpenPolicy, Peeked};
-use tallygate_rules::CALLS;
+use tallygate::admin::__shared::{OpenPolicy, Peeked};
 
 use crate::connection::Connection;
 use crate::counts::CountOptions;
@@ -65,7 +63,7 @@ impl PeekCommand {
         screen::check_interval(self.every)?;
         let fleet = Fleet::connect(connection).await?;
         let listed = fleet.find_with(&self.policy, &self.counts.asked())?;
-        self.check_units(&listed)?;
+        listed.check_costs(&self.cost).map_err(|mistake| Failure::usage(mistake.to_string()))?;
         if self.watch { self.watch(&fleet, &listed).await } else { self.look(&fleet, &listed).await }
     }
 
@@ -74,20 +72,6 @@ impl PeekCommand {
         let peeked = Peeked::look(&fleet.limiter, listed, subjects, self.cost.clone()).await?;
         let exit = if peeked.admitted() == Some(true) { Exit::Done } else { Exit::No };
         Ok(Output::done(text::text(&peeked), peeked.json()).with_exit(exit))
-    }
-
-    fn check_units(&self, listed: &OpenPolicy<'_>) -> Result<(), Failure> {
-        let known: Vec<_> = iter::once(CALLS).chain(listed.policy.units()).collect();
-        for (place, (unit, _)) in self.cost.iter().enumerate() {
-            if !known.contains(&&**unit) {
-                let (policy, meant) = (&self.policy, shared::remedy("unit", unit, known));
-                return Err(Failure::usage(format!("no rule of {policy} counts the unit `{unit}`{meant}")));
-            }
-            if self.cost.iter().take(place).any(|(other, _)| other == unit) {
-                return Err(Failure::usage(format!("`--cost` gives `{unit}` twice; give it once")));
-            }
-        }
-        Ok(())
     }
 
     /// Shows the state until a key is pressed, or the error while the server is away.

@@ -84,7 +84,7 @@ async fn each_unit_is_shown_and_a_peek_takes_a_cost_in_each() {
     assert_eq!((&json["denied"]["unit"], &json["rules"][1]["unit"]), (&"tokens".into(), &"tokens".into()));
     for (words, mistake) in [
         ("--cost tokns=1", "no rule of chat counts the unit `tokns`; did you mean `tokens`?"),
-        ("--cost tokens=1 --cost tokens=2", "`--cost` gives `tokens` twice; give it once"),
+        ("--cost tokens=1 --cost tokens=2", "the cost in `tokens` is given twice; give it once"),
         ("--cost tokens=many", "write a number, like 3, or a unit with one, like tokens=500"),
         ("--cost many", "write a number, like 3, or a unit with one, like tokens=500"),
     ] {

@@ -1,9 +1,9 @@
 //! `override`: other rules, while everything runs.
 
-use tallygate::Subject;
+use tallygate::{Policy, Rule, Subject};
 
 use crate::console::steady;
-use crate::seeded::{CALLER, Seeded, limiter, sms};
+use crate::seeded::{CALLER, HOUR, Seeded, limiter, listed, sms};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_override_decides_in_every_process_until_it_is_cleared() {
@@ -23,6 +23,23 @@ async fn an_override_decides_in_every_process_until_it_is_cleared() {
 
     console.run("override sms.send --clear --yes").expect(0);
     assert_eq!(console.run("override sms.send --clear --yes").expect(0).out, "nothing overrides sms.send\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_override_of_one_unit_leaves_the_limits_of_the_others() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let calls = Policy::builder("chat").key("{user}").rule(Rule::sliding_window(60, HOUR));
+    let policy = calls.rule(Rule::sliding_window(20_000, HOUR).counting("tokens")).build().unwrap();
+    let alice = Subject::of("alice");
+    assert!(fleet.check(&policy, &alice).cost_of("tokens", 500).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    console.run_words(&["override", "chat", "50_000 tokens per 1h", "--subject", "alice", "--yes"]).expect(0);
+    let json = console.run("peek chat alice --json").expect(0).json();
+    let [calls, tokens] =
+        [0, 1].map(|rule| (json["rules"][rule]["limit"].clone(), json["rules"][rule]["used"].clone()));
+    assert_eq!((calls, tokens), ((60.into(), 1.into()), (50_000.into(), 500.into())), "{json}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

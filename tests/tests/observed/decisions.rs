@@ -76,6 +76,22 @@ async fn a_denial_and_a_warning_say_the_unit_of_a_rule_that_does_not_count_calls
 }
 
 #[tokio::test]
+async fn use_that_full_memory_cannot_count_is_reported() {
+    let (log, _listening) = Log::listen();
+    let limiter = Limiter::builder().max_subjects(1).build_in_memory().unwrap();
+    let chat = Policy::builder("chat").rule(Rule::sliding_window(100, HOUR).counting("tokens")).build().unwrap();
+    let permit = limiter.check(&chat, &canary()).refundable().await.unwrap().into_result().unwrap();
+    // What is denied keeps its place in memory.
+    for (tokens, is_allowed) in [(100, true), (1, false)] {
+        let decision = limiter.check(&chat, &Subject::of("other")).cost_of("tokens", tokens).await.unwrap();
+        assert_eq!(decision.is_allowed(), is_allowed, "{tokens}");
+    }
+    assert!(!permit.settle_units(&[("tokens", 40)]).await.unwrap());
+    let parts = ["a call could not be settled", "policy=\"chat\"", "max_subjects"];
+    assert_eq!(lines_with(&log, &parts), 1, "{:?}", log.lines());
+}
+
+#[tokio::test]
 async fn a_peek_is_not_reported() {
     let recorder = DebuggingRecorder::new();
     let snapshots = recorder.snapshotter();

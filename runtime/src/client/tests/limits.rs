@@ -16,7 +16,10 @@ fn shown(fields: &[(&str, &str)]) -> Vec<String> {
     limits.collect()
 }
 
-fn assert_shown(cases: &[(&[(&str, &str)], &[&str])]) {
+/// The fields of an answer, and what is shown of its limits.
+type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+
+fn assert_shown(cases: &[Case<'_>]) {
     for (fields, limits) in cases {
         assert_eq!(shown(fields), *limits, "{fields:?}");
     }

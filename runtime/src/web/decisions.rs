@@ -47,7 +47,11 @@ pub struct Decisions {
 }
 
 #[derive(Debug, Default)]
-struct Standings(Mutex<Vec<LimitStatus>>);
+struct Standings {
+    limits: Mutex<Vec<LimitStatus>>,
+    /// The longest wait of a call whose subject was paused, which is no limit of ours.
+    paused: Mutex<Option<Wait>>,
+}
 
 /// The state of a rule or a ban.
 #[derive(Clone, Debug)]
@@ -94,33 +98,42 @@ impl Decisions {
     /// Returns whether a call was denied.
     #[must_use]
     pub fn any_denied(&self) -> bool {
-        lock(&self.standings.0).iter().any(|standing| standing.denied.is_some())
+        self.any_paused() || lock(&self.standings.limits).iter().any(|standing| standing.denied.is_some())
+    }
+
+    /// Returns whether a call was denied because its subject is paused.
+    pub(crate) fn any_paused(&self) -> bool {
+        self.paused_for().is_some()
+    }
+
+    fn paused_for(&self) -> Option<Wait> {
+        *lock(&self.standings.paused)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.standings.0).is_empty()
+        !self.any_paused() && lock(&self.standings.limits).is_empty()
     }
 
     /// Returns whether a call was denied as a duplicate.
     pub(crate) fn any_duplicate(&self) -> bool {
-        lock(&self.standings.0).iter().any(|known| known.denied.is_some() && known.role() == Some(Role::Duplicate))
+        lock(&self.standings.limits).iter().any(|known| known.denied.is_some() && known.role() == Some(Role::Duplicate))
     }
 
     /// Returns the longest wait of a denied call. `None` if no call was denied, or if one is never admitted.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        self.longest_wait()?.retry_after()
+        self.longest_wait().max(self.paused_for())?.retry_after()
     }
 
-    /// Returns the longest wait of a denied call.
+    /// Returns the longest wait for a limit.
     pub(crate) fn longest_wait(&self) -> Option<Wait> {
-        lock(&self.standings.0).iter().filter_map(|standing| standing.denied).max()
+        lock(&self.standings.limits).iter().filter_map(|standing| standing.denied).max()
     }
 
     /// Returns the tightest state of each rule. The rules of one policy are in their order.
     pub(crate) fn standings(&self) -> Vec<LimitStatus> {
         let mut tightest: Vec<LimitStatus> = Vec::new();
-        for standing in lock(&self.standings.0).iter() {
+        for standing in lock(&self.standings.limits).iter() {
             match tightest.iter_mut().find(|known| known.has_same_rule(standing)) {
                 Some(known) if standing.room() < known.room() => *known = standing.clone(),
                 Some(_) => {}
@@ -187,7 +200,7 @@ impl Listener for Standings {
     /// Corrects what remains by the cost that a call has used. Denials do not change.
     fn recounted(&self, charge: &Charge, recount: &Recount) {
         let of_policy = |standing: &&mut LimitStatus| standing.policy.name() == charge.call.policy.name();
-        for standing in lock(&self.0).iter_mut().filter(|_| !charge.call.options.shadow).filter(of_policy) {
+        for standing in lock(&self.limits).iter_mut().filter(|_| !charge.call.options.shadow).filter(of_policy) {
             if let (Some(status), Some(subject)) = (&mut standing.rule, &standing.refundable)
                 && charge.subject_of(status.position()) == Some(subject)
                 && let Some(change) = charge.change_of(status.position(), recount)
@@ -200,11 +213,12 @@ impl Listener for Standings {
 
 impl Standings {
     fn add_denial(&self, denial: &Denial) {
+        let wait = denial.retry_after().map_or(Wait::NEVER, Wait::of);
         if denial.kind() == RejectionKind::Paused {
-            // It is no limit of ours.
+            let mut paused = lock(&self.paused);
+            *paused = (*paused).max(Some(wait));
             return;
         }
-        let wait = denial.retry_after().map_or(Wait::NEVER, Wait::of);
         let insert = |rule: Option<RuleStatus>, denied: Option<Wait>| {
             self.insert(LimitStatus { policy: denial.policy().clone(), refundable: None, rule, denied });
         };
@@ -224,7 +238,7 @@ impl Standings {
     }
 
     fn insert(&self, standing: LimitStatus) {
-        let mut standings = lock(&self.0);
+        let mut standings = lock(&self.limits);
         let is_same = |known: &LimitStatus| known.has_same_rule(&standing) && known.refundable == standing.refundable;
         let same = standings.iter().position(is_same);
         if same.is_none() && standings.len() < MOST {

@@ -134,3 +134,16 @@ async fn a_refund_of_a_call_in_shadow_raises_nothing() {
     scope(Context::new().collect(&decisions), request).await;
     assert_eq!(remaining(&decisions), [(1, false)]);
 }
+
+#[tokio::test]
+async fn a_call_of_a_paused_subject_is_denied_with_its_wait_and_no_limit_is_reported() {
+    let rule = Rule::sliding_window(1, Duration::from_secs(60));
+    let policy = Policy::builder("p").rule(rule).pausable().build().unwrap();
+    let (limiter, minute, decisions) = (Limiter::in_memory(), Duration::from_secs(60), Decisions::new());
+    limiter.check(&policy, &Subject::of("alice")).pause(minute).await.unwrap();
+    let request = async { call(&limiter, &policy).await.is_none() };
+    assert!(scope(Context::new().collect_denials(&decisions), request).await);
+    assert!(decisions.any_denied() && decisions.any_paused() && !decisions.is_empty());
+    assert!(decisions.retry_after().is_some_and(|wait| wait <= minute && wait > minute / 2));
+    assert_eq!(remaining(&decisions), []);
+}

@@ -197,6 +197,8 @@ fn retry_after_s(status: u16, decisions: &Decisions) -> Option<u64> {
         Ok(StatusCode::TOO_MANY_REQUESTS) => true,
         // An application has other conflicts, too.
         Ok(StatusCode::CONFLICT) => decisions.any_duplicate(),
+        // Or it is unavailable for another reason.
+        Ok(StatusCode::SERVICE_UNAVAILABLE) => decisions.any_paused(),
         _ => false,
     };
     decisions.retry_after().filter(|_| is_denial).map(whole_seconds)

@@ -1,7 +1,7 @@
---[[ Pause a subject. A pause that ends later stays as it is, so that sending this again changes nothing.
+--[[ Pause a subject, or ask for its pause. A pause that ends later stays as it is, so that sending this again changes nothing.
 
-  KEYS[1]  the pause: the times when it was set and when it ends (each a packed integer), and then a text that says why
-  ARGV     the protocol version, the duration of the pause in microseconds, the text
+  KEYS[1]  the pause: the times when it was set and when it ends (each a packed integer), and then a text that says who set it
+  ARGV     the protocol version, the duration of the pause in microseconds (0 only asks), the text
   Returns  the server's time, and when the subject is paused until: packed integers, signed
   TTL      until the pause is over
   Version  ${PROTOCOL} ]]
@@ -22,5 +22,7 @@ if #value == ${PAUSE_BYTES} then
 elseif value ~= '' then
   return redis.error_reply('TALLYGATE the key of a pause holds something that is no pause: resume its subject')
 end
-call('SET', name, struct.pack('>${PAUSE}', now, longest) .. ARGV[3], 'PX', math.ceil(ARGV[2] / 1000))
+if ARGV[2] ~= '0' then
+  call('SET', name, struct.pack('>${PAUSE}', now, longest) .. ARGV[3], 'PX', math.ceil(ARGV[2] / 1000))
+end
 return struct.pack('>${SIGNED}${SIGNED}', now, longest)

@@ -189,15 +189,15 @@ impl<'a> Call<'a> {
         Some(Self { subjects: self.subjects.get(..1)?, costs: &[], scope: Scope::Denial, options, ..self })
     }
 
-    /// Returns the pause that the store looks for before it decides the call; `None` if it looks for none.
+    /// Returns the pause that a script looks for before it decides the call; `None` if it looks for none. It can only look
+    /// in the slot of the main subject's tallies.
     pub(crate) fn pause(self) -> Option<TallyId<'a>> {
-        let group = self.policy.pause_group()?;
-        let CallOptions { late, ignores_pause, .. } = self.options;
-        if late || ignores_pause || self.scope == Scope::Denial {
+        self.policy.pause_group()?;
+        if !self.options.heeds_pause() || self.scope == Scope::Denial {
             return None;
         }
-        let main = self.groups().iter().position(|counting| counting.label.is_none())?;
-        Some(TallyId { group, subject: self.subjects.get(main)? })
+        let main = self.tally_ids().find(|id| id.group.label.is_none())?;
+        TallyId::of_pause(self.policy, main.subject)
     }
 
     /// Returns the leases of all subjects, to give them back.
@@ -343,6 +343,11 @@ pub(crate) enum WaitLimit {
 }
 
 impl CallOptions {
+    /// Whether the call is denied if its subject is paused.
+    pub(crate) fn heeds_pause(self) -> bool {
+        !self.late && !self.ignores_pause
+    }
+
     /// A plain call of weight 1.
     pub(crate) const PLAIN: Self = Self {
         cost: 1,

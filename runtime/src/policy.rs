@@ -81,7 +81,7 @@ struct PolicyInner {
     /// empty.
     replaced: Box<[Option<usize>]>,
     /// The group of the pauses of its main subject, if that can be paused.
-    pause: Option<Box<RuleGroup>>,
+    pause: Option<Arc<RuleGroup>>,
     /// Whether a rule counts another unit than calls.
     has_units: bool,
     /// The templates of its subjects, as far as they are known.
@@ -384,7 +384,8 @@ impl PolicyInner {
         let rules: Box<[Rule]> = rules.into_iter().map(|(_, rule)| rule).collect();
         let trials =
             trial_groups.into_iter().map(|group| Trial::new(&name, &rules, group, settings, &replaced)).collect();
-        Self { trials, is_all_shadow, ..Self::from_parts(name, rules, ban, groups.into(), settings, replaced) }
+        let pause = settings.longest_pause.map(|_| Arc::new(RuleGroup::of_pauses(&name)));
+        Self { trials, is_all_shadow, pause, ..Self::from_parts(name, rules, ban, groups.into(), settings, replaced) }
     }
 
     fn from_parts(
@@ -396,7 +397,6 @@ impl PolicyInner {
         replaced: Box<[Option<usize>]>,
     ) -> Self {
         let metrics = PolicyMetrics::new(rules.len());
-        let pause = settings.longest_pause.map(|_| Box::new(RuleGroup::of_pauses(&name)));
         let has_units = rules.iter().any(|rule| rule.unit().is_some());
         Self {
             name,
@@ -411,7 +411,7 @@ impl PolicyInner {
             part: OnceLock::new(),
             stored: OnceLock::new(),
             replaced,
-            pause,
+            pause: None,
             has_units,
             templates: Templates::default(),
             origin: None,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::call::{Call, TallyKey};
+use crate::call::{Call, TallyId, TallyKey};
 use crate::lock::lock;
 use crate::micros;
 use crate::system::RandomState;
@@ -85,6 +85,11 @@ impl Sleepers {
     #[inline]
     pub(crate) fn wake(&self, call: Call<'_>) {
         self.wake_some(call.keys(&self.prefix), MOST_WOKEN);
+    }
+
+    /// Wakes the callers that wait for the end of a pause.
+    pub(crate) fn wake_for(&self, pause: TallyId<'_>) {
+        self.wake_some(std::iter::once(pause.key(&self.prefix)), MOST_WOKEN);
     }
 
     /// Wakes one caller for each subject of these leases: a lease that is freed is for one caller.

@@ -120,7 +120,7 @@ impl Bans<'_> {
         // Only the main subject is banned. The others are placeholders.
         let placeholder = Subject::everyone();
         let labels = policy.subject_labels().flatten();
-        let check = self.limiter.check(policy, subject).peek();
+        let check = self.limiter.check(policy, subject).peek().ignoring_pause();
         let decision = labels.fold(check, |check, label| check.subject(label, &placeholder)).await?;
         if decision.decided_by() != DecidedBy::Backend {
             return Err(BackendError::away("redis: it is away, so nobody knows who is banned"));

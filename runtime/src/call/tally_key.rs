@@ -12,7 +12,7 @@ use arrayvec::ArrayString;
 
 use super::slot::{Slot, hash_tag};
 use crate::observe::opaque_debug;
-use crate::policy::{LABEL_BYTES, LAYOUT_BYTES, RuleGroup};
+use crate::policy::{LABEL_BYTES, LAYOUT_BYTES, Policy, RuleGroup};
 use crate::subject::{NAME_BYTES, SUBJECT_BYTES, SubjectKey};
 use crate::system::RandomState;
 
@@ -32,6 +32,14 @@ const KEY_BYTES: usize = 2 * HEAD_BYTES + 2 + SUBJECT_BYTES;
 pub(crate) struct TallyId<'a> {
     pub(crate) group: &'a RuleGroup,
     pub(crate) subject: &'a SubjectKey,
+}
+
+impl<'a> TallyId<'a> {
+    /// Returns where the pause of a main subject is kept; `None` if it cannot be paused.
+    #[inline]
+    pub(crate) fn of_pause(policy: &'a Policy, subject: &'a SubjectKey) -> Option<Self> {
+        Some(Self { group: policy.pause_group()?, subject })
+    }
 }
 
 impl TallyId<'_> {

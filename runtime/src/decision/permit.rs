@@ -118,7 +118,8 @@ impl Permit {
     /// # Errors
     ///
     /// * The policy cannot be paused.
-    /// * The backend did not answer within the deadline. This process honours the pause all the same; it may be sent again.
+    /// * The backend did not answer within the deadline. This process honours the pause all the same, and sends it again with
+    ///   later calls.
     pub async fn pause(&self, length: Duration) -> Result<(), BackendError> {
         match self.pausing() {
             Some(pausing) => pausing.pause(length).await,
@@ -321,7 +322,7 @@ impl Permit {
 
 #[cold]
 fn not_pausable() -> BackendError {
-    BackendError::misuse("the policy of this permit cannot be paused; let it by `PolicyBuilder::pausable`")
+    BackendError::misuse("the policy of this permit cannot be paused; make it pausable with `PolicyBuilder::pausable`")
 }
 
 pub(super) fn not_refundable() -> BackendError {

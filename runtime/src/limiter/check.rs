@@ -212,6 +212,13 @@ impl<'a> Check<'a> {
         self
     }
 
+    /// Asks the rules although the subject may be paused.
+    #[cfg(feature = "admin")]
+    pub(crate) fn ignoring_pause(mut self) -> Self {
+        self.options.ignores_pause = true;
+        self
+    }
+
     /// Decides, counts and reports to the log and the metrics, but denies nothing: to try a limit. The decision is a
     /// permit, even if a rule would deny the call or the backend does not answer.
     /// [`PolicyBuilder::shadow`](crate::PolicyBuilder::shadow) sets it for all calls of a policy.

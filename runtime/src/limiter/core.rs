@@ -36,8 +36,6 @@ pub(crate) struct Core {
     pub(super) secret: Secret,
     pub(super) stack: Stack,
     pub(super) pauses: Pauses,
-    /// How long what the store has said of a pause or a denial is believed.
-    pub(super) denial_cache_us: u64,
     pub(super) wait_queues: WaitQueues,
     pub(super) sleepers: Arc<Sleepers>,
     pub(super) overrides: SharedOverrides,

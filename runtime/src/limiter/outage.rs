@@ -155,14 +155,6 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
 }
 
 impl<S: Decider, R: RemoteStore> Outage<S, R> {
-    pub(super) async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
-        match self.below.decide(call).await {
-            // Without a runtime, no store is asked. This is a mistake, whatever is known of the store.
-            Err(reason) => in_runtime().and_then(|_| self.decide_without(reason, call)),
-            decided => decided,
-        }
-    }
-
     pub(super) fn reset(&self, call: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send {
         self.standby.reset(call);
         self.below.reset(call)

@@ -1,101 +1,112 @@
 //! Pausing subjects: in this process at once, and for all others in Redis.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::core::Core;
-use super::stack::Stack;
-use crate::call::{Call, OwnedCall, TallyId};
-use crate::decision::{Pauser, Pausing, Wait};
+use super::stack::{Layers, Stack};
+use crate::call::TallyId;
+use crate::decision::{Pausable, Pauser, Pausing};
 use crate::error::BackendError;
 use crate::micros;
 use crate::policy::Policy;
-use crate::store::{KnownPause, Outcome, Pause};
+use crate::store::{KnownPause, Outcome, PauseMoment, ToldPause};
 use crate::system::under_way::TaskKind;
+use crate::wait::Wait;
 
 impl Core {
-    /// Returns what this process knows of the pause of the call's subject; `None` if it is not paused.
+    /// Returns what this process knows of the pause of a subject; `None` if it is not paused.
     #[inline]
-    pub(super) fn known_pause(&self, call: Call<'_>) -> Option<KnownPause> {
-        let id = call.pause()?;
-        self.pauses.find(id, self.clock.now_us())
+    pub(super) fn known_pause(&self, id: TallyId<'_>) -> Option<KnownPause> {
+        self.pauses.find(id, || self.clock.now_us())
     }
 
-    /// Notes what the store has said about a subject of which a pause may be known.
-    pub(super) fn note_pause(&self, call: Call<'_>, outcome: Outcome, known: Option<KnownPause>) {
-        let Some(id) = call.pause().filter(|_| self.stack.is_remote()) else { return };
-        match outcome {
-            Outcome::Paused { retry_after } => {
-                let now_us = self.clock.now_us();
-                let left_us = retry_after.ends_us(now_us) - now_us;
-                self.pauses.replace(id, Pause::new(now_us, left_us, now_us.saturating_add(self.denial_cache_us)));
-            }
-            // Another process has ended it.
-            _ if known.is_some() => self.pauses.remove(id),
-            _ => {}
+    /// Notes what the store has said about a subject. It was asked at this moment.
+    pub(super) fn hear_of_pause(&self, id: TallyId<'_>, asked: PauseMoment, outcome: Outcome) {
+        if !self.stack.is_remote() {
+            return;
         }
+        let now_us = self.clock.now_us();
+        let left_us = match outcome {
+            Outcome::Paused { retry_after } => retry_after.ends_us(now_us) - now_us,
+            _ => 0,
+        };
+        self.pauses.hear(id, asked, now_us, left_us);
     }
 
-    async fn pause_everywhere(&self, call: Call<'_>, length: Duration) -> Result<(), BackendError> {
-        let (id, longest) = pause_of(call)?;
-        let length = length.min(longest);
+    /// Pauses a subject in this process. Returns the layers and what the store behind them is to be told.
+    fn pause_here(&self, pausable: &Pausable, length: Duration) -> Result<Option<(&Layers, ToldPause)>, BackendError> {
+        let id = pausable.id()?;
+        let longest = pausable.policy.longest_pause().unwrap_or_default();
         // Rounded up, so that nothing is sent before the time.
-        let length_us = micros::rounded_up(length);
+        let length_us = micros::rounded_up(length.min(longest));
         if length_us == 0 {
-            return Ok(());
+            return Ok(None);
         }
-        let now_us = self.clock.now_us();
-        self.pauses.add(id, Pause::new(now_us, length_us, Pause::NOT_STORED));
-        let Stack::Remote(layers) = &self.stack else { return Ok(()) };
-        let left_us = layers.server().pause(call.policy, id, length_us).await?;
-        let now_us = self.clock.now_us();
-        self.pauses.replace(id, Pause::new(now_us, left_us, now_us.saturating_add(self.denial_cache_us)));
+        let told = self.pauses.tell(id, self.clock.now_us(), length_us);
+        Ok(match &self.stack {
+            Stack::Here(_) => None,
+            Stack::Remote(layers) => Some((layers, told)),
+        })
+    }
+
+    /// Tells the store of a pause.
+    async fn tell(&self, layers: &Layers, pausable: &Pausable, told: ToldPause) -> Result<(), BackendError> {
+        let id = pausable.id()?;
+        let left_us = layers.server().pause(&pausable.policy, id, told.length_us).await?;
+        self.pauses.hear(id, told.told, self.clock.now_us(), left_us);
         Ok(())
     }
 
-    /// Ends the pause of a call's subject, if there is one.
-    pub(super) async fn resume(&self, call: Call<'_>) -> Result<(), BackendError> {
-        let (id, _) = pause_of(call)?;
-        self.pauses.remove(id);
+    /// Tells the store, in the background, of a pause that it may not know of, if that is due.
+    #[cold]
+    pub(super) fn tell_again(self: &Arc<Self>, policy: &Policy, id: TallyId<'_>) {
+        let Some(told) = self.pauses.begin_telling(id, self.clock.now_us()) else { return };
+        let (core, pausable) = (Arc::clone(self), Pausable { policy: policy.clone(), subject: *id.subject });
+        self.runtimes.spawn(TaskKind::Correction, async move {
+            if let Stack::Remote(layers) = &core.stack {
+                // If this fails, it is due again later.
+                let _ = core.tell(layers, &pausable, told).await;
+            }
+        });
+    }
+
+    /// Ends the pause of a subject, if there is one.
+    pub(super) async fn resume(&self, pausable: &Pausable) -> Result<(), BackendError> {
+        let id = pausable.id()?;
+        self.pauses.remove(id, self.clock.now_us());
         let resumed = match &self.stack {
             Stack::Here(_) => Ok(()),
-            Stack::Remote(layers) => layers.server().resume(call.policy, id).await,
+            Stack::Remote(layers) => layers.server().resume(&pausable.policy, id).await,
         };
         // A question that was on its way may have brought the pause back.
-        self.pauses.remove(id);
-        self.sleepers.wake(call);
+        self.pauses.remove(id, self.clock.now_us());
+        self.sleepers.wake_for(id);
         resumed
     }
 }
 
 impl Pauser for Core {
-    fn pause<'a>(&'a self, call: Call<'a>, length: Duration) -> Pausing<'a> {
-        Box::pin(self.pause_everywhere(call, length))
+    fn pause<'a>(&'a self, pausable: &'a Pausable, length: Duration) -> Pausing<'a> {
+        match self.pause_here(pausable, length) {
+            Ok(Some((layers, told))) => Box::pin(self.tell(layers, pausable, told)),
+            paused => Box::pin(ready(paused.map(drop))),
+        }
     }
 
-    fn blocking_pause(self: Arc<Self>, call: OwnedCall, length: Duration) -> Result<(), BackendError> {
-        let (core, patience) = (Arc::clone(&self), self.patience(&call.policy));
-        let paused = async move { core.pause_everywhere(call.as_call(), length).await };
-        self.run_on_thread(TaskKind::Correction, paused, patience).unwrap_or_else(Err)
+    fn blocking_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError> {
+        let Some((_, told)) = self.pause_here(pausable, length)? else { return Ok(()) };
+        let (core, pausable, patience) = (Arc::clone(&self), pausable.clone(), self.patience(&pausable.policy));
+        let telling = async move {
+            let Stack::Remote(layers) = &core.stack else { return Ok(()) };
+            core.tell(layers, &pausable, told).await
+        };
+        self.run_on_thread(TaskKind::Correction, telling, patience).unwrap_or_else(Err)
     }
 }
 
 /// The outcome of a call whose subject is paused for that long.
 pub(super) fn paused(known: KnownPause) -> Outcome {
     Outcome::Paused { retry_after: Wait::us(known.left_us) }
-}
-
-/// Returns the pause of the main subject of a call, and how long it lasts at most.
-///
-/// # Errors
-///
-/// The policy cannot be paused.
-fn pause_of(call: Call<'_>) -> Result<(TallyId<'_>, Duration), BackendError> {
-    call.pause().zip(call.policy.longest_pause()).ok_or_else(|| not_pausable(call.policy))
-}
-
-#[cold]
-fn not_pausable(policy: &Policy) -> BackendError {
-    let name = policy.name();
-    BackendError::misuse(format!("subjects of policy `{name}` cannot be paused; let them by `PolicyBuilder::pausable`"))
 }

@@ -147,9 +147,9 @@ impl Policy {
             |group: &RuleGroup| group.with_rules(group.positions.iter().map(|&at| rules[at].clone()).collect());
         let groups = self.groups().iter().map(regroup).collect();
         let trials = self.trials().iter().map(|trial| trial.with_rules(&rules)).collect();
-        let PolicyInner { name, ban, settings, replaced, is_trial, is_all_shadow, .. } = &*self.inner;
+        let PolicyInner { name, ban, settings, replaced, is_trial, is_all_shadow, pause, .. } = &*self.inner;
         let inner = PolicyInner::from_parts(name.clone(), rules, *ban, groups, *settings, replaced.clone());
-        PolicyInner { trials, is_trial: *is_trial, is_all_shadow: *is_all_shadow, ..inner }
+        PolicyInner { trials, is_trial: *is_trial, is_all_shadow: *is_all_shadow, pause: pause.clone(), ..inner }
     }
 }
 

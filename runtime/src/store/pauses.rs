@@ -2,40 +2,70 @@
 //!
 //! In memory, the table is all there is. Beside Redis, a pause that this process was told holds here even if it could not be
 //! stored; one that is stored is asked for again from time to time, because another process may have ended it. No flood of
-//! subjects removes a pause: each ends by itself.
+//! subjects removes a pause that only this process knows: each ends by itself.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use hashbrown::HashTable;
 
 use crate::call::TallyId;
 use crate::clock::is_set_back;
 use crate::subject::SubjectKey;
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::system::RandomState;
 
 /// The table is first searched for pauses that have ended when it has this many.
 const FEW: usize = 64;
 
+/// With so many pauses in the table, no more are added that the store knows, too.
+const MOST_STORED: usize = 10_000;
+
+/// The shortest time between two attempts to store a pause.
+const STORE_EVERY_US: u64 = 1_000_000;
+
 /// The pauses that this process knows of.
 pub(crate) struct Pauses {
     table: Mutex<Table>,
     /// Read without the lock, because most often there are none.
     len: AtomicUsize,
+    changes: AtomicU64,
+    /// For how many microseconds an answer of the store is believed.
+    trust_us: u64,
+    seed: RandomState,
 }
 
 struct Table {
-    pauses: HashMap<(Arc<str>, SubjectKey), Pause, RandomState>,
+    subjects: HashTable<PausedSubject>,
     /// Pauses that have ended are removed when there are this many.
     sweep_at: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::struct_field_names, reason = "they are times")]
-pub(crate) struct Pause {
+struct PausedSubject {
+    hash: u64,
+    segment: Arc<str>,
+    subject: SubjectKey,
+    pause: Pause,
+}
+
+/// A moment between two changes of the table. An answer of the store says nothing about changes after its question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PauseMoment(u64);
+
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    changed: PauseMoment,
     since_us: u64,
     ends_us: u64,
-    asks_from_us: u64,
+    known_by: KnownBy,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum KnownBy {
+    /// The store, which is asked again from then on.
+    Store { ask_from_us: u64 },
+    /// This process, and perhaps not the store, which is told again from then on.
+    Process { tell_from_us: u64 },
 }
 
 /// What this process knows of the pause of a subject.
@@ -43,76 +73,196 @@ pub(crate) struct Pause {
 pub(crate) struct KnownPause {
     /// The microseconds until it ends.
     pub(crate) left_us: u64,
-    /// Whether the store is to be asked, because another process may have ended it.
-    pub(crate) is_doubted: bool,
+    pub(crate) due: PauseDue,
+}
+
+/// What is to be done about a known pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PauseDue {
+    Nothing,
+    /// The store is to be asked, because another process may have ended the pause.
+    Ask,
+    /// The store is to be told, because it may not know of the pause.
+    Tell,
+}
+
+/// A pause that the store is to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ToldPause {
+    pub(crate) length_us: u64,
+    /// When the process was told. The answer of the store is heard with it.
+    pub(crate) told: PauseMoment,
 }
 
 impl Pause {
-    /// A pause of which the store knows nothing, so that it need not be asked.
-    pub(crate) const NOT_STORED: u64 = u64::MAX;
-
-    /// Returns a pause that begins now. From `asks_from_us` on, the store is asked whether it was ended.
-    pub(crate) fn new(now_us: u64, length_us: u64, asks_from_us: u64) -> Self {
-        Self { since_us: now_us, ends_us: now_us.saturating_add(length_us), asks_from_us }
+    fn is_over(&self, now_us: u64) -> bool {
+        // If the clock was set back, nobody knows how much is left.
+        now_us >= self.ends_us || is_set_back(self.since_us, now_us)
     }
 
-    fn known(self, now_us: u64) -> Option<KnownPause> {
-        // If the clock was set back, nobody knows how much is left.
-        let is_over = now_us >= self.ends_us || is_set_back(self.since_us, now_us);
-        let known = || KnownPause { left_us: self.ends_us - now_us, is_doubted: now_us >= self.asks_from_us };
-        (!is_over).then(known)
+    fn known(&self, now_us: u64) -> KnownPause {
+        let due = match self.known_by {
+            KnownBy::Store { ask_from_us } if now_us >= ask_from_us => PauseDue::Ask,
+            KnownBy::Process { tell_from_us } if now_us >= tell_from_us => PauseDue::Tell,
+            _ => PauseDue::Nothing,
+        };
+        KnownPause { left_us: self.ends_us.saturating_sub(now_us), due }
+    }
+
+    fn told(&self, now_us: u64) -> ToldPause {
+        ToldPause { length_us: self.ends_us.saturating_sub(now_us), told: self.changed }
+    }
+
+    /// Returns the longer one of this pause and another that this process was told.
+    fn or_told(self, told: Self) -> Self {
+        if self.ends_us < told.ends_us {
+            return told;
+        }
+        let known_by = match self.known_by {
+            // What was told is honoured without a question.
+            KnownBy::Store { ask_from_us } => KnownBy::Store { ask_from_us: ask_from_us.max(told.ends_us) },
+            KnownBy::Process { .. } => told.known_by,
+        };
+        Self { changed: told.changed, known_by, ..self }
+    }
+
+    /// Whether an answer of the store replaces this pause: one that lasts as long, or one to a question about it. Until the
+    /// store has confirmed what this process was told, nothing shortens that.
+    fn yields_to(&self, answered_ends_us: u64, asked: PauseMoment) -> bool {
+        let is_confirmed = matches!(self.known_by, KnownBy::Store { .. });
+        answered_ends_us >= self.ends_us || is_confirmed && self.changed <= asked
     }
 }
 
 impl Pauses {
-    pub(crate) fn new() -> Self {
-        let table = Table { pauses: HashMap::default(), sweep_at: FEW };
-        Self { table: Mutex::new(table), len: AtomicUsize::new(0) }
+    /// An answer of the store is believed for `trust_us`.
+    pub(crate) fn new(trust_us: u64) -> Self {
+        let table = Table { subjects: HashTable::new(), sweep_at: FEW };
+        Self {
+            table: Mutex::new(table),
+            len: AtomicUsize::new(0),
+            changes: AtomicU64::new(0),
+            trust_us,
+            seed: RandomState::default(),
+        }
     }
 
-    /// Returns what is known of the pause of this subject; `None` if it is not paused.
+    /// Returns the moment of a question that is asked now.
     #[inline]
-    pub(crate) fn find(&self, id: TallyId<'_>, now_us: u64) -> Option<KnownPause> {
-        if self.len.load(Ordering::Relaxed) == 0 { None } else { self.find_in_table(id, now_us) }
+    pub(crate) fn moment(&self) -> PauseMoment {
+        PauseMoment(self.changes.load(Ordering::Acquire))
+    }
+
+    /// Returns what is known of the pause of this subject; `None` if it is not paused. The clock is read only if there are
+    /// pauses.
+    #[inline]
+    pub(crate) fn find(&self, id: TallyId<'_>, now_us: impl FnOnce() -> u64) -> Option<KnownPause> {
+        if self.is_empty() { None } else { self.find_in_table(id, now_us()) }
     }
 
     #[cold]
     fn find_in_table(&self, id: TallyId<'_>, now_us: u64) -> Option<KnownPause> {
-        lock(&self.table).pauses.get(&key(id))?.known(now_us)
+        self.change(id, now_us, |pause, _| *pause).map(|pause| pause.known(now_us))
     }
 
-    /// Adds a pause that this process was told, unless the subject is paused for longer.
-    pub(crate) fn add(&self, id: TallyId<'_>, pause: Pause) {
-        self.change(pause.since_us, |table| {
-            let known = table.pauses.entry(key(id)).or_insert(pause);
-            if known.known(pause.since_us).is_none() || known.ends_us < pause.ends_us {
-                *known = pause;
+    /// Adds a pause that this process was told, unless the subject is paused for longer. Returns what the store is to be
+    /// told.
+    pub(crate) fn tell(&self, id: TallyId<'_>, now_us: u64, length_us: u64) -> ToldPause {
+        let ends_us = now_us.saturating_add(length_us);
+        let known_by = self.known_by_process(now_us);
+        self.change(id, now_us, |pause, changed| {
+            let told = Pause { changed, since_us: now_us, ends_us, known_by };
+            let pause = pause.insert(pause.map_or(told, |known| known.or_told(told)));
+            match pause.known_by {
+                KnownBy::Process { .. } => pause.told(now_us),
+                // The store knows a longer one, unless another process has ended that.
+                KnownBy::Store { .. } => ToldPause { length_us, told: changed },
+            }
+        })
+    }
+
+    /// Returns what the store is to be told again, if that is due. It is due again only later.
+    pub(crate) fn begin_telling(&self, id: TallyId<'_>, now_us: u64) -> Option<ToldPause> {
+        self.change(id, now_us, |pause, changed| {
+            let pause = pause.as_mut().filter(|pause| pause.known(now_us).due == PauseDue::Tell)?;
+            (pause.changed, pause.known_by) = (changed, self.known_by_process(now_us));
+            Some(pause.told(now_us))
+        })
+    }
+
+    fn known_by_process(&self, now_us: u64) -> KnownBy {
+        KnownBy::Process { tell_from_us: now_us.saturating_add(self.trust_us.max(STORE_EVERY_US)) }
+    }
+
+    /// Notes for how long the store has said that the subject is paused; 0 if it is not. It was asked at this moment.
+    pub(crate) fn hear(&self, id: TallyId<'_>, asked: PauseMoment, now_us: u64, left_us: u64) {
+        if left_us == 0 && self.is_empty() {
+            return;
+        }
+        let ends_us = now_us.saturating_add(left_us);
+        let known_by = KnownBy::Store { ask_from_us: now_us.saturating_add(self.trust_us) };
+        self.change(id, now_us, |pause, changed| {
+            if pause.is_none_or(|known| known.yields_to(ends_us, asked)) {
+                *pause = (left_us > 0).then_some(Pause { changed, since_us: now_us, ends_us, known_by });
             }
         });
     }
 
-    /// Records a pause that the store has answered with, in place of what was known.
-    pub(crate) fn replace(&self, id: TallyId<'_>, pause: Pause) {
-        self.change(pause.since_us, |table| _ = table.pauses.insert(key(id), pause));
+    pub(crate) fn remove(&self, id: TallyId<'_>, now_us: u64) {
+        self.change(id, now_us, |pause, _| *pause = None);
     }
 
-    pub(crate) fn remove(&self, id: TallyId<'_>) {
-        self.change(0, |table| _ = table.pauses.remove(&key(id)));
+    fn is_empty(&self) -> bool {
+        self.len.load(Ordering::Acquire) == 0
     }
 
-    fn change(&self, now_us: u64, change: impl FnOnce(&mut Table)) {
+    /// Changes the pause of a subject, which is `None` if it has ended.
+    fn change<T>(&self, id: TallyId<'_>, now_us: u64, change: impl FnOnce(&mut Option<Pause>, PauseMoment) -> T) -> T {
+        let hash = id.hash(&self.seed);
         let mut table = lock(&self.table);
-        if table.pauses.len() >= table.sweep_at {
-            table.pauses.retain(|_, pause| pause.known(now_us).is_some());
-            table.sweep_at = FEW.max(2 * table.pauses.len());
+        let moment = PauseMoment(self.changes.fetch_add(1, Ordering::AcqRel) + 1);
+        let mut pause = table.find(hash, id).map(|known| *known).filter(|known| !known.is_over(now_us));
+        let changed = change(&mut pause, moment);
+        match pause {
+            Some(pause) => table.set(hash, id, pause, now_us),
+            None => table.remove(hash, id),
         }
-        change(&mut table);
-        self.len.store(table.pauses.len(), Ordering::Relaxed);
+        self.len.store(table.subjects.len(), Ordering::Release);
+        changed
     }
 }
 
-fn key(id: TallyId<'_>) -> (Arc<str>, SubjectKey) {
-    (Arc::clone(&id.group.segment), *id.subject)
+impl Table {
+    fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Pause> {
+        self.subjects.find_mut(hash, |paused| paused.matches(id)).map(|paused| &mut paused.pause)
+    }
+
+    fn set(&mut self, hash: u64, id: TallyId<'_>, pause: Pause, now_us: u64) {
+        if let Some(known) = self.find(hash, id) {
+            *known = pause;
+            return;
+        }
+        if self.subjects.len() >= self.sweep_at {
+            self.subjects.retain(|paused| !paused.pause.is_over(now_us));
+            self.sweep_at = FEW.max(2 * self.subjects.len());
+        }
+        if self.subjects.len() < MOST_STORED || matches!(pause.known_by, KnownBy::Process { .. }) {
+            let paused = PausedSubject { hash, segment: Arc::clone(&id.group.segment), subject: *id.subject, pause };
+            self.subjects.insert_unique(hash, paused, |paused| paused.hash);
+        }
+    }
+
+    fn remove(&mut self, hash: u64, id: TallyId<'_>) {
+        if let Ok(paused) = self.subjects.find_entry(hash, |paused| paused.matches(id)) {
+            paused.remove();
+        }
+    }
+}
+
+impl PausedSubject {
+    fn matches(&self, id: TallyId<'_>) -> bool {
+        self.subject == *id.subject && id.has_segment(&self.segment)
+    }
 }
 
 #[cfg(test)]
@@ -126,54 +276,170 @@ mod tests {
     use crate::subject::Subject;
 
     const SECOND: u64 = 1_000_000;
+    const NOW: u64 = 100 * SECOND;
 
     fn pausable() -> Policy {
         Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(1))).pausable().build().unwrap()
     }
 
-    /// How many microseconds a subject is still paused.
-    fn left(pauses: &Pauses, policy: &Policy, subject: &SubjectKey, now_us: u64) -> Option<u64> {
-        let group = policy.pause_group().unwrap();
-        pauses.find(TallyId { group, subject }, now_us).map(|known| known.left_us)
+    /// The pauses of a process that believes an answer for five seconds, and one subject.
+    struct OneSubject {
+        pauses: Pauses,
+        policy: Policy,
+        subject: SubjectKey,
+    }
+
+    impl OneSubject {
+        fn new() -> Self {
+            Self { pauses: Pauses::new(5 * SECOND), policy: pausable(), subject: Subject::of("s").key() }
+        }
+
+        fn id(&self) -> TallyId<'_> {
+            TallyId::of_pause(&self.policy, &self.subject).unwrap()
+        }
+
+        fn tell(&self, at_us: u64, length_us: u64) -> ToldPause {
+            self.pauses.tell(self.id(), at_us, length_us)
+        }
+
+        /// Asks the store, and notes its answer after what happens meanwhile.
+        fn hear_after(&self, at_us: u64, left_us: u64, meanwhile: impl FnOnce()) {
+            let asked = self.pauses.moment();
+            meanwhile();
+            self.pauses.hear(self.id(), asked, at_us, left_us);
+        }
+
+        fn known(&self, at_us: u64) -> Option<KnownPause> {
+            self.pauses.find(self.id(), || at_us)
+        }
+
+        /// How many seconds the subject is still paused.
+        fn left(&self, at_us: u64) -> Option<u64> {
+            self.known(at_us).map(|known| known.left_us / SECOND)
+        }
+
+        fn due(&self, at_us: u64) -> PauseDue {
+            self.known(at_us).unwrap().due
+        }
     }
 
     #[test]
     fn a_pause_lasts_until_its_end_and_a_shorter_one_leaves_it() {
-        let (pauses, policy, subject) = (Pauses::new(), pausable(), Subject::of("s").key());
-        let id = TallyId { group: policy.pause_group().unwrap(), subject: &subject };
-        let now = 100 * SECOND;
-        pauses.add(id, Pause::new(now, 10 * SECOND, Pause::NOT_STORED));
-        pauses.add(id, Pause::new(now + SECOND, 2 * SECOND, Pause::NOT_STORED));
-        assert_eq!(left(&pauses, &policy, &subject, now + SECOND), Some(9 * SECOND));
-        assert_eq!(left(&pauses, &policy, &subject, now + 10 * SECOND - 1), Some(1));
-        assert_eq!(left(&pauses, &policy, &subject, now + 10 * SECOND), None);
-        pauses.add(id, Pause::new(now + 10 * SECOND, SECOND, Pause::NOT_STORED));
-        assert_eq!(left(&pauses, &policy, &subject, now + 10 * SECOND), Some(SECOND));
-        pauses.remove(id);
-        assert_eq!(left(&pauses, &policy, &subject, now + 10 * SECOND), None);
+        let one = OneSubject::new();
+        one.tell(NOW, 10 * SECOND);
+        one.tell(NOW + SECOND, 2 * SECOND);
+        assert_eq!(one.left(NOW + SECOND), Some(9));
+        assert_eq!(one.known(NOW + 10 * SECOND - 1).unwrap().left_us, 1);
+        assert_eq!(one.left(NOW + 10 * SECOND), None);
+        one.tell(NOW + 10 * SECOND, SECOND);
+        assert_eq!(one.left(NOW + 10 * SECOND), Some(1));
+        one.pauses.remove(one.id(), NOW + 10 * SECOND);
+        assert_eq!(one.left(NOW + 10 * SECOND), None);
     }
 
     #[test]
     fn a_pause_is_over_when_the_clock_was_set_back() {
-        let (pauses, policy, subject) = (Pauses::new(), pausable(), Subject::of("s").key());
-        let id = TallyId { group: policy.pause_group().unwrap(), subject: &subject };
-        pauses.add(id, Pause::new(100 * SECOND, SECOND, Pause::NOT_STORED));
-        assert_eq!(left(&pauses, &policy, &subject, 50 * SECOND), None);
+        let one = OneSubject::new();
+        one.tell(NOW, SECOND);
+        assert_eq!(one.left(NOW / 2), None);
+    }
+
+    #[test]
+    fn what_the_store_has_not_confirmed_is_not_shortened_by_its_answers() {
+        let one = OneSubject::new();
+        // It could not be stored; then a shorter one is.
+        one.tell(NOW, 600 * SECOND);
+        let shorter = one.tell(NOW, 10 * SECOND);
+        assert_eq!(shorter.length_us, 600 * SECOND);
+        // An answer to an earlier question knows of neither.
+        one.hear_after(NOW, 5 * SECOND, || ());
+        one.hear_after(NOW, 0, || ());
+        assert_eq!(one.left(NOW), Some(600));
+        one.pauses.hear(one.id(), shorter.told, NOW, shorter.length_us);
+        assert_eq!(one.due(NOW + 5 * SECOND), PauseDue::Ask);
+    }
+
+    #[test]
+    fn confirmations_that_come_out_of_order_leave_the_longest() {
+        let one = OneSubject::new();
+        let first = one.tell(NOW, 10 * SECOND);
+        let second = one.tell(NOW, 600 * SECOND);
+        one.pauses.hear(one.id(), second.told, NOW, second.length_us);
+        one.pauses.hear(one.id(), first.told, NOW, first.length_us);
+        assert_eq!(one.left(NOW), Some(600));
+    }
+
+    #[test]
+    fn the_answer_to_a_question_about_a_stored_pause_shortens_or_ends_it() {
+        for left in [None, Some(3)] {
+            let one = OneSubject::new();
+            one.hear_after(NOW, 60 * SECOND, || ());
+            assert_eq!(one.due(NOW + 4 * SECOND), PauseDue::Nothing);
+            assert_eq!(one.due(NOW + 5 * SECOND), PauseDue::Ask);
+            one.hear_after(NOW + 5 * SECOND, left.unwrap_or_default() * SECOND, || ());
+            assert_eq!(one.left(NOW + 5 * SECOND), left);
+        }
+    }
+
+    #[test]
+    fn an_answer_does_not_end_what_was_told_after_its_question() {
+        for length in [1, 60] {
+            let one = OneSubject::new();
+            one.hear_after(NOW, 20 * SECOND, || ());
+            let later = NOW + 6 * SECOND;
+            one.hear_after(later, 0, || _ = one.tell(later, length * SECOND));
+            assert_eq!((one.left(later), one.due(later)), (Some(length.max(14)), PauseDue::Nothing));
+        }
+    }
+
+    #[test]
+    fn what_is_not_stored_is_told_again_from_time_to_time() {
+        let one = OneSubject::new();
+        one.tell(NOW, 60 * SECOND);
+        assert_eq!(one.due(NOW), PauseDue::Nothing);
+        let later = NOW + 5 * SECOND;
+        assert_eq!(one.due(later), PauseDue::Tell);
+        let told = one.pauses.begin_telling(one.id(), later).unwrap();
+        assert_eq!(told.length_us, 55 * SECOND);
+        assert_eq!(one.pauses.begin_telling(one.id(), later), None);
+        assert_eq!(one.due(later + 5 * SECOND), PauseDue::Tell);
+        one.pauses.hear(one.id(), told.told, later, told.length_us);
+        assert_eq!(one.due(later + 5 * SECOND), PauseDue::Ask);
+    }
+
+    fn subjects(number: usize) -> Vec<SubjectKey> {
+        (0..number).map(|number| Subject::of(number).key()).collect()
+    }
+
+    #[test]
+    fn the_end_of_one_pause_leaves_all_others() {
+        for number in [FEW, 2 * FEW] {
+            let (pauses, policy, subjects) = (Pauses::new(0), pausable(), subjects(number));
+            let ids = || subjects.iter().map(|subject| TallyId::of_pause(&policy, subject).unwrap());
+            ids().for_each(|id| _ = pauses.tell(id, NOW, SECOND));
+            pauses.remove(ids().next().unwrap(), NOW);
+            assert_eq!(ids().filter(|id| pauses.find(*id, || NOW).is_some()).count(), number - 1);
+        }
     }
 
     #[test]
     fn many_pauses_are_kept_until_they_end_and_then_leave_the_table() {
-        let (pauses, policy) = (Pauses::new(), pausable());
-        let group = policy.pause_group().unwrap();
-        let subjects: Vec<_> = (0..10_000).map(|number| Subject::of(number).key()).collect();
+        let (pauses, policy, subjects) = (Pauses::new(0), pausable(), subjects(2 * MOST_STORED));
+        let ids = || subjects.iter().map(|subject| TallyId::of_pause(&policy, subject).unwrap());
+        ids().for_each(|id| _ = pauses.tell(id, NOW, SECOND));
+        assert!(ids().all(|id| pauses.find(id, || NOW).is_some()));
+        let after = NOW + SECOND;
+        assert!(ids().all(|id| pauses.find(id, || after).is_none()));
+        assert!(pauses.is_empty());
+    }
+
+    #[test]
+    fn of_the_pauses_that_the_store_knows_only_some_are_kept() {
+        let (pauses, policy, subjects) = (Pauses::new(0), pausable(), subjects(MOST_STORED + 9));
+        let asked = pauses.moment();
         for subject in &subjects {
-            pauses.add(TallyId { group, subject }, Pause::new(100 * SECOND, SECOND, Pause::NOT_STORED));
+            pauses.hear(TallyId::of_pause(&policy, subject).unwrap(), asked, NOW, SECOND);
         }
-        assert!(subjects.iter().all(|subject| left(&pauses, &policy, subject, 100 * SECOND).is_some()));
-        for subject in &subjects {
-            pauses.add(TallyId { group, subject }, Pause::new(102 * SECOND, SECOND, Pause::NOT_STORED));
-            pauses.remove(TallyId { group, subject });
-        }
-        assert!(lock(&pauses.table).pauses.len() < 10_000);
+        assert_eq!(lock(&pauses.table).subjects.len(), MOST_STORED);
     }
 }

@@ -33,6 +33,7 @@ pub(crate) use self::inspection::{
 use self::node::Step;
 #[cfg(feature = "admin")]
 pub(crate) use self::rehearsal::{CONCURRENT_CALLS, RehearsedStep, SEVERAL_KEYS};
+use self::script::paused::bounded_us;
 use self::script::work::refund_parts;
 pub(crate) use self::stored::lists::{StoredDenials, StoredPolicies};
 use self::stored::overrides_key;
@@ -256,12 +257,13 @@ impl Redis {
         charged.inspect_err(|_| self.setup.driver.runtimes.background.note_failed_correction())
     }
 
-    /// Pauses a subject for this time. Returns how long it is paused from now.
+    /// Pauses a subject for this time; 0 only asks. Returns how long it is paused from now.
     pub(crate) async fn pause(&self, policy: &Policy, id: TallyId<'_>, length_us: u64) -> Result<u64, BackendError> {
         let key = id.key(&self.setup.prefix);
         let reason = context::operator().unwrap_or_default();
         let until = self.until_for(policy)?;
-        self.ask(key.as_str(), until, |step| step.pause(id, length_us, &reason)).await
+        let left_us = self.ask(key.as_str(), until, |step| step.pause(id, length_us, &reason)).await?;
+        Ok(bounded_us(policy, left_us))
     }
 
     /// Ends the pause of a subject.

@@ -100,6 +100,7 @@ tallygate_harness::every_backend!(
     a_permit_pauses_the_subject_of_its_call,
     a_pause_leaves_all_units_and_subjects_uncharged,
     a_pause_leads_to_no_ban,
+    a_policy_with_rules_in_shadow_is_paused_as_others_are,
     a_caller_waits_for_the_end_of_a_pause,
 );
 
@@ -122,6 +123,7 @@ mod by_hand {
         the_end_of_an_override_wakes_a_caller_that_waits,
         a_resumed_subject_is_admitted_at_once,
         an_override_leaves_a_pause_in_force,
+        an_override_that_puts_the_main_subject_in_shadow_leaves_its_pause_in_force,
     );
 }
 

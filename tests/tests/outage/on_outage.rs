@@ -5,6 +5,7 @@ mod bound;
 mod cluster;
 mod concurrency;
 mod local;
+mod pauses;
 mod rules;
 mod settings;
 mod shown;

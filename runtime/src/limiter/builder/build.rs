@@ -175,8 +175,7 @@ impl LimiterBuilder {
                     Stack::Remote(layers.layers(redis, begin_refresh_if_old))
                 }
             },
-            pauses: Pauses::new(),
-            denial_cache_us: micros::from_duration(denial_cache),
+            pauses: Pauses::new(micros::from_duration(denial_cache)),
             prefix,
             secret,
             wait_queues: WaitQueues::new(max_waiting),

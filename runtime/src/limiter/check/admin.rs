@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::attempt::Attempt;
 use super::{Check, CheckSubjects};
-use crate::call::{Call, CallOptions};
 use crate::context;
-use crate::decision::Pauser as _;
+use crate::decision::{Pausable, Pauser as _};
 use crate::error::BackendError;
 use crate::observe::log;
 
@@ -98,16 +97,17 @@ impl Check<'_> {
     /// [`PolicyBuilder::pausable`](crate::PolicyBuilder::pausable).
     ///
     /// A pause does not shorten a longer one, so that it may be said again by all who hear of it. It lasts no longer than
-    /// the policy's [longest pause](crate::PolicyBuilder::longest_pause). This process honours it at once and until its
-    /// end, also while Redis is away and whatever `on_outage` says; others hear of it with their next question to Redis.
+    /// the policy's [longest pause](crate::PolicyBuilder::longest_pause). This process honours it at once, also while Redis is
+    /// away and whatever `on_outage` says, until its end or until Redis knows of no pause any more; others hear of it with
+    /// their next question to Redis.
     ///
     /// # Errors
     ///
     /// * The policy cannot be paused.
-    /// * The backend did not answer within the deadline. This process honours the pause all the same; it may be sent again.
+    /// * The backend did not answer within the deadline. This process honours the pause all the same, and sends it again with
+    ///   later calls.
     pub async fn pause(self, length: Duration) -> Result<(), BackendError> {
-        let subjects = self.inputs.subjects_filled_by_main()?;
-        self.limiter().core.pause(Call::new(self.policy(), subjects, CallOptions::PLAIN), length).await?;
+        self.limiter().core.pause(&self.pausable()?, length).await?;
         self.report_change("a subject was paused");
         Ok(())
     }
@@ -119,10 +119,14 @@ impl Check<'_> {
     ///
     /// The policy cannot be paused, or the backend did not answer within the deadline.
     pub async fn resume(self) -> Result<(), BackendError> {
-        let subjects = self.inputs.subjects_filled_by_main()?;
-        self.limiter().core.resume(Call::new(self.policy(), subjects, CallOptions::PLAIN)).await?;
+        self.limiter().core.resume(&self.pausable()?).await?;
         self.report_change("the pause of a subject was ended, if there was one");
         Ok(())
+    }
+
+    fn pausable(&self) -> Result<Pausable, BackendError> {
+        self.inputs.subjects_filled_by_main()?;
+        Pausable::new(self.policy(), self.inputs.main_subject())
     }
 
     /// Reports a change to the log if the context names an operator. Without one, the program makes the change, perhaps

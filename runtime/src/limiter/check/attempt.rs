@@ -6,17 +6,20 @@ use std::{iter, slice};
 
 use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
-use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall};
-use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, PauseTicket, Permit, RecountTicket};
-use crate::error::BackendError;
+use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall, TallyId};
+use crate::decision::{
+    AdmittedAt, Charge, DecidedBy, Decision, Pausable, PauseTicket, Permit, RecountTicket, Report, Wait,
+};
+use crate::error::{BackendError, BackendErrorKind};
 use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
 use crate::limiter::overrides::RulesInForce;
 use crate::limiter::pausing::paused;
 use crate::limiter::stack::{Layers, Stack};
 use crate::policy::{Policy, RuleGroup, SubjectCost, Trial, UnitCost};
-use crate::store::{Answer, KnownPause, LayeredAnswer, Outcome};
+use crate::store::{Answer, Decider as _, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMoment};
 use crate::subject::SubjectKey;
+use crate::system::home::in_runtime;
 
 /// A call as it is decided now: by the policy in force, which may be an override's, on the subject of each of its
 /// groups.
@@ -29,8 +32,11 @@ pub(super) struct Attempt<'a> {
     pub(super) options: CallOptions,
     /// The outcome of the call, if it is known without the store: a count of 0 closes the limit, or the subject is paused.
     pub(super) foregone: Option<Outcome>,
-    /// The pause of the subject, if the store is to say whether it was ended.
-    doubted: Option<KnownPause>,
+    /// Where the pause of the main subject is kept, if the call heeds it. The rules in force may not count that subject.
+    pause: Option<TallyId<'a>>,
+    known: Option<KnownPause>,
+    /// When the attempt began: the store is asked after that.
+    asked: PauseMoment,
 }
 
 impl Check<'_> {
@@ -70,10 +76,16 @@ impl Check<'_> {
         state: StoreState,
         decide: impl FnOnce(Call<'_>) -> Option<Result<LayeredAnswer, BackendError>>,
     ) -> Option<Result<Decision, BackendError>> {
-        let attempt = match Attempt::new(self) {
+        let mut attempt = match Attempt::new(self) {
             Ok(attempt) => attempt,
             Err(mistake) => return Some(Err(mistake)),
         };
+        match (state, attempt.due()) {
+            (StoreState::There, PauseDue::Ask) => return None,
+            (StoreState::There, PauseDue::Tell) => attempt.tell_again(),
+            (StoreState::Away(_), PauseDue::Ask) => attempt.believe_in_pause(),
+            _ => {}
+        }
         match attempt.foregone_decision() {
             // A refresh may end the override, so a flood of such denials begins refreshes like any other calls. They are
             // denied without Redis unless the known overrides are so old that every call waits for the refresh.
@@ -123,16 +135,14 @@ impl Check<'_> {
         } else {
             let awaited = until.map(|until| Awaited { caller: None, until: Some(until) });
             let call = Call { awaited: awaited.as_ref(), ..attempt.call() };
-            attempt.decision(match &core.stack {
-                Stack::Here(memory) => core.with_lease_here(call, memory.decide(call)?),
-                Stack::Remote(layers) => match layers.decide(call).await? {
-                    paused if needs_report(paused.answer.outcome, call.options) => {
-                        // Boxed, as this is rare.
-                        Box::pin(reported(layers, call, paused)).await?
-                    }
-                    decided => decided,
+            match &core.stack {
+                Stack::Here(memory) => attempt.decision(core.with_lease_here(call, memory.decide(call)?)),
+                Stack::Remote(layers) => match attempt.ask(layers, call).await {
+                    Ok(answered) => attempt.decision(answered),
+                    // Without a runtime, no store is asked. This is a mistake, whatever is known of the store.
+                    Err(reason) => in_runtime().and_then(|_| attempt.decide_without(layers, reason))?,
                 },
-            })
+            }
         };
         if decision.decided_by() == DecidedBy::Backend {
             self.register();
@@ -144,8 +154,13 @@ impl Check<'_> {
     #[cold]
     pub(super) fn attempt_without_store(&self, reason: BackendError) -> Result<Decision, BackendError> {
         let Stack::Remote(layers) = &self.limiter().core.stack else { return Err(reason) };
-        let attempt = Attempt::new(self)?;
-        layers.decide_without(reason, attempt.call()).map(|answered| attempt.decision(answered))
+        Attempt::new(self)?.decide_without(layers, reason)
+    }
+
+    /// Returns where the pause of the main subject is kept; `None` if it cannot be paused.
+    pub(super) fn pause_id(&self) -> Option<TallyId<'_>> {
+        let group = self.policy().pause_group()?;
+        Some(TallyId { group, subject: self.inputs.main_subject()? })
     }
 
     /// Lists the policy in Redis, in the background, unless this is known to be done.
@@ -213,10 +228,11 @@ impl<'a> Attempt<'a> {
     fn by_policy(check: &'a Check<'_>, policy: Cow<'a, Policy>, subjects: Cow<'a, [SubjectKey]>) -> Self {
         let mut options = check.options;
         let core = &check.limiter().core;
-        let known = core.known_pause(Call::new(&policy, &subjects, options));
+        let asked = core.pauses.moment();
+        let pause = check.pause_id().filter(|_| options.heeds_pause());
+        let known = pause.and_then(|id| core.known_pause(id));
         let closed = closed(&policy, matches!(policy, Cow::Owned(_)), check.inputs.costs());
-        let (doubted, known) = (known.filter(|known| known.is_doubted), known.filter(|known| !known.is_doubted));
-        let foregone = closed.or(known.map(paused));
+        let foregone = closed.or(known.filter(|known| known.due != PauseDue::Ask).map(paused));
         // Such a call charges nothing: the store is only asked for a report.
         options.peek |= foregone.is_some();
         options.ignores_pause |= foregone.is_some();
@@ -226,7 +242,62 @@ impl<'a> Attempt<'a> {
             (options.report, options.report_is_optional) = (true, true);
         }
         let costs = policy.costs(check.inputs.costs());
-        Self { core, policy, subjects, costs, options, foregone, doubted }
+        Self { core, policy, subjects, costs, options, foregone, pause, known, asked }
+    }
+
+    /// What is to be done about the pause of the subject, unless the call is denied anyway.
+    fn due(&self) -> PauseDue {
+        match (self.foregone, self.known) {
+            (None | Some(Outcome::Paused { .. }), Some(known)) => known.due,
+            _ => PauseDue::Nothing,
+        }
+    }
+
+    /// Tells the store of the pause once more.
+    fn tell_again(&self) {
+        if let Some(id) = self.pause {
+            self.core.tell_again(&self.policy, id);
+        }
+    }
+
+    /// Denies the call by the pause that the store cannot be asked about, and charges nothing.
+    fn believe_in_pause(&mut self) {
+        self.foregone = self.foregone.or(self.known.map(paused));
+        let lease = None;
+        self.options = CallOptions { peek: true, ignores_pause: true, lease, ..self.options };
+    }
+
+    /// Asks the store through the layers.
+    async fn ask(&self, layers: &Layers, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        let answered = match self.pause {
+            // No rule in force counts the main subject, so no script looks for its pause. Boxed, as this is rare.
+            Some(id) if self.foregone.is_none() && call.pause().is_none() => {
+                Box::pin(ask_behind_pause(layers, call, id)).await?
+            }
+            _ => layers.below().decide(call).await?,
+        };
+        if !needs_report(answered.answer.outcome, call.options) {
+            return Ok(answered);
+        }
+        // Boxed, as this is rare.
+        Ok(Box::pin(reported(layers, call, answered)).await)
+    }
+
+    /// Decides a call that the store failed to decide. A pause that this process knows of holds whatever the policy says.
+    fn decide_without(&mut self, layers: &Layers, reason: BackendError) -> Result<Decision, BackendError> {
+        if self.due() == PauseDue::Ask && reason.kind() == BackendErrorKind::Away {
+            self.believe_in_pause();
+            if let Some(foregone) = self.foregone_decision() {
+                return Ok(foregone);
+            }
+        }
+        let decided = layers.decide_without(reason, self.call()).map(|answered| self.decision(answered));
+        match self.foregone {
+            Some(paused @ Outcome::Paused { .. }) => {
+                decided.or_else(|_| Ok(paused.decision(self.call(), DecidedBy::Backend)))
+            }
+            _ => decided,
+        }
     }
 
     /// Returns the call that a store decides.
@@ -275,14 +346,16 @@ impl<'a> Attempt<'a> {
 
     /// Returns the outcome after what the store has answered, or what decides in its place.
     fn settled_outcome(&self, outcome: Outcome, decided_by: DecidedBy) -> Outcome {
-        match (self.foregone, self.doubted) {
+        match (self.foregone, self.pause) {
             // The store was only asked for a report.
             (Some(foregone), _) => foregone,
-            (None, Some(known)) if decided_by != DecidedBy::Backend => paused(known),
-            (None, known) => {
-                self.core.note_pause(self.call(), outcome, known);
+            (None, None) => outcome,
+            (None, Some(id)) if decided_by == DecidedBy::Backend => {
+                self.core.hear_of_pause(id, self.asked, outcome);
                 outcome
             }
+            // This process may have been told while the call waited for the store.
+            (None, Some(id)) => self.core.known_pause(id).map_or(outcome, paused),
         }
     }
 
@@ -298,10 +371,12 @@ impl<'a> Attempt<'a> {
                 self.core.warn(call, &report);
                 let refund = self.options.refundable.then(|| Box::new(self.ticket(call, at, decided_by)));
                 let permit = Permit::new(decided_by, report, policy.warn_at(), refund, lease);
-                Decision::Allowed(if policy.longest_pause().is_some() {
-                    permit.with_pausing(PauseTicket::new(Arc::clone(self.core) as _, call))
-                } else {
-                    permit
+                Decision::Allowed(match self.pause {
+                    Some(id) => {
+                        let pausable = Pausable { policy: self.policy.clone().into_owned(), subject: *id.subject };
+                        permit.with_pausing(PauseTicket::new(Arc::clone(self.core) as _, pausable))
+                    }
+                    None => permit,
                 })
             }
         }
@@ -323,12 +398,27 @@ fn needs_report(outcome: Outcome, options: CallOptions) -> bool {
     matches!(outcome, Outcome::Paused { .. }) && options.report && !options.report_is_optional
 }
 
-/// Returns the answer to a paused call, with where its rules stand.
-async fn reported(layers: &Layers, call: Call<'_>, paused: LayeredAnswer) -> Result<LayeredAnswer, BackendError> {
+/// Returns the answer to a paused call, with where its rules stand if the store says that.
+async fn reported(layers: &Layers, call: Call<'_>, paused: LayeredAnswer) -> LayeredAnswer {
     let options = CallOptions { peek: true, ignores_pause: true, lease: None, ..call.options };
-    let peeked = layers.decide(Call { options, ..call }).await?;
-    let answer = Answer { outcome: paused.answer.outcome, ..peeked.answer };
-    Ok(LayeredAnswer { answer, ..paused })
+    match layers.below().decide(Call { options, ..call }).await {
+        Ok(peeked) => {
+            let answer = Answer { outcome: paused.answer.outcome, ..peeked.answer };
+            LayeredAnswer { answer, ..paused }
+        }
+        Err(_) => paused,
+    }
+}
+
+/// Decides a call after a question about the pause alone.
+async fn ask_behind_pause(layers: &Layers, call: Call<'_>, id: TallyId<'_>) -> Result<LayeredAnswer, BackendError> {
+    match layers.server().pause(call.policy, id, 0).await? {
+        0 => layers.below().decide(call).await,
+        left_us => {
+            let outcome = Outcome::Paused { retry_after: Wait::us(left_us) };
+            Ok(Answer::new(outcome, Report::default(), 0).into())
+        }
+    }
 }
 
 /// The outcome of a call that an override closes by a count of 0. A unit that the call does not name may still be charged

@@ -11,7 +11,7 @@ use super::inputs::Inputs;
 use crate::call::{Call, CallOptions};
 use crate::context;
 use crate::decision::{
-    DecidedBy, Decision, Denial, PauseTicket, Permit, RecountTicket, Rejection, RejectionKind, Report,
+    DecidedBy, Decision, Denial, Pausable, PauseTicket, Permit, RecountTicket, Rejection, RejectionKind, Report,
 };
 use crate::error::{BackendError, BackendErrorKind};
 use crate::limiter::Limiter;
@@ -178,14 +178,18 @@ impl Check<'_> {
         let call = Call::new(self.policy(), &[], self.options);
         let refund = self.options.refundable.then(|| Box::new(RecountTicket::of_nothing(call)));
         let permit = Permit::new(decided_by, report, None, refund, None);
-        let pausing = self.policy().longest_pause().and(self.inputs.subjects_filled_by_main().ok());
-        Decision::Allowed(match pausing {
-            Some(subjects) => {
-                let call = Call::new(self.policy(), subjects, self.options);
-                permit.with_pausing(PauseTicket::new(Arc::clone(&self.limiter().core) as _, call))
-            }
-            None => permit,
-        })
+        Decision::Allowed(self.with_pausing(permit))
+    }
+
+    /// Lets the permit pause the subject of the call, if the policy does.
+    pub(super) fn with_pausing(&self, permit: Permit) -> Permit {
+        if self.policy().longest_pause().is_none() {
+            return permit;
+        }
+        match Pausable::new(self.policy(), self.inputs.main_subject()) {
+            Ok(pausable) => permit.with_pausing(PauseTicket::new(Arc::clone(&self.limiter().core) as _, pausable)),
+            Err(_) => permit,
+        }
     }
 
     fn observe(&self, observation: &Observation, purpose: Purpose, decided: &Result<Decision, BackendError>) {

@@ -163,6 +163,12 @@ impl<'a> Inputs<'a> {
         }
     }
 
+    /// Returns the main subject; `None` if the policy has no rule on it, or the call cannot be counted.
+    pub(super) fn main_subject(&self) -> Option<&SubjectKey> {
+        let main = self.policy().subject_labels().position(|label| label.is_none())?;
+        self.subjects_filled_by_main().ok()?.get(main)
+    }
+
     /// Returns the subjects, with the main one in place of those that the call left out.
     ///
     /// # Errors

@@ -237,7 +237,7 @@ impl Check<'_> {
         let (core, attempt) = (&self.limiter().core, Attempt::new(self)?);
         let calls = [self.own_call()?, attempt.call(), attempt.call().stored()];
         let limits = calls.iter().flat_map(|call| call.tally_ids()).filter(|id| id.group.lease_us.is_none());
-        Ok(limits.map(|id| id.key(&core.prefix)).collect())
+        Ok(limits.chain(self.pause_id()).map(|id| id.key(&core.prefix)).collect())
     }
 
     /// The tallies of the leases that this call needs. A peek takes no lease, but it waits for one like other calls.

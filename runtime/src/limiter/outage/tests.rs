@@ -117,13 +117,13 @@ async fn a_ban_reaches_the_standby_only_where_that_decides() {
     }
 }
 
-#[tokio::test]
-async fn a_call_that_the_store_did_not_decide_is_decided_in_its_place_or_has_its_error() {
+#[test]
+fn a_call_that_the_store_did_not_decide_is_decided_in_its_place_or_has_its_error() {
     let (policy, subject) = (policy(1), subject());
     for (on_outage, decided_by) in [(OnOutage::Local, Ok(DecidedBy::Standby)), (OnOutage::Deny, Err("late"))] {
-        let below = StubStore::answering([Err(BackendError::away("late"))]);
-        let outage = Outage { below, ..outage(on_outage) };
-        let decided = outage.decide(call(&policy, &subject)).await.map(|answered| answered.decided_by);
+        let reason = BackendError::away("late");
+        let decided = outage(on_outage).decide_without(reason, call(&policy, &subject));
+        let decided = decided.map(|answered| answered.decided_by);
         assert_eq!(decided.map_err(|error| error.to_string()), decided_by.map_err(str::to_owned));
     }
 }

@@ -89,10 +89,10 @@ impl Deployment {
     async fn decide_behind_pause(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
         if let Some(id) = request.pause() {
             let key = id.key(&self.setup().prefix);
-            let left_us = self.ask(key.as_str(), until, |step| step.pause_left_us(key.as_str())).await;
+            let left_us = self.ask(key.as_str(), until, |step| step.pause(id, 0, "")).await;
             match left_us.map_err(BackendError::into_refusal)? {
                 0 => {}
-                left_us => return Ok(paused::answer(left_us, 0)),
+                left_us => return Ok(paused::answer(request.policy, left_us, 0)),
             }
         }
         let options = CallOptions { ignores_pause: true, ..request.options };

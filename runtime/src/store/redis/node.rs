@@ -15,7 +15,6 @@ use crate::store::answer::Answer;
 use crate::store::redis::batching::Batcher;
 use crate::store::redis::connection::address::Host;
 use crate::store::redis::script::pack::{self, lease_name};
-use crate::store::redis::script::paused;
 use crate::store::redis::script::run::NodeRole;
 use crate::store::redis::script::unknown_shape;
 use crate::store::redis::script::wire::{self, Reply};
@@ -161,7 +160,7 @@ impl Step {
         server.run(&server.scripts.ban, key, &arguments, self.until, self.role()).await.map(drop)
     }
 
-    /// Pauses a subject for this time. Returns how long it is paused from now.
+    /// Pauses a subject for this time; 0 only asks. Returns how long it is paused from now.
     pub(super) async fn pause(self, id: TallyId<'_>, length_us: u64, reason: &str) -> Result<u64, BackendError> {
         let server = self.node.server();
         let key = iter::once(id.key(&server.prefix));
@@ -178,13 +177,6 @@ impl Step {
     /// Ends the pause of a subject.
     pub(super) async fn resume(self, key: &str) -> Result<(), BackendError> {
         self.query::<i64>(::redis::cmd("UNLINK").arg(key)).await.map(drop)
-    }
-
-    /// Returns how many microseconds a subject is still paused.
-    pub(super) async fn pause_left_us(self, key: &str) -> Result<u64, BackendError> {
-        let (node, last) = (Arc::clone(&self.node), lua::PAUSE_BYTES - 1);
-        let value: Vec<u8> = self.query(::redis::cmd("GETRANGE").arg(key).arg(0).arg(last)).await?;
-        paused::left_us(&value, node.server().now_us()).ok_or_else(unknown_shape)
     }
 
     /// Removes the tallies of the call's subjects.

@@ -79,10 +79,7 @@ pub async fn only_a_pausable_policy_can_be_paused(stage: &Stage) {
     for refused in refused {
         let error = refused.expect_err("the policy cannot be paused");
         assert_eq!(error.kind(), BackendErrorKind::Misuse);
-        assert!(
-            error.to_string().contains("let them by `PolicyBuilder::pausable`")
-                || error.to_string().contains("let it by")
-        );
+        assert!(error.to_string().contains("make it pausable with `PolicyBuilder::pausable`"), "{error}");
     }
     stage.admitted(&policy, &subject).await;
 }
@@ -173,6 +170,48 @@ pub async fn a_resumed_subject_is_admitted_at_once(stage: &Stage) {
     stage.limiter().check(&policy, &subject).resume().await.expect("nothing is paused");
 }
 
+/// Rules in shadow beside the others leave a pause in force.
+pub async fn a_policy_with_rules_in_shadow_is_paused_as_others_are(stage: &Stage) {
+    let (tried, host) = (Rule::sliding_window(1, secs(60)).shadow(), Subject::of("host"));
+    let builder = rules([Rule::sliding_window(10, secs(60)), tried.clone()]).rule_on("host", tried);
+    let (policy, subject) = (pausable(builder), somebody());
+    let decide = async || {
+        let decision = stage.limiter().check(&policy, &subject).subject("host", &host).await;
+        decision.expect("the backend answers").into_result()
+    };
+    pause(stage, &policy, &subject, secs(10)).await;
+    assert_paused(&decide().await.expect_err("it is paused"), secs(10));
+    stage.pass(secs(10)).await;
+    let permit = decide().await.expect("the pause is over");
+    if let Err(error) = permit.pause(secs(20)).await {
+        assert_eq!(error.kind(), BackendErrorKind::Away, "{error}");
+    }
+    assert_paused(&decide().await.expect_err("it is paused"), secs(20));
+}
+
+/// An override that only tries the rules of the main subject leaves its pause in force.
+pub async fn an_override_that_puts_the_main_subject_in_shadow_leaves_its_pause_in_force(stage: &Stage) {
+    let rule = |count| Rule::sliding_window(count, secs(60));
+    let policy = pausable(rules([rule(10)]).rule_on("host", rule(20)));
+    let (limiter, subject, host) = (stage.limiter(), somebody(), Subject::of("host"));
+    let check = || limiter.check(&policy, &subject).subject("host", &host);
+    limiter.override_policy(policy.name()).rules([rule(1).shadow()]).set().await.expect("the backend answers");
+    check().pause(secs(60)).await.expect("the backend answers");
+    let denied = check().report().await.expect("the backend answers").into_result().expect_err("it is paused");
+    assert_paused(&denied, secs(60));
+    // From now on, it is asked for again.
+    stage.pass(secs(10)).await;
+    for _ in 0..2 {
+        let denied = check().await.expect("the backend answers").into_result().expect_err("it is paused");
+        assert_paused(&denied, secs(50));
+    }
+    check().resume().await.expect("the backend answers");
+    for _ in 0..2 {
+        let permit = check().await.expect("the backend answers").into_result().expect("it is not paused");
+        permit.pause(Duration::ZERO).await.expect("it can be paused");
+    }
+}
+
 /// Other rules leave a pause in force.
 pub async fn an_override_leaves_a_pause_in_force(stage: &Stage) {
     let (policy, subject) = (ten_a_minute(), somebody());
@@ -204,6 +243,7 @@ pub async fn other_processes_hear_of_a_pause(stage: &Stage) {
         rules([Rule::token_bucket(10, secs(60))]),
         rules([Rule::sliding_window(10, secs(60)), Rule::concurrency(5, secs(60))]),
         rules([Rule::sliding_window(10, secs(60))]).ban(Ban::new(1, secs(60), secs(60))),
+        windows().rule(Rule::sliding_window(1, secs(60)).shadow()),
     ];
     for (number, builder) in policies.into_iter().enumerate() {
         let (policy, subject) = (pausable(builder), Subject::of(number));
@@ -215,7 +255,7 @@ pub async fn other_processes_hear_of_a_pause(stage: &Stage) {
         assert_paused(&denied_in(&other, &policy, &subject).await, secs(20));
         // It reports on the rules, which have counted nothing since.
         let peeked = other.peek(&policy, &subject).await.expect("the backend answers");
-        assert_eq!(peeked.report().len(), policy.rules().len());
+        assert_eq!(peeked.report().len(), policy.rules().iter().filter(|rule| !rule.is_shadow()).count());
         assert_paused(&peeked.into_result().expect_err("it is paused"), secs(20));
         stage.limiter().check(&policy, &subject).resume().await.expect("the backend answers");
         stage.admitted(&policy, &subject).await;

@@ -1,0 +1,89 @@
+//! Pauses while Redis is away: the process that was told honours them, and tells Redis when it is back.
+
+use tallygate::{BackendErrorKind, Limiter, OnOutage, Policy, RejectionKind};
+use tallygate_harness::server::patient;
+
+use super::{
+    DecidedBy, Duration, PATIENCE, Server, admitted, builder, call, check, denied, hourly, room, sleep, subject,
+    timeout, until_decided_by,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn pausable() -> Policy {
+    builder(hourly(2)).pausable().build().unwrap()
+}
+
+/// A limiter that doubts each answer at once.
+fn doubting(server: &Server, on_outage: OnOutage) -> Limiter {
+    patient().on_outage(on_outage).denial_cache(Duration::ZERO).connect_lazy(server.url()).unwrap()
+}
+
+fn refuse(server: &Server, is_refused: bool) {
+    server.ask::<()>(&format!("CONFIG SET maxmemory {}", u8::from(is_refused)));
+}
+
+async fn assert_paused(limiter: &Limiter, policy: &Policy) {
+    assert_eq!(denied(limiter, policy).await.kind(), RejectionKind::Paused);
+}
+
+#[tokio::test]
+async fn a_pause_of_which_redis_cannot_be_asked_holds_under_each_setting_and_charges_nothing() {
+    for on_outage in [OnOutage::Local, OnOutage::Allow, OnOutage::Deny] {
+        let mut server = Server::start();
+        let (limiter, policy) = (doubting(&server, on_outage), pausable());
+        admitted(&limiter, &policy).await;
+        check(&limiter, &policy).pause(MINUTE).await.unwrap();
+        server.kill();
+        for _ in 0..5 {
+            assert_paused(&limiter, &policy).await;
+        }
+        if on_outage == OnOutage::Local {
+            until_decided_by(&limiter, DecidedBy::Standby).await;
+            assert_paused(&limiter, &policy).await;
+            let reported = check(&limiter, &policy).report().await.unwrap();
+            assert_eq!(reported.report()[0].remaining(), 2, "no call was charged here");
+            let error = check(&limiter, &policy).resume().await.unwrap_err();
+            assert_eq!(error.kind(), BackendErrorKind::Away);
+            assert_eq!(room(&limiter, &policy).await, 2);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_pause_that_could_not_be_stored_is_not_shortened_by_one_that_is() {
+    let server = Server::start();
+    let (limiter, other, policy) = (doubting(&server, OnOutage::Local), doubting(&server, OnOutage::Local), pausable());
+    refuse(&server, true);
+    check(&limiter, &policy).pause(10 * MINUTE).await.unwrap_err();
+    refuse(&server, false);
+    check(&limiter, &policy).pause(MINUTE).await.unwrap();
+    for limiter in [&limiter, &other] {
+        let denial = denied(limiter, &policy).await;
+        assert!(denial.retry_after().unwrap() > 9 * MINUTE, "{denial:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_pause_that_could_not_be_stored_is_stored_when_redis_is_back_and_can_then_be_ended_elsewhere() {
+    let server = Server::start();
+    let (limiter, other, policy) = (doubting(&server, OnOutage::Local), doubting(&server, OnOutage::Local), pausable());
+    refuse(&server, true);
+    check(&limiter, &policy).pause(10 * MINUTE).await.unwrap_err();
+    refuse(&server, false);
+    let stored = async {
+        while other.peek(&policy, subject()).await.unwrap().is_allowed() {
+            assert_paused(&limiter, &policy).await;
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, stored).await.expect("it is stored");
+    assert_paused(&other, &policy).await;
+    check(&other, &policy).resume().await.unwrap();
+    let ended = async {
+        while !call(&limiter, &policy).await.is_allowed() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, ended).await.expect("the end is heard");
+}

@@ -105,10 +105,12 @@ fn query(target: &Value, pace: &Pace) -> String {
     query.replace("$job", ".*").replace("$policy", ".*")
 }
 
-/// The name of a series, by the template of the dashboard.
+/// The name of a series, by the template of the dashboard. It ends without a unit if the series has none.
 fn name(target: &Value, answered: &Answered) -> String {
     let template = target["legendFormat"].as_str().expect("a template").to_owned();
-    answered.labels.iter().fold(template, |name, (label, value)| name.replace(&format!("{{{{{label}}}}}"), value))
+    let name =
+        answered.labels.iter().fold(template, |name, (label, value)| name.replace(&format!("{{{{{label}}}}}"), value));
+    name.replace("{{unit}}", "").trim_end().to_owned()
 }
 
 /// The values of each step, to three digits; none where there is nothing, or no number.

@@ -75,15 +75,19 @@ async fn metrics(traffic: &Traffic) -> String {
     response.text().await.unwrap()
 }
 
-/// The metrics of a process whose exporter has quantiles in place of buckets, as by default, and in which a call lacks the user that
-/// others have.
+/// The metrics of a process whose exporter has quantiles in place of buckets, as by default, in which a call has too many tokens,
+/// and another one lacks the user that others have.
 async fn of_another_process() -> String {
     let recorder = PrometheusBuilder::new().build_recorder();
     let metrics = recorder.handle();
     let _recording = metrics::set_default_local_recorder(&recorder);
-    let policy = Policy::builder("quantiles").rule(Rule::sliding_window(1, Duration::from_secs(1))).build().unwrap();
+    let tokens = Rule::sliding_window(1_000, Duration::from_secs(60)).counting("tokens");
+    let policy = Policy::builder("quantiles").rule(tokens).build().unwrap();
     let limiter = Limiter::in_memory();
-    assert!(limiter.check(&policy, &Subject::everyone()).await.unwrap().is_allowed());
+    for (tokens, is_allowed) in [(1_000, true), (1, false)] {
+        let decision = limiter.check(&policy, &Subject::everyone()).cost_of("tokens", tokens).await.unwrap();
+        assert_eq!(decision.is_allowed(), is_allowed, "{tokens}");
+    }
     context::declare(["monitored_user"]);
     let unidentified = async { limiter.check(&policy, &limiter.subject().context("monitored_user").build()).await };
     context::scope(Context::new(), unidentified).await.unwrap_err();

@@ -28,6 +28,9 @@ pub(crate) struct Model {
     pub(crate) warn_at: Option<Spanned<f64>>,
     /// How long calls are taken ahead.
     pub(crate) prefetch: Option<Spanned<Duration>>,
+    /// The function that returns how long the result of a call pauses its subject.
+    pub(crate) pause: Option<Expr>,
+    pub(crate) longest_pause: Option<Spanned<Duration>>,
     /// A policy that is built elsewhere, in place of the name, the rules and the ban.
     pub(crate) policy: Option<Expr>,
     pub(crate) key: Option<SpannedTemplate>,
@@ -114,6 +117,8 @@ impl Model {
             deadline: arguments.duration("deadline", r#"deadline = "50ms""#),
             warn_at: arguments.fraction("warn_at", "warn_at = 0.8"),
             prefetch: arguments.duration("prefetch", r#"prefetch = "100ms""#),
+            pause: arguments.function("pause", "pause = |answer| answer.retry_after()"),
+            longest_pause: arguments.duration("longest_pause", r#"longest_pause = "1h""#),
             subjects: SubjectModel::take_all(&mut arguments),
             cost: arguments.amount("cost", ["cost = 3", "cost = items.len() as u64"]),
             allow_zero_cost: arguments.flag("allow_zero_cost"),

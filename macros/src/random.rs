@@ -118,6 +118,8 @@ pub(crate) const ARGUMENTS: &[&str] = &[
     "prevent_duplicate(per = \"5s\", message = \"again, {phone}\")",
     "prevent_duplicate(release_if = Result::is_err)",
     "settle = |reply: &Reply| reply.tokens()",
+    "pause = |reply: &Reply| reply.retry_after()",
+    "longest_pause = \"1m\"",
     "name = \"sms.send\"",
     "key = \"sms:{phone}\"",
     "key = \"{user.id():lower}/{phone:trim}\"",

@@ -59,6 +59,8 @@ const SYNONYMS: &[(&str, &[&str])] = &[
         "skip_failed_requests", "skip_successful_requests", "deduct_when"]),
     ("refund_key", &["refund_subject", "refund_for", "refund_only", "refund_rule", "refunded_key"]),
     ("settle", &["usage", "actual_cost", "charge", "reconcile"]),
+    ("pause", &["backoff", "back_off", "pause_if", "retry_after", "suspend"]),
+    ("longest_pause", &["max_pause", "pause_limit", "max_backoff"]),
     ("prevent_duplicate", &["dedup", "dedupe", "deduplicate", "idempotent", "idempotency", "debounce", "no_duplicate",
         "no_duplicates", "no_repeat", "no_repeats", "prevent_duplicates", "unique", "duplicate", "duplicates", "cooldown", "min_interval"]),
     ("ban", &["jail", "lockout", "lock_out", "penalty", "blacklist", "block_for", "ban_for"]),

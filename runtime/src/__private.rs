@@ -3,6 +3,7 @@
 mod admission;
 mod call;
 mod correction;
+mod pause;
 mod policy_cell;
 mod rejection;
 mod values;
@@ -19,6 +20,7 @@ pub use self::correction::{
     AmountUsed, Correction, blocking_finish, finish, finish_holding, refund_if, refund_on, settle, settle_metered,
     settle_units, used,
 };
+pub use self::pause::{PauseLength, blocking_pause, pause, pause_by};
 pub use self::policy_cell::PolicyCell;
 pub use self::rejection::{
     denying_rule, is_ban, push_context, push_context_filtered, push_shown, push_string, push_text, reject,

@@ -8,7 +8,8 @@ use tallygate_rules::{
 };
 
 /// The arguments whose texts are durations.
-const DURATIONS: [&str; 8] = ["per", "reset_after", "lease", "within", "duration", "deadline", "wait", "prefetch"];
+const DURATIONS: [&str; 9] =
+    ["per", "reset_after", "lease", "within", "duration", "deadline", "wait", "prefetch", "longest_pause"];
 
 /// The arguments whose texts are single words.
 const WORDS: [&str; 3] = ["algorithm", "on_outage", "unit"];

@@ -43,7 +43,7 @@ impl Expansion<'_> {
         if self.is_metered() {
             return quote_hygienic!((tallygate_permit, tallygate_metered));
         }
-        let is_used = self.model.is_refundable() || self.runs_until_body();
+        let is_used = self.model.is_refundable() || self.model.pause.is_some() || self.runs_until_body();
         if is_used { quote_hygienic!(tallygate_permit) } else { quote_hygienic!(_tallygate_permit) }
     }
 
@@ -94,10 +94,11 @@ impl Expansion<'_> {
     // A function that returns `impl IntoResponse` ends with this, and its rejections have this type, too:
     //             Answered::Result(tallygate_result)
     pub(super) fn epilogue(self) -> Option<Epilogue> {
-        let is_refundable = self.model.is_refundable();
-        if !is_refundable && !self.returns_any_response() && !self.runs_until_body() {
+        let is_used = self.model.is_refundable() || self.model.pause.is_some();
+        if !is_used && !self.returns_any_response() && !self.runs_until_body() {
             return None;
         }
+        let pause = self.pause();
         let finish = self.finish();
         let result = quote_hygienic!(tallygate_result);
         let response = if self.runs_until_body() { self.with_permit() } else { result.clone() };
@@ -111,7 +112,7 @@ impl Expansion<'_> {
             result,
             result_type: if self.returns_any_response() { TokenStream::new() } else { self.result_type() },
             run_body: self.run_body(),
-            after: quote_hygienic!(#finish #returned),
+            after: quote_hygienic!(#pause #finish #returned),
         })
     }
 
@@ -128,6 +129,25 @@ impl Expansion<'_> {
                 return tallygate_result;
             }
         }
+    }
+
+    /// Pauses the subject of the call, if the result says so. The permit is then still there to be refunded or held.
+    fn pause(self) -> Option<TokenStream> {
+        let function = self.model.pause.as_ref()?;
+        let span = SpanRange::of_tokens(function);
+        let in_scope = self.function.in_scope(function);
+        let first = self.private_at(hygienic(span.first));
+        let length = quote_spanned!(hygienic(span.last)=> #first::pause_by(&tallygate_result, #in_scope));
+        let private = self.private();
+        let paused = if self.function.is_blocking() {
+            quote_hygienic!(#private::blocking_pause(tallygate_permit.as_ref(), tallygate_pause))
+        } else {
+            quote_hygienic!(#private::pause(tallygate_permit.as_ref(), tallygate_pause).await)
+        };
+        Some(quote_hygienic! {
+            let tallygate_pause = #length;
+            #paused;
+        })
     }
 
     /// Refunds the call on all subjects or on one, or only its duplicates, or settles it.

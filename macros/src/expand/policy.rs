@@ -79,7 +79,7 @@ impl Expansion<'_> {
         Some(quote_hygienic!(.released_key(#text)))
     }
 
-    /// Sets `on_outage`, `deadline`, `warn_at` and `prefetch`.
+    /// Sets `on_outage`, `deadline`, `warn_at` and `prefetch`, and whether the subject can be paused.
     fn settings(self) -> TokenStream {
         let private = self.private();
         let on_outage = self.model.on_outage.as_ref().map(|on_outage| match on_outage.value {
@@ -93,7 +93,15 @@ impl Expansion<'_> {
         let warn_at = warn_at.map(|share| quote_hygienic!(.warn_at(#share)));
         let prefetch = self.model.prefetch.as_ref().map(|ahead| duration(ahead.value));
         let prefetch = prefetch.map(|ahead| quote_hygienic!(.prefetch(#ahead)));
-        quote_hygienic!(#on_outage #deadline #warn_at #prefetch)
+        let pause = match (&self.model.longest_pause, &self.model.pause) {
+            (Some(longest), _) => {
+                let longest = duration(longest.value);
+                Some(quote_hygienic!(.longest_pause(#longest)))
+            }
+            (None, Some(_)) => Some(quote_hygienic!(.pausable())),
+            (None, None) => None,
+        };
+        quote_hygienic!(#on_outage #deadline #warn_at #prefetch #pause)
     }
 
     fn ban(self) -> Option<TokenStream> {

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostics;
 use crate::template::SpannedTemplate;
 
 /// Arguments that apply to the whole call, and so to all rules.
-pub(super) const CALL_ARGUMENTS: [&str; 18] = [
+pub(super) const CALL_ARGUMENTS: [&str; 20] = [
     "cost",
     "allow_zero_cost",
     "wait",
@@ -22,6 +22,8 @@ pub(super) const CALL_ARGUMENTS: [&str; 18] = [
     "deadline",
     "warn_at",
     "prefetch",
+    "pause",
+    "longest_pause",
     "ban",
     "prevent_duplicate",
     "reject",

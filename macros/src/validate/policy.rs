@@ -1,8 +1,10 @@
 //! Checks of rules and bans, and of the subjects that they count.
 
+use std::time::Duration;
+
 use tallygate_rules::{
     Costs, CountedSubject, RELEASED_LABEL, Role, Rule, RuleError, validate_ban, validate_by_subject, validate_deadline,
-    validate_prefetch, validate_warn_at,
+    validate_longest_pause, validate_prefetch, validate_warn_at,
 };
 
 use crate::attr::{Amount, number};
@@ -68,7 +70,8 @@ pub(super) fn check_beside_policy(model: &Model, diagnostics: &mut Diagnostics) 
     let deadline = model.deadline.iter().map(|deadline| ("deadline", deadline.span));
     let warn_at = model.warn_at.iter().map(|share| ("warn_at", share.span));
     let prefetch = model.prefetch.iter().map(|ahead| ("prefetch", ahead.span));
-    let settings = on_outage.chain(deadline).chain(warn_at).chain(prefetch);
+    let longest_pause = model.longest_pause.iter().map(|longest| ("longest_pause", longest.span));
+    let settings = on_outage.chain(deadline).chain(warn_at).chain(prefetch).chain(longest_pause);
     for (argument, span) in named.chain(rules).chain(ban).chain(settings) {
         let message = format!("`{argument}` cannot stand beside `policy`; add it to that policy, or remove it");
         diagnostics.report(span, message);
@@ -79,6 +82,21 @@ pub(super) fn check_deadline(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(deadline) = &model.deadline else { return };
     if let Err(mistake) = validate_deadline(deadline.value) {
         diagnostics.report(deadline.span, mistake);
+    }
+}
+
+/// Reports a `pause` or a `longest_pause` of a subject that cannot be paused.
+pub(super) fn check_pause(model: &Model, diagnostics: &mut Diagnostics) {
+    let span = model.longest_pause.as_ref().map(|longest| longest.span);
+    let Some(span) = span.or(model.pause.as_ref().map(SpanRange::of_tokens)) else { return };
+    if model.policy.is_some() {
+        return;
+    }
+    let longest = model.longest_pause.as_ref().map_or(Duration::from_secs(1), |longest| longest.value);
+    let is_main = |rule: &RuleModel| model.label(rule).is_none() && !rule.rule.is_shadow();
+    let counts_paused = !model.complete || model.rules.iter().any(|rule| !rule.written.complete || is_main(rule));
+    if let Err(mistake) = validate_longest_pause(longest, counts_paused, model.prefetch.is_some()) {
+        diagnostics.report(span, mistake);
     }
 }
 

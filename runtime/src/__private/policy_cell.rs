@@ -32,6 +32,9 @@ pub struct PolicyCell {
     deadline: Option<Duration>,
     warn_at: Option<f64>,
     prefetch: Option<Duration>,
+    /// Whether the main subject can be paused.
+    is_pausable: bool,
+    longest_pause: Option<Duration>,
     key: Texts,
     template: &'static str,
     /// The template of the key of released duplicates, if there are any.
@@ -79,6 +82,8 @@ impl PolicyCell {
             deadline: None,
             warn_at: None,
             prefetch: None,
+            is_pausable: false,
+            longest_pause: None,
             key,
             template,
             released: None,
@@ -132,6 +137,20 @@ impl PolicyCell {
     #[must_use]
     pub const fn prefetch(mut self, ahead: Duration) -> Self {
         self.prefetch = Some(ahead);
+        self
+    }
+
+    /// Lets the main subject be paused.
+    #[must_use]
+    pub const fn pausable(mut self) -> Self {
+        self.is_pausable = true;
+        self
+    }
+
+    /// Lets the main subject be paused for at most this time.
+    #[must_use]
+    pub const fn longest_pause(mut self, longest: Duration) -> Self {
+        self.longest_pause = Some(longest);
         self
     }
 
@@ -202,6 +221,8 @@ impl PolicyCell {
         let builder = self.on_outage.into_iter().fold(builder, PolicyBuilder::on_outage);
         let builder = self.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
         let builder = self.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
+        let builder = if self.is_pausable { builder.pausable() } else { builder };
+        let builder = self.longest_pause.into_iter().fold(builder, PolicyBuilder::longest_pause);
         let built = self.prefetch.into_iter().fold(builder, PolicyBuilder::prefetch).build_static();
         built.map_err(|error: Error| BackendError::with_source(BackendErrorKind::Misuse, error.to_string(), error))
     }

@@ -67,6 +67,10 @@ impl PauseTicket {
         Self { pauser, pausable }
     }
 
+    pub(super) fn policy_name(&self) -> &str {
+        self.pausable.policy.name()
+    }
+
     pub(super) fn pause(&self, length: Duration) -> Pausing<'_> {
         self.pauser.pause(&self.pausable, length)
     }

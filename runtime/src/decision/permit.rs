@@ -9,7 +9,7 @@ use super::meter::Metering;
 use super::pause::PauseTicket;
 use super::report::{Report, RuleStatus};
 use crate::error::BackendError;
-use crate::observe::opaque_debug;
+use crate::observe::{log, opaque_debug};
 use crate::policy::Policy;
 
 /// The proof that a call was admitted.
@@ -135,6 +135,21 @@ impl Permit {
     /// Fails as [`pause`](Self::pause) does.
     pub fn blocking_pause(&self, length: Duration) -> Result<(), BackendError> {
         self.pausing().map_or_else(|| Err(not_pausable()), |pausing| pausing.blocking_pause(length))
+    }
+
+    /// Pauses for a function whose body has run: a failure is only logged.
+    pub(crate) async fn pause_logged(&self, length: Duration) {
+        self.log_pause(self.pause(length).await);
+    }
+
+    pub(crate) fn blocking_pause_logged(&self, length: Duration) {
+        self.log_pause(self.blocking_pause(length));
+    }
+
+    fn log_pause(&self, paused: Result<(), BackendError>) {
+        if let Err(error) = paused {
+            log::not_paused(self.pausing().map_or("", PauseTicket::policy_name), &error);
+        }
     }
 
     fn pausing(&self) -> Option<&PauseTicket> {

@@ -16,6 +16,7 @@ mod keys;
 mod limiters;
 mod methods;
 mod names;
+mod pauses;
 mod policies;
 mod released;
 mod sendable;

@@ -1,0 +1,52 @@
+//! Pauses the subject of a call when the result of its body says so.
+
+use std::future::Future;
+use std::time::Duration;
+
+use crate::decision::Permit;
+
+/// What `pause` says: how long the other side accepts no calls, or nothing.
+#[diagnostic::on_unimplemented(
+    message = "`pause` returns `{Self}`, which is not how long to pause",
+    label = "expected `Option<Duration>` or `Duration`",
+    note = "`None` pauses nothing"
+)]
+pub trait PauseLength {
+    /// Returns the length of the pause, if there is one.
+    fn length(self) -> Option<Duration>;
+}
+
+impl PauseLength for Duration {
+    fn length(self) -> Option<Duration> {
+        Some(self)
+    }
+}
+
+impl PauseLength for Option<Duration> {
+    fn length(self) -> Option<Duration> {
+        self
+    }
+}
+
+/// Returns how long to pause by the result of a call.
+pub fn pause_by<T, L: PauseLength>(result: &T, length: impl FnOnce(&T) -> L) -> Option<Duration> {
+    length(result).length()
+}
+
+/// Pauses the subject of a call. The body has run, so a failure is only logged.
+pub fn pause(permit: Option<&Permit>, length: Option<Duration>) -> impl Future<Output = ()> + Send + use<'_> {
+    // A box keeps the pause out of the future of an annotated function.
+    let pausing = permit.zip(length).map(|(permit, length)| Box::pin(permit.pause_logged(length)));
+    async move {
+        if let Some(pausing) = pausing {
+            pausing.await;
+        }
+    }
+}
+
+/// Pauses the subject of a call of a function that is not async.
+pub fn blocking_pause(permit: Option<&Permit>, length: Option<Duration>) {
+    if let Some((permit, length)) = permit.zip(length) {
+        permit.blocking_pause_logged(length);
+    }
+}

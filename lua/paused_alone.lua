@@ -5,8 +5,9 @@
   TTL      writes nothing ]]
 
 do
-  local value = call('GETRANGE', KEYS[2], '0', '${PAUSE_LAST}')
-  if value ~= '' then
+  -- Most often there is none, and a number takes less work than a text.
+  if call('STRLEN', KEYS[2]) > 0 then
+    local value = call('GETRANGE', KEYS[2], '0', '${PAUSE_LAST}')
     local left = ${NEVER}
     if #value == ${PAUSE_BYTES} then
       --- @include parts/pause_left.lua

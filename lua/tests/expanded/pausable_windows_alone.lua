@@ -16,8 +16,9 @@ local unpack = struct.unpack
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 do
-  local value = call('GETRANGE', KEYS[2], '0', '13')
-  if value ~= '' then
+  -- Most often there is none, and a number takes less work than a text.
+  if call('STRLEN', KEYS[2]) > 0 then
+    local value = call('GETRANGE', KEYS[2], '0', '13')
     local left = -1
     if #value == 14 then
       -- parts/pause_left.lua

@@ -90,7 +90,11 @@ fn rules(positions: &[usize]) -> String {
 /// `denied for 41s by rule 0`, or `denied by rule 0 until a call is over`.
 fn denied(denial: &Denial) -> String {
     let wait = denial.retry_after().map(duration::shown);
-    let verb = if denial.kind() == RejectionKind::Banned { "banned" } else { "denied" };
+    let verb = match denial.kind() {
+        RejectionKind::Banned => "banned",
+        RejectionKind::Paused => "paused",
+        _ => "denied",
+    };
     let time = wait.map_or_else(|| "for good".to_owned(), |wait| format!("for {wait}"));
     let rule = denial.rule().map(|rule| {
         let name = rule.name().map(|name| format!(" ({name})")).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use tallygate::{
-    BackendErrorKind, Ban, Deciding, Denial, Limiter, Policy, PolicyBuilder, RejectionKind, Rule, Subject,
+    BackendErrorKind, Ban, Deciding, Denial, Limiter, Policy, PolicyBuilder, RejectionKind, Rule, RuleStatus, Subject,
 };
 
 use tokio::task::JoinSet;
@@ -114,7 +114,7 @@ pub async fn a_pause_leaves_all_units_and_subjects_uncharged(stage: &Stage) {
     }
     stage.pass(secs(10)).await;
     let permit = call().await.expect("the backend answers").into_result().expect("the pause is over");
-    assert_eq!(permit.report().iter().map(|rule| rule.remaining()).min(), Some(1));
+    assert_eq!(permit.report().iter().map(RuleStatus::remaining).min(), Some(1));
 }
 
 /// Denials by a pause count towards no ban.

@@ -17,6 +17,9 @@ pub(super) struct AnswerClock {
     longest: SignedDuration,
 }
 
+/// No limit is reset later. A time behind it shows that one of the clocks is wrong.
+const FARTHEST: SignedDuration = SignedDuration::from_hours(400 * 24);
+
 impl AnswerClock {
     pub(super) fn new(headers: &HeaderMap, now: Timestamp, longest: SignedDuration) -> Self {
         let text = |name| headers.get(name)?.to_str().ok();
@@ -40,7 +43,7 @@ impl AnswerClock {
     fn until_timestamp(&self, then: Timestamp) -> SignedDuration {
         let by_ours = then.duration_since(self.now);
         let by_theirs = self.answered.map(|answered| then.duration_since(answered));
-        let is_plausible = |wait: &SignedDuration| wait.abs() <= self.longest;
+        let is_plausible = |wait: &SignedDuration| (-self.longest..=self.longest.max(FARTHEST)).contains(wait);
         let plausible = by_theirs.into_iter().chain([by_ours]).find(is_plausible);
         plausible.unwrap_or(by_theirs.unwrap_or(by_ours))
     }

@@ -50,10 +50,11 @@ impl<'a> FieldReader<'a> {
             // A negative one only says not to retry.
             let is_said = |value: &&HeaderValue| field != PUSHBACK || !value.as_bytes().starts_with(b"-");
             for value in self.headers.get_all(field).iter().filter(is_said) {
-                let moment = self.understood(field, value, parse);
-                let duration = moment.map(|moment| self.until(field, moment));
-                if duration > longest.as_ref().map(HeardPause::duration) {
-                    longest = duration.map(|duration| HeardPause { duration, field: Some(field) });
+                for moment in self.understood(field, value, |text| moments(text, parse)).unwrap_or_default() {
+                    let duration = self.until(field, moment);
+                    if longest.as_ref().is_none_or(|longest| duration > longest.duration) {
+                        longest = Some(HeardPause { duration, field: Some(field) });
+                    }
                 }
             }
         }
@@ -112,4 +113,10 @@ impl<'a> FieldReader<'a> {
 fn millis(text: &str) -> Option<Moment> {
     let millis = decimal(text)?;
     Some(Moment::After(millis / 1_000))
+}
+
+/// Reads one time, or several behind each other, as a proxy joins lines. A date has a comma within it.
+fn moments(text: &str, parse: fn(&str) -> Option<Moment>) -> Option<Vec<Moment>> {
+    let one = parse(text).map(|moment| vec![moment]);
+    one.or_else(|| text.split(',').map(parse).collect())
 }

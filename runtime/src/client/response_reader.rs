@@ -113,13 +113,18 @@ impl ResponseReader {
         for limit in &mut limits {
             limit.has_fixed_windows |= self.fixed_windows;
         }
-        for doubt in fields.doubts() {
+        let doubts = fields.doubts();
+        let heard = self.heard(status, retry_after, limits);
+        let asks = |field| heard.pause.as_ref().is_some_and(|pause| pause.field == Some(field));
+        for doubt in doubts {
             match doubt {
                 Doubt::NotUnderstood(field) => log::answer_not_understood(field),
-                Doubt::TooLong(field) => log::answer_asks_too_much(field, self.longest_pause),
+                Doubt::TooLong(field) if asks(field) => log::answer_asks_too_much(field, self.longest_pause),
+                // A reset may be far away without asking for a pause.
+                Doubt::TooLong(_) => {}
             }
         }
-        self.heard(status, retry_after, limits)
+        heard
     }
 
     fn heard(&self, status: StatusCode, retry_after: Option<HeardPause>, limits: Vec<HeardLimit>) -> Heard {
@@ -128,13 +133,14 @@ impl ResponseReader {
         let is_denial = status == StatusCode::TOO_MANY_REQUESTS || is_forbidden && says_used_up();
         // On other answers, it means something else, such as when a job will be done.
         let may_retry = is_denial || is_forbidden || status.is_server_error();
-        let retry_after = retry_after.filter(|_| may_retry);
+        // Servers that round down say zero, and mean no time at all.
+        let retry_after = retry_after.filter(|pause| may_retry && !pause.duration.is_zero());
         let used_up = || limits.iter().filter(|limit| limit.is_used_up(is_denial));
         let resets = used_up().filter(|limit| limit.has_fixed_windows || is_denial && retry_after.is_none());
-        let resets = resets.filter_map(HeardLimit::closed);
+        let resets = resets.filter_map(|limit| limit.closed(self.longest_pause));
         let pause = retry_after.clone().into_iter().chain(resets).max_by_key(HeardPause::duration);
         let unsaid = HeardPause { duration: self.default_pause.min(self.longest_pause), field: None };
-        let is_unsaid = pause.is_none() && status == StatusCode::TOO_MANY_REQUESTS;
+        let is_unsaid = pause.is_none() && is_denial;
         let pause = pause.or(is_unsaid.then_some(unsaid)).filter(|pause| !pause.duration.is_zero());
         let spaced = used_up().filter(|limit| !limit.has_fixed_windows && !is_denial);
         let spacing = spaced.filter_map(HeardLimit::spacing).max().map(|spacing| spacing.min(self.longest_pause));
@@ -143,9 +149,12 @@ impl ResponseReader {
 }
 
 impl HeardLimit {
-    /// Returns the pause until the reset, if it is known.
-    fn closed(&self) -> Option<HeardPause> {
-        Some(HeardPause { duration: self.reset?, field: Some(self.field) })
+    /// Returns the pause until the reset. If the reset is not said, as draft 11 allows, the window of a limit with nothing left
+    /// says how long it is until something is left.
+    fn closed(&self, longest: Duration) -> Option<HeardPause> {
+        let unsaid = || self.spacing().filter(|_| self.is_used_up(false));
+        let duration = self.reset.or_else(unsaid)?.min(longest);
+        (!duration.is_zero()).then_some(HeardPause { duration, field: Some(self.field) })
     }
 }
 

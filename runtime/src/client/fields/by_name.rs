@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
-use super::{FieldReader, MOST};
+use super::{FieldReader, MOST, moments};
 use crate::client::heard::HeardLimit;
 use crate::client::moment::{Moment, decimal};
 
@@ -106,7 +106,7 @@ impl FieldReader<'_> {
                 limit.window = limit.window.or(window);
             }
             Content::Reset => {
-                for moment in self.understood(field, value, moments).unwrap_or_default() {
+                for moment in self.understood(field, value, |text| moments(text, Moment::parse)).unwrap_or_default() {
                     // In Anthropic's fields, a point in time is that at which a bucket is full.
                     let is_fixed = matches!(moment, Moment::At(_)) && field != UNIT_FIRST;
                     limit.has_fixed_windows |= is_fixed;
@@ -133,12 +133,6 @@ pub(super) fn quotas(text: &str) -> Option<Vec<(u64, Option<Duration>)>> {
         Some((count, window))
     };
     text.split(',').map(quota).collect()
-}
-
-/// Reads one time, or several behind each other. A date has a comma within it.
-fn moments(text: &str) -> Option<Vec<Moment>> {
-    let one = Moment::parse(text).map(|moment| vec![moment]);
-    one.or_else(|| text.split(',').map(Moment::parse).collect())
 }
 
 #[cfg(test)]

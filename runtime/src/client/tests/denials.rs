@@ -9,6 +9,8 @@ const LIMIT: (&str, &str) = ("x-ratelimit-limit", "60");
 const IN_SECONDS: (&str, &str) = ("x-ratelimit-reset", "20");
 const AT_A_TIME: (&str, &str) = ("x-ratelimit-reset", "1800000020");
 const BURST: (&str, &str) = ("ratelimit-policy", r#""burst";q=60;w=60"#);
+const PULLS: (&str, &str) = ("ratelimit-limit", "100;w=21600");
+const PULLS_USED_UP: (&str, &str) = ("ratelimit-remaining", "0;w=21600");
 const BURST_USED_UP: (&str, &str) = ("ratelimit", r#""burst";r=0;t=20"#);
 
 #[test]
@@ -37,6 +39,19 @@ fn a_pause_is_asked_for_by_denials_and_by_fixed_windows_that_are_used_up() {
         (429, &[], Some((1_000, None))),
         (429, &[LEFT, AT_A_TIME], Some((1_000, None))),
         (429, &[USED_UP], Some((1_000, None))),
+        (403, &[USED_UP], Some((1_000, None))),
+        // A time that is zero or over says nothing of the next call.
+        (429, &[("retry-after", "0")], Some((1_000, None))),
+        (429, &[USED_UP, LIMIT, ("x-ratelimit-reset", "1799999999")], Some((1_000, None))),
+        (429, &[("retry-after", "0"), USED_UP, IN_SECONDS], Some((20_000, Some("x-ratelimit")))),
+        // A limit without a reset, as Docker Hub has it.
+        (
+            429,
+            &[("ratelimit-policy", r#""a";q=2;w=60"#), ("ratelimit", r#""a";r=0"#)],
+            Some((30_000, Some("ratelimit"))),
+        ),
+        (429, &[PULLS, PULLS_USED_UP], Some((216_000, Some("ratelimit")))),
+        (429, &[PULLS], Some((1_000, None))),
         // Of gRPC.
         (200, &[("grpc-status", "8"), ("grpc-retry-pushback-ms", "120")], Some((120, Some("grpc-retry-pushback-ms")))),
         (200, &[("grpc-status", "8"), SOON], Some((30_000, Some("retry-after")))),
@@ -104,6 +119,9 @@ fn who_says_that_windows_are_fixed_waits_for_their_end() {
     let heard = read_at(fixed, 200, &[USED_UP, LIMIT, IN_SECONDS], LATER);
     assert_eq!((pause(&heard), heard.spacing()), (Some((20_000, Some("x-ratelimit"))), None));
     assert!(heard.limits()[0].has_fixed_windows());
+    // Without a reset, it waits as without that declaration.
+    assert_eq!(read_at(fixed, 200, &[PULLS, PULLS_USED_UP], LATER).wait(), Some(Duration::from_secs(216)));
+    assert_eq!(read(200, &[PULLS, PULLS_USED_UP]).wait(), Some(Duration::from_secs(216)));
 }
 
 #[test]

@@ -72,6 +72,9 @@ fn of_several_times_the_longest_counts() {
     assert_eq!(pause(&read(429, &fields)), Some((3_000, Some("retry-after"))));
     let fields = [("retry-after", "1"), ("retry-after-ms", "1200")];
     assert_eq!(pause(&read(429, &fields)), Some((1_200, Some("retry-after-ms"))));
+    // A proxy may join lines.
+    assert_eq!(pause(&read(429, &[("retry-after", "120, 60")])), Some((120_000, Some("retry-after"))));
+    assert_eq!(pause(&read(429, &[("retry-after-ms", "60, 120")])), Some((120, Some("retry-after-ms"))));
 }
 
 #[test]
@@ -80,6 +83,11 @@ fn a_point_in_time_is_compared_with_the_date_of_the_answer_as_either_clock_may_b
     let reset = ("retry-after", "Fri, 15 Jan 2027 08:00:30 GMT");
     for now in [LATER - 7_000, LATER - 20, LATER, LATER + 20, LATER + 86_400, 0, u64::from(u32::MAX)] {
         assert_eq!(paused_ms(&[date, reset], now), 30_000, "{now}");
+    }
+    // What is longer than the longest pause is cut, and not taken for a wrong clock.
+    let far = ("retry-after", "Fri, 15 Jan 2027 09:30:00 GMT");
+    for now in [LATER - 7_200, LATER, LATER + 3_600, LATER + 7_200] {
+        assert_eq!(paused_ms(&[date, far], now), 3_600_000, "{now}");
     }
     // A cache sends the date of the server, and how old the answer is.
     assert_eq!(paused_ms(&[date, reset, ("age", "10")], LATER), 20_000);

@@ -75,9 +75,7 @@ async fn a_denial_and_a_warning_say_the_unit_of_a_rule_that_does_not_count_calls
     assert_eq!(counted, expected);
 }
 
-#[tokio::test]
-async fn use_that_full_memory_cannot_count_is_reported() {
-    let (log, _listening) = Log::listen();
+async fn use_that_full_memory_cannot_count_is_reported(log: &Log) {
     let limiter = Limiter::builder().max_subjects(1).build_in_memory().unwrap();
     let chat = Policy::builder("chat").rule(Rule::sliding_window(100, HOUR).counting("tokens")).build().unwrap();
     let permit = limiter.check(&chat, &canary()).refundable().await.unwrap().into_result().unwrap();
@@ -88,7 +86,7 @@ async fn use_that_full_memory_cannot_count_is_reported() {
     }
     assert!(!permit.settle_units(&[("tokens", 40)]).await.unwrap());
     let parts = ["a call could not be settled", "policy=\"chat\"", "max_subjects"];
-    assert_eq!(lines_with(&log, &parts), 1, "{:?}", log.lines());
+    assert_eq!(lines_with(log, &parts), 1, "{:?}", log.lines());
 }
 
 #[tokio::test]
@@ -164,6 +162,7 @@ async fn a_settlement_that_fails_is_a_warning_unless_the_one_before_has_failed()
         }
     }
     assert_eq!(lines_with(&log, &["could not be refunded"]), 0);
+    use_that_full_memory_cannot_count_is_reported(&log).await;
 }
 
 #[tokio::test]

@@ -271,6 +271,7 @@ async fn the_body_of_each_kind_of_rejection_is_as_its_schema_says() {
         rejected(one().ban(Ban::new(2, MINUTE, MINUTE)), 4).await,
         send_code().await.expect_err("there is no client"),
         unidentified().await,
+        paused().await,
     ];
     let mut kinds = BTreeSet::new();
     for rejection in rejections {
@@ -284,6 +285,13 @@ async fn the_body_of_each_kind_of_rejection_is_as_its_schema_says() {
     let listed = schema["properties"]["kind"]["enum"].as_array().unwrap().iter();
     assert_eq!(kinds, listed.map(|kind| kind.as_str().unwrap().to_owned()).collect());
     assert!(schemas.validate(&json!({ "kind": "limited" }), index).is_err(), "the schema refuses what is no problem");
+}
+
+async fn paused() -> Rejection {
+    let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
+    let policy = Policy::builder("api").rule(Rule::sliding_window(1, MINUTE)).pausable().build().unwrap();
+    limiter.check(&policy, &alice).pause(MINUTE).await.unwrap();
+    limiter.check(&policy, &alice).await.unwrap().into_result().unwrap_err().into()
 }
 
 /// A rejection of a call that nobody has signed in for.

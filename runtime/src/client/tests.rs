@@ -1,4 +1,4 @@
-//! What is heard of answers, field by field.
+//! Tests of the reader, field by field.
 
 mod any_bytes;
 mod denials;

@@ -84,7 +84,7 @@ fn a_point_in_time_is_compared_with_the_date_of_the_answer_as_either_clock_may_b
     for now in [LATER - 7_000, LATER - 20, LATER, LATER + 20, LATER + 86_400, 0, u64::from(u32::MAX)] {
         assert_eq!(paused_ms(&[date, reset], now), 30_000, "{now}");
     }
-    // What is longer than the longest pause is cut, and not taken for a wrong clock.
+    // A time beyond the longest pause is cut. It is no sign that a clock is wrong.
     let far = ("retry-after", "Fri, 15 Jan 2027 09:30:00 GMT");
     for now in [LATER - 7_200, LATER, LATER + 3_600, LATER + 7_200] {
         assert_eq!(paused_ms(&[date, far], now), 3_600_000, "{now}");

@@ -26,7 +26,7 @@ const STORE_EVERY_US: u64 = 1_000_000;
 
 /// The pauses that this process knows of.
 pub(crate) struct Pauses {
-    table: Mutex<Table>,
+    table: Mutex<PauseTable>,
     /// Read without the lock, because most often there are none.
     len: AtomicUsize,
     changes: AtomicU64,
@@ -35,7 +35,7 @@ pub(crate) struct Pauses {
     seed: RandomState,
 }
 
-struct Table {
+struct PauseTable {
     subjects: HashTable<PausedSubject>,
     /// Pauses that have ended are removed when there are this many.
     sweep_at: usize,
@@ -137,7 +137,7 @@ impl Pause {
 impl Pauses {
     /// An answer of the store is believed for `trust_us`.
     pub(crate) fn new(trust_us: u64) -> Self {
-        let table = Table { subjects: HashTable::new(), sweep_at: FEW };
+        let table = PauseTable { subjects: HashTable::new(), sweep_at: FEW };
         Self {
             table: Mutex::new(table),
             len: AtomicUsize::new(0),
@@ -232,7 +232,7 @@ impl Pauses {
     }
 }
 
-impl Table {
+impl PauseTable {
     fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Pause> {
         self.subjects.find_mut(hash, |paused| paused.matches(id)).map(|paused| &mut paused.pause)
     }

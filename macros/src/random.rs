@@ -21,6 +21,8 @@ const SEED: u64 = 20_260;
 const WORDS: &[&str] = &[
     "conut",
     "self",
+    "Self",
+    "super",
     "phone",
     "user",
     "async",

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use proc_macro2::Ident;
+use quote::ToTokens as _;
 use syn::{Expr, ExprLit, ExprPath, ExprUnary, Lit, LitInt, Path, UnOp};
 use tallygate_rules::{ArgumentSource, TemplateUse, read_duration};
 
@@ -142,7 +143,11 @@ impl Arguments<'_> {
 
     /// Takes `name = identifier`, where the identifier names an item.
     pub(crate) fn identifier(&mut self, name: &'static str, [item, example]: [&str; 2]) -> Option<Ident> {
-        self.form(name, example, format_args!("the name of {item}"), |value| path(value)?.get_ident().cloned())
+        self.form(name, example, format_args!("the name of {item}"), |value| {
+            let name = path(value)?.get_ident()?;
+            // `self`, `Self`, `super` and `crate` are paths, but no item can have such a name.
+            syn::parse2(name.to_token_stream()).ok()
+        })
     }
 
     /// Takes `name = ::path`.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::iter;
 use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches};
@@ -38,8 +39,19 @@ pub(crate) fn rules() -> ArgValueCandidates {
     candidates_of_meant(|policy| policy.rules().iter().filter_map(Rule::name).map(str::to_owned).collect())
 }
 
+/// Completes plans. Where each call gives the counts of several rules, also behind the name or the unit of each.
 pub(crate) fn plans() -> ArgValueCandidates {
-    candidates_of_meant(|policy| policy.plans().map(|(plan, _)| plan.to_owned()).collect())
+    candidates_of_meant(|policy| {
+        let varying: Vec<_> = policy.rules().iter().filter(|rule| rule.is_varying()).collect();
+        let rules = varying.iter().filter(|_| varying.len() > 1).map(|rule| rule.name().unwrap_or(rule.counted()));
+        let before = iter::once(String::new()).chain(rules.map(|rule| format!("{rule}=")));
+        before.flat_map(|before| policy.plans().map(move |(plan, _)| format!("{before}{plan}"))).collect()
+    })
+}
+
+/// Completes units, with the `=` before a cost.
+pub(crate) fn units() -> ArgValueCandidates {
+    candidates_of_meant(|policy| policy.rules().iter().filter_map(Rule::unit).map(|unit| format!("{unit}=")).collect())
 }
 
 fn labels_of(policy: &RegisteredPolicy) -> Vec<String> {

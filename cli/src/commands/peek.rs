@@ -29,7 +29,7 @@ pub(crate) struct PeekCommand {
     who: Who,
 
     /// The weight of the call, or what it costs in a unit, like `tokens=500`; it may be given for each unit
-    #[arg(long, value_name = "COST", value_parser = number::cost)]
+    #[arg(long, value_name = "COST", value_parser = number::cost, add = live::units())]
     cost: Vec<(String, u64)>,
 
     #[command(flatten)]

@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use tallygate::{Policy, Rule, Subject};
+use tallygate::config::Policies;
+use tallygate::{Policy, PolicyBuilder, Rule, Subject};
 use tallygate_harness::until::until_found;
 
 use crate::console::Console;
@@ -38,7 +39,16 @@ async fn names_of_policies_labels_and_rules_are_completed_as_the_server_knows_th
             Policy::builder(name).key("{user}").rule(Rule::sliding_window(9, HOUR).named("r;x")).build().unwrap();
         assert!(fleet.check(&policy, &alice).await.unwrap().is_allowed());
     }
-    listed(&fleet, 7).await;
+    let planned = [Rule::sliding_window(1, HOUR).varying(), Rule::fixed_window(1, HOUR).varying().counting("tokens")];
+    let policy = planned.into_iter().fold(Policy::builder("chat"), PolicyBuilder::rule).key("{user}").build().unwrap();
+    fleet.apply(&Policies::from_toml("[policy.chat]\nplans = { free = 1, pro = 9 }").unwrap()).unwrap();
+    assert!(fleet.check(&policy.with_counts([5, 5]), &alice).await.unwrap().is_allowed());
+    until_found("the plans are listed", async || {
+        let registered = fleet.registered_policies().await.unwrap();
+        registered.find("chat").is_some_and(|chat| chat.plans().count() == 2)
+    })
+    .await;
+    listed(&fleet, 8).await;
     // A busy machine may take longer than a shell waits.
     let offers = async |words: &[&str], expected: &[&str]| {
         until_found(&format!("{words:?} are completed"), async || offered(&console, words) == expected).await;
@@ -51,6 +61,13 @@ async fn names_of_policies_labels_and_rules_are_completed_as_the_server_knows_th
     offers(&["peek", "search", "bob", "--on", "n"], &["network="]).await;
     offers(&["override", "sms.send", "50 per 1d", "--rule", ""], &["daily"]).await;
     offers(&["override", "--on", ""], &["network"]).await;
+    offers(
+        &["peek", "chat", "zoe", "--plan", ""],
+        &["calls=free", "calls=pro", "free", "pro", "tokens=free", "tokens=pro"],
+    )
+    .await;
+    offers(&["top", "chat", "--plan", "tokens=p"], &["tokens=pro"]).await;
+    offers(&["peek", "chat", "zoe", "--cost", ""], &["tokens="]).await;
     offers(&["simul"], &["simulate"]).await;
     // The words before say where the server is.
     let elsewhere = Console { url: "redis://127.0.0.1:1/", ..console.clone() };

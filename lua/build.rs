@@ -15,16 +15,17 @@ use self::contract::{
     ADMITTED, ASK_AGAIN, BAN_BYTES, BANNED, CELL_BYTES, CLEAN_UP_ENTRIES, CONCURRENCY, COUNTER_COUNT, CRON, DENIAL,
     DUPLICATE, END_BYTES, END_ENTRIES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LATE, LATER, LEASE_NAME_BYTES,
     LEASES_FORGOTTEN, LOG_ENTRIES, LONG_SLACK, LONGEST_LEASE, LONGEST_LOG, NEVER, PART, PAUSE_BYTES, PAUSED, PEEK,
-    PLAIN_ADMITTED, PLAIN_ASK_AGAIN, PLAIN_UNREADABLE, POLICIES_LOOKED_AT, PROTOCOL, PROVISIONAL, REFUND_DISTANCE,
-    REPORT, SLIDING_COUNTER, SLIDING_WINDOW, STANDSTILL, TOKEN_BUCKET, UNITS, UNREADABLE,
+    PLAIN_ADMITTED, PLAIN_ASK_AGAIN, PLAIN_UNREADABLE, POLICIES_LOOKED_AT, PROBE, PROTOCOL, PROVISIONAL,
+    REFUND_DISTANCE, REPORT, SLIDING_COUNTER, SLIDING_WINDOW, STANDSTILL, TOKEN_BUCKET, UNITS, UNREADABLE,
 };
 use self::expand::Sources;
 
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 12] = [
     "decide.lua",
     "paused.lua",
     "paused_alone.lua",
     "pause.lua",
+    "probe.lua",
     "windows.lua",
     "windows_alone.lua",
     "windows_together.lua",
@@ -74,7 +75,7 @@ fn write_scripts(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// The constants of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
-fn constants() -> [(&'static str, String); 63] {
+fn constants() -> [(&'static str, String); 66] {
     let letter = |kind: u8| char::from(kind).to_string();
     let integers = |bytes: usize| format!("I{INTEGER_BYTES}").repeat(bytes / INTEGER_BYTES);
     [
@@ -106,6 +107,9 @@ fn constants() -> [(&'static str, String); 63] {
         ("PAUSE_BYTES", PAUSE_BYTES.to_string()),
         ("PAUSE_LAST", (PAUSE_BYTES - 1).to_string()),
         ("PAUSE", integers(PAUSE_BYTES)),
+        ("PROBE", PROBE.to_string()),
+        ("TAKEN_FIRST", (PAUSE_BYTES - INTEGER_BYTES).to_string()),
+        ("PROBE_LAST", (PAUSE_BYTES + LEASE_NAME_BYTES - 1).to_string()),
         ("INTEGER_BYTES", INTEGER_BYTES.to_string()),
         ("CELL_BYTES", CELL_BYTES.to_string()),
         ("BAN_BYTES", BAN_BYTES.to_string()),

@@ -2,8 +2,9 @@
 
   KEYS     behind those of the script, the pause of each request; pause.lua has its layout
   ARGV     behind those of the script, the number of the requests
-  Returns  a string of packed fields if any of them is paused: ${PAUSED}, the server's time, and for each request how long it is
-           paused: 0 for those that are to be asked again, ${NEVER} where the value is no pause. Nothing was decided
+  Returns  a string of packed fields if a pause is in the way of any of them: ${PAUSED}, the server's time, and for each request
+           how long it is paused: 0 for those that are to be asked again, ${NEVER} where the value is no pause. If one call
+           at a time is tried, ${PROBE}, less the time for which such a probe still has the place. Nothing was decided
   TTL      writes nothing
 
   A packed integer is signed and has ${INTEGER_BYTES} bytes. ]]

@@ -75,8 +75,13 @@ pub const BANNED: i64 = -4;
 /// because the time is not negative.
 pub const PAUSED: i64 = -5;
 
-/// How many bytes of a pause say when it was set and when it ends.
-pub const PAUSE_BYTES: usize = 2 * INTEGER_BYTES;
+/// How a pause stands that is over, while one call at a time is tried and the place is free. While a probe has the place, it is
+/// less by as many microseconds as are left of that.
+pub const PROBE: i64 = -2;
+
+/// How many bytes of a pause say when it was set, when it ends, and until when a probe has the place. The name of that probe
+/// follows, in [`LEASE_NAME_BYTES`].
+pub const PAUSE_BYTES: usize = 3 * INTEGER_BYTES;
 
 /// The wait of a call that can never be admitted.
 pub const NEVER: i64 = -1;

@@ -27,6 +27,9 @@ pub const BAN: &str = include_str!(concat!(env!("OUT_DIR"), "/ban.lua"));
 /// The text of `pause.lua`, which pauses a subject.
 pub const PAUSE: &str = include_str!(concat!(env!("OUT_DIR"), "/pause.lua"));
 
+/// The text of `probe.lua`, by which one call at a time is tried after a pause.
+pub const PROBE_PLACE: &str = include_str!(concat!(env!("OUT_DIR"), "/probe.lua"));
+
 /// The text of `override.lua`, which changes the overrides of a prefix. It shares no part with the other scripts.
 pub const OVERRIDE: &str = include_str!("../override.lua");
 
@@ -70,7 +73,8 @@ mod tests {
     #[test]
     fn the_script_with_the_callers_clock_differs_in_the_clock_alone() {
         let windows = [super::windows(2), super::windows_alone(2), super::windows_together(2)];
-        let others = [super::DECIDE, super::REFUND, super::LEASE, super::BAN, super::PAUSE, super::REGISTER];
+        let others =
+            [super::DECIDE, super::REFUND, super::LEASE, super::BAN, super::PAUSE, super::PROBE_PLACE, super::REGISTER];
         let pausable = [super::pausable(super::DECIDE), super::pausable(&windows[2]), super::pausable_alone(2)];
         let texts = windows.iter().chain(&pausable).map(String::as_str);
         for script in others.into_iter().chain(texts) {

@@ -19,7 +19,7 @@ pub(crate) use self::denial::DenialCause;
 pub use self::denial::{Denial, LimitingRule, RejectionKind};
 pub use self::meter::Meter;
 pub use self::metered_call::{MeteredCall, meter, metered};
-pub(crate) use self::pause::{Pausable, PauseTicket, Pauser, Pausing};
+pub(crate) use self::pause::{Pausable, PauseTicket, Pauser, Pausing, ProbeName};
 pub(crate) use self::permit::Lease;
 pub use self::permit::Permit;
 pub use self::rejection::Rejection;

@@ -92,6 +92,11 @@ impl Sleepers {
         self.wake_some(std::iter::once(pause.key(&self.prefix)), MOST_WOKEN);
     }
 
+    /// Wakes one caller that waits to be tried after a pause.
+    pub(crate) fn wake_one_for(&self, pause: TallyId<'_>) {
+        self.wake_some(std::iter::once(pause.key(&self.prefix)), 1);
+    }
+
     /// Wakes one caller for each subject of these leases: a lease that is freed is for one caller.
     #[inline]
     pub(crate) fn wake_one(&self, leases: Call<'_>) {

@@ -37,16 +37,23 @@ do
   local first = #KEYS - table.remove(ARGV)
   local answer, is_paused = { struct.pack('>i7i7', -5, now) }, false
   for index = first + 1, #KEYS do
-    local value = redis.pcall('GETRANGE', KEYS[index], '0', '13')
+    local value = redis.pcall('GETRANGE', KEYS[index], '0', '20')
     KEYS[index] = nil
     local left = value == '' and 0 or -1
-    if #value == 14 then
+    if #value == 21 then
       -- parts/pause_left.lua
-      -- How long the pause in `value` still lasts: 0 if it is over, or if the clock was set back since.
+      -- How long the pause in `value` still lasts. For as long again after it, one call at a time is tried: then it is -2,
+      -- less the time for which such a probe has the place. 0 after that, or if the clock was set back.
       -- Reads: unpack, now, value
-      -- Sets: since, ends, left
-      local since, ends = unpack('>I7I7', value)
-      left = since <= now + 128000 and now < ends and ends - now or 0
+      -- Sets: since, ends, opens, taken, left
+      local since, ends, taken = unpack('>I7I7I7', value)
+      local opens = ends + ends - since
+      left = 0
+      if since <= now + 128000 and now < ends then
+        left = ends - now
+      elseif since <= now and now < opens then
+        left = -2 - math.max(math.min(taken, opens) - now, 0)
+      end
     end
     is_paused = is_paused or left ~= 0
     answer[#answer + 1] = struct.pack('>i7', left)

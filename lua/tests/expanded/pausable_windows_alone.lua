@@ -18,15 +18,22 @@ local now = clock[1] * 1000000 + clock[2]
 do
   -- Most often there is none, and a number takes less work than a text.
   if call('STRLEN', KEYS[2]) > 0 then
-    local value = call('GETRANGE', KEYS[2], '0', '13')
+    local value = call('GETRANGE', KEYS[2], '0', '20')
     local left = -1
-    if #value == 14 then
+    if #value == 21 then
       -- parts/pause_left.lua
-      -- How long the pause in `value` still lasts: 0 if it is over, or if the clock was set back since.
+      -- How long the pause in `value` still lasts. For as long again after it, one call at a time is tried: then it is -2,
+      -- less the time for which such a probe has the place. 0 after that, or if the clock was set back.
       -- Reads: unpack, now, value
-      -- Sets: since, ends, left
-      local since, ends = unpack('>I7I7', value)
-      left = since <= now + 128000 and now < ends and ends - now or 0
+      -- Sets: since, ends, opens, taken, left
+      local since, ends, taken = unpack('>I7I7I7', value)
+      local opens = ends + ends - since
+      left = 0
+      if since <= now + 128000 and now < ends then
+        left = ends - now
+      elseif since <= now and now < opens then
+        left = -2 - math.max(math.min(taken, opens) - now, 0)
+      end
     end
     if left ~= 0 then return struct.pack('>i7i7i7', -5, now, left) end
   end

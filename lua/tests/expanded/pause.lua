@@ -1,9 +1,12 @@
 --[[ Pause a subject, or ask for its pause. A pause that ends later stays as it is, so that sending this again changes nothing.
 
-  KEYS[1]  the pause: the times when it was set and when it ends (each a packed integer), and then a text that says who set it
-  ARGV     the protocol version, the duration of the pause in microseconds (0 only asks), the text
-  Returns  the server's time, and when the subject is paused until: packed integers, signed
-  TTL      until the pause is over
+  KEYS[1]  the pause: the times when it was set, when it ends, and until when a probe has the place (each a packed integer),
+           the name of that probe in 16 bytes, and then a text that says who set it
+  ARGV     the protocol version, the duration of the pause in microseconds (0 only asks), the longest duration of a pause, the
+           text
+  Returns  the server's time, and for how long the subject is paused, or how its probe stands, as in paused.lua: packed
+           integers, signed
+  TTL      until the pause has been over for as long as it lasted
   Version  6 ]]
 
 -- parts/protocol.lua
@@ -23,22 +26,38 @@ local name = KEYS[1]
 -- Sets: clock, now
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-
-local longest = now + ARGV[2]
-local value = call('GETRANGE', name, '0', '13')
-if #value == 14 then
-  local left
+-- parts/read_pause.lua
+-- Reads the pause of a subject: see pause_left.lua for how it stands.
+-- Reads: call, unpack, now, name
+-- Sets: value, left
+local value = call('GETRANGE', name, '0', '20')
+local left = 0
+if #value == 21 then
   -- parts/pause_left.lua
-  -- How long the pause in `value` still lasts: 0 if it is over, or if the clock was set back since.
+  -- How long the pause in `value` still lasts. For as long again after it, one call at a time is tried: then it is -2,
+  -- less the time for which such a probe has the place. 0 after that, or if the clock was set back.
   -- Reads: unpack, now, value
-  -- Sets: since, ends, left
-  local since, ends = unpack('>I7I7', value)
-  left = since <= now + 128000 and now < ends and ends - now or 0
-  if left > 0 and ends >= longest then return struct.pack('>i7i7', now, ends) end
+  -- Sets: since, ends, opens, taken, left
+  local since, ends, taken = unpack('>I7I7I7', value)
+  local opens = ends + ends - since
+  left = 0
+  if since <= now + 128000 and now < ends then
+    left = ends - now
+  elseif since <= now and now < opens then
+    left = -2 - math.max(math.min(taken, opens) - now, 0)
+  end
 elseif value ~= '' then
   return redis.error_reply('TALLYGATE the key of a pause holds something that is no pause: resume its subject')
 end
-if ARGV[2] ~= '0' then
-  call('SET', name, struct.pack('>I7I7', now, longest) .. ARGV[3], 'PX', math.ceil(ARGV[2] / 1000))
+
+local length = ARGV[2] + 0
+if length > 0 then
+  local lasts = math.max(length, math.min(left, ARGV[3] + 0))
+  if lasts ~= left then
+    local free = string.rep('\0', 16)
+    local ttl = math.ceil(lasts / 500)
+    call('SET', name, struct.pack('>I7I7I7', now, now + lasts, 0) .. free .. ARGV[4], 'PX', ttl)
+    left = lasts
+  end
 end
-return struct.pack('>i7i7', now, longest)
+return struct.pack('>i7i7', now, left)

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::{env, fs};
 
 use tallygate_lua::{
-    BAN, DECIDE, LEASE, PAUSE, REFUND, REGISTER, pausable, pausable_alone, windows, windows_alone, windows_together,
+    BAN, DECIDE, LEASE, PAUSE, PROBE_PLACE, REFUND, REGISTER, pausable, pausable_alone, windows, windows_alone,
+    windows_together,
 };
 
 /// If this is `overwrite`, the test writes the scripts.
@@ -23,6 +24,7 @@ fn the_scripts_are_those_in_the_folder_expanded() {
         ("pausable_windows.lua", &pausable[0]),
         ("pausable_windows_alone.lua", &pausable[1]),
         ("pause.lua", PAUSE),
+        ("probe.lua", PROBE_PLACE),
         ("refund.lua", REFUND),
         ("lease.lua", LEASE),
         ("ban.lua", BAN),

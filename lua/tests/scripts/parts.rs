@@ -8,11 +8,12 @@ use std::path::Path;
 
 use self::names::Names;
 
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 12] = [
     "decide.lua",
     "paused.lua",
     "paused_alone.lua",
     "pause.lua",
+    "probe.lua",
     "windows.lua",
     "windows_alone.lua",
     "windows_together.lua",

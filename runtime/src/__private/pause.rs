@@ -33,10 +33,12 @@ pub fn pause_by<T, L: PauseLength>(result: &T, length: impl FnOnce(&T) -> L) -> 
     length(result).length()
 }
 
-/// Pauses the subject of a call. The body has run, so a failure is only logged.
+/// Pauses the subject of a call, or says that the call has succeeded, which matters only after a pause. The body has run, so
+/// a failure is only logged.
 pub fn pause(permit: Option<&Permit>, length: Option<Duration>) -> impl Future<Output = ()> + Send + use<'_> {
     // A box keeps the pause out of the future of an annotated function.
-    let pausing = permit.zip(length).map(|(permit, length)| Box::pin(permit.pause_logged(length)));
+    let pausing = permit.filter(|permit| length.is_some() || permit.is_probe());
+    let pausing = pausing.map(|permit| Box::pin(permit.pause_logged(length)));
     async move {
         if let Some(pausing) = pausing {
             pausing.await;
@@ -46,7 +48,7 @@ pub fn pause(permit: Option<&Permit>, length: Option<Duration>) -> impl Future<O
 
 /// Pauses the subject of a call of a function that is not async.
 pub fn blocking_pause(permit: Option<&Permit>, length: Option<Duration>) {
-    if let Some((permit, length)) = permit.zip(length) {
+    if let Some(permit) = permit.filter(|permit| length.is_some() || permit.is_probe()) {
         permit.blocking_pause_logged(length);
     }
 }

@@ -37,6 +37,8 @@ pub(crate) enum DenialCause {
     Rule(u16),
     Ban,
     Pause,
+    /// After a pause, another call is tried.
+    Probe,
 }
 
 impl DenialCause {
@@ -72,6 +74,11 @@ impl Denial {
         self.message.take()
     }
 
+    /// Whether another call is tried after a pause, so that the wait is only a bound.
+    pub(crate) fn is_by_probe(&self) -> bool {
+        self.cause == DenialCause::Probe
+    }
+
     pub(super) fn trials(&self) -> &[RuleStatus] {
         self.report.trials()
     }
@@ -92,8 +99,8 @@ impl Denial {
     #[must_use]
     pub fn kind(&self) -> RejectionKind {
         match self.rule().map(|limiting| limiting.rule.role()) {
-            None if self.cause == DenialCause::Pause => RejectionKind::Paused,
-            None => RejectionKind::Banned,
+            None if self.cause == DenialCause::Ban => RejectionKind::Banned,
+            None => RejectionKind::Paused,
             Some(Role::Duplicate) => RejectionKind::Duplicate,
             Some(Role::Concurrency) => RejectionKind::Concurrency,
             Some(_) => RejectionKind::Limited,
@@ -120,7 +127,7 @@ impl Denial {
     ///
     /// It is exact to the microsecond. It is the longest wait of all rules that deny the call and of a ban, so a banned
     /// caller may have to wait longer than the ban lasts. For a pause, it is the time until that ends, and the rules may deny
-    /// the call after it. For a concurrency limit it is only a bound: the time until
+    /// the call after it. While one call is tried after a pause, it is only a bound. For a concurrency limit it is only a bound: the time until
     /// the first lease of the running calls ends. A running call may end before that, and a longer one renews its
     /// lease.
     ///

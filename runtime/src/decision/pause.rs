@@ -1,25 +1,35 @@
-//! What a permit needs to pause the subject of its call.
+//! What a permit needs to pause the subject of its call, and to open it after a pause.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::call::TallyId;
+use crate::call::{LeaseName, TallyId};
 use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
 
-/// Resolves when the subject is paused everywhere.
+/// Resolves when the subject is paused or open everywhere.
 pub(crate) type Pausing<'a> = Pin<Box<dyn Future<Output = Result<(), BackendError>> + Send + 'a>>;
 
-/// Pauses subjects. It is all that a permit knows of the limiter for that.
+/// Pauses and opens subjects. It is all that a permit knows of the limiter for that.
 pub(crate) trait Pauser: Send + Sync {
     /// Pauses a subject: here at once, and elsewhere once this is awaited.
     fn pause<'a>(&'a self, pausable: &'a Pausable, length: Duration) -> Pausing<'a>;
 
     /// Pauses for callers that cannot await.
     fn blocking_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError>;
+
+    /// Opens a subject for all, if the probe still has its place.
+    fn open<'a>(&'a self, pausable: &'a Pausable, probe: ProbeName) -> Pausing<'a>;
+
+    /// Opens for callers that cannot await.
+    fn blocking_open(self: Arc<Self>, pausable: &Pausable, probe: ProbeName) -> Result<(), BackendError>;
+
+    /// Gives the place of a probe back, in the background.
+    fn give_back(self: Arc<Self>, pausable: &Pausable, probe: ProbeName);
 }
 
 /// The main subject of a call, whose policy may let it be paused.
@@ -27,6 +37,13 @@ pub(crate) trait Pauser: Send + Sync {
 pub(crate) struct Pausable {
     pub(crate) policy: Policy,
     pub(crate) subject: SubjectKey,
+}
+
+/// The name of the one call that is tried after a pause, and where it has its place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ProbeName {
+    Here(LeaseName),
+    Stored(LeaseName),
 }
 
 impl Pausable {
@@ -56,15 +73,25 @@ fn not_pausable(policy: &str) -> BackendError {
     ))
 }
 
-/// The limiter and the subject of a permit whose policy can be paused.
+/// The limiter and the subject of a permit whose policy can be paused. Dropping it gives the place of a probe back.
 pub(crate) struct PauseTicket {
     pauser: Arc<dyn Pauser>,
     pausable: Pausable,
+    /// If the call is tried after a pause.
+    probe: Option<ProbeName>,
+    /// Whether the probe has no place to give back.
+    has_ended: AtomicBool,
 }
 
 impl PauseTicket {
     pub(crate) fn new(pauser: Arc<dyn Pauser>, pausable: Pausable) -> Self {
-        Self { pauser, pausable }
+        Self { pauser, pausable, probe: None, has_ended: AtomicBool::new(false) }
+    }
+
+    /// Gives the call the place of the probe, which it has taken.
+    pub(crate) fn of_probe(mut self, name: ProbeName) -> Self {
+        self.probe = Some(name);
+        self
     }
 
     pub(super) fn policy_name(&self) -> &str {
@@ -72,10 +99,56 @@ impl PauseTicket {
     }
 
     pub(super) fn pause(&self, length: Duration) -> Pausing<'_> {
-        self.pauser.pause(&self.pausable, length)
+        let pausing = self.pauser.pause(&self.pausable, length);
+        if self.probe.is_none() || length.is_zero() { pausing } else { self.ending(pausing) }
     }
 
     pub(super) fn blocking_pause(&self, length: Duration) -> Result<(), BackendError> {
-        Arc::clone(&self.pauser).blocking_pause(&self.pausable, length)
+        let paused = Arc::clone(&self.pauser).blocking_pause(&self.pausable, length);
+        self.note_end(paused.is_ok() && !length.is_zero());
+        paused
+    }
+
+    pub(super) fn succeeded(&self) -> Pausing<'_> {
+        match self.running_probe() {
+            Some(probe) => self.ending(self.pauser.open(&self.pausable, probe)),
+            None => Box::pin(ready(Ok(()))),
+        }
+    }
+
+    pub(super) fn blocking_succeeded(&self) -> Result<(), BackendError> {
+        let Some(probe) = self.running_probe() else { return Ok(()) };
+        let opened = Arc::clone(&self.pauser).blocking_open(&self.pausable, probe);
+        self.note_end(opened.is_ok());
+        opened
+    }
+
+    /// Whether the call is tried after a pause, and neither a pause nor a success has ended that.
+    pub(super) fn is_probe(&self) -> bool {
+        self.running_probe().is_some()
+    }
+
+    fn running_probe(&self) -> Option<ProbeName> {
+        self.probe.filter(|_| !self.has_ended.load(Ordering::Acquire))
+    }
+
+    fn ending<'a>(&'a self, pausing: Pausing<'a>) -> Pausing<'a> {
+        Box::pin(async move {
+            let ended = pausing.await;
+            self.note_end(ended.is_ok());
+            ended
+        })
+    }
+
+    fn note_end(&self, has_ended: bool) {
+        self.has_ended.fetch_or(has_ended, Ordering::AcqRel);
+    }
+}
+
+impl Drop for PauseTicket {
+    fn drop(&mut self) {
+        if let Some(probe) = self.running_probe() {
+            Arc::clone(&self.pauser).give_back(&self.pausable, probe);
+        }
     }
 }

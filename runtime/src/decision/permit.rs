@@ -64,8 +64,8 @@ impl Permit {
     }
 
     /// Lets the permit pause the subject of its call.
-    pub(crate) fn with_pausing(self, pausing: PauseTicket) -> Self {
-        let (decided_by, pausing) = (self.decided_by, Some(Box::new(pausing)));
+    pub(crate) fn with_pausing(self, pausing: Box<PauseTicket>) -> Self {
+        let (decided_by, pausing) = (self.decided_by, Some(pausing));
         let extras = self.extras.and_then(Arc::into_inner).unwrap_or_default();
         Self::with_extras(decided_by, PermitExtras { pausing, ..extras })
     }
@@ -137,13 +137,53 @@ impl Permit {
         self.pausing().map_or_else(|| Err(not_pausable()), |pausing| pausing.blocking_pause(length))
     }
 
-    /// Pauses for a function whose body has run: a failure is only logged.
-    pub(crate) async fn pause_logged(&self, length: Duration) {
-        self.log_pause(self.pause(length).await);
+    /// Says that the other side has accepted this call. If it is the one that is tried after a pause, its subject is open for
+    /// all again: see [`PolicyBuilder::pausable`](crate::PolicyBuilder::pausable). For any other call, nothing happens and
+    /// nothing is sent.
+    ///
+    /// The call stays counted, and its permit usable. A permit that is dropped without this or a [pause](Self::pause) lets
+    /// another call be tried.
+    ///
+    /// # Errors
+    ///
+    /// * The policy cannot be paused.
+    /// * The backend did not answer within the deadline. Then another call is tried.
+    pub async fn succeeded(&self) -> Result<(), BackendError> {
+        match self.pausing() {
+            Some(pausing) => pausing.succeeded().await,
+            None => Err(not_pausable()),
+        }
     }
 
-    pub(crate) fn blocking_pause_logged(&self, length: Duration) {
-        self.log_pause(self.blocking_pause(length));
+    /// Says as [`succeeded`](Self::succeeded) does, and blocks the calling thread meanwhile: for functions that are not async.
+    /// [`Check::blocking_decide`](crate::Check::blocking_decide) says on which threads.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`succeeded`](Self::succeeded) does.
+    pub fn blocking_succeeded(&self) -> Result<(), BackendError> {
+        self.pausing().map_or_else(|| Err(not_pausable()), PauseTicket::blocking_succeeded)
+    }
+
+    /// Whether the call is the one that is tried after a pause.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.pausing().is_some_and(PauseTicket::is_probe)
+    }
+
+    /// Pauses for a function whose body has run, or says that it has succeeded if there is no length. A failure is only
+    /// logged.
+    pub(crate) async fn pause_logged(&self, length: Option<Duration>) {
+        self.log_pause(match length {
+            Some(length) => self.pause(length).await,
+            None => self.succeeded().await,
+        });
+    }
+
+    pub(crate) fn blocking_pause_logged(&self, length: Option<Duration>) {
+        self.log_pause(match length {
+            Some(length) => self.blocking_pause(length),
+            None => self.blocking_succeeded(),
+        });
     }
 
     fn log_pause(&self, paused: Result<(), BackendError>) {

@@ -1,4 +1,4 @@
-//! Pausing subjects: in this process at once, and for all others in Redis.
+//! Pausing subjects: in this process at once, and for all others in Redis. After a pause, one call at a time is tried.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::stack::{Layers, Stack};
-use crate::call::TallyId;
-use crate::decision::{Pausable, Pauser, Pausing};
+use crate::call::{LeaseName, TallyId};
+use crate::decision::{Pausable, Pauser, Pausing, ProbeName};
 use crate::error::BackendError;
 use crate::micros;
 use crate::policy::Policy;
-use crate::store::{KnownPause, Outcome, PauseMoment, ToldPause};
+use crate::store::{KnownPause, Outcome, PauseDue, PauseMoment, ProbeStep, ToldPause};
 use crate::system::under_way::TaskKind;
 use crate::wait::Wait;
 
@@ -30,9 +30,50 @@ impl Core {
         let now_us = self.clock.now_us();
         let left_us = match outcome {
             Outcome::Paused { retry_after } => retry_after.ends_us(now_us) - now_us,
-            _ => 0,
+            // What is known is needed while Redis is away.
+            Outcome::Probing { .. } => return,
+            Outcome::Admitted | Outcome::Denied { .. } | Outcome::Banned { .. } => 0,
         };
         self.pauses.hear(id, asked, now_us, left_us);
+    }
+
+    /// Takes a step of a probe by what this process knows of the pause. Returns what that has made of a call before.
+    pub(super) fn probe_here(&self, id: TallyId<'_>, name: LeaseName, step: ProbeStep) -> Outcome {
+        self.pauses.probe(id, self.clock.now_us(), name, step).map_or(Outcome::Admitted, outcome)
+    }
+
+    /// Takes a step of a probe that has its place in the store, and wakes those who wait for it.
+    async fn step_in_store(&self, pausable: &Pausable, name: LeaseName, step: ProbeStep) -> Result<(), BackendError> {
+        let (id, asked) = (pausable.id()?, self.pauses.moment());
+        if let Stack::Remote(layers) = &self.stack {
+            layers.server().probe(&pausable.policy, id, name, step).await?;
+        }
+        if step == ProbeStep::Open {
+            self.pauses.hear(id, asked, self.clock.now_us(), 0);
+        }
+        self.wake_after(id, step);
+        Ok(())
+    }
+
+    fn wake_after(&self, id: TallyId<'_>, step: ProbeStep) {
+        match step {
+            ProbeStep::Take => {}
+            ProbeStep::GiveBack => self.sleepers.wake_one_for(id),
+            ProbeStep::Open => self.sleepers.wake_for(id),
+        }
+    }
+
+    /// Ends a probe that has its place in this process. Returns the name of one that has its place in the store.
+    fn end_here(&self, pausable: &Pausable, probe: ProbeName, step: ProbeStep) -> Option<LeaseName> {
+        match (probe, pausable.id()) {
+            (ProbeName::Here(name), Ok(id)) => {
+                self.probe_here(id, name, step);
+                self.wake_after(id, step);
+                None
+            }
+            (ProbeName::Here(_), Err(_)) => None,
+            (ProbeName::Stored(name), _) => Some(name),
+        }
     }
 
     /// Pauses a subject in this process. Returns the layers and what the store behind them is to be told.
@@ -54,8 +95,8 @@ impl Core {
     /// Tells the store of a pause.
     async fn tell(&self, layers: &Layers, pausable: &Pausable, told: ToldPause) -> Result<(), BackendError> {
         let id = pausable.id()?;
-        let left_us = layers.server().pause(&pausable.policy, id, told.length_us).await?;
-        self.pauses.hear(id, told.told, self.clock.now_us(), left_us);
+        let paused = layers.server().pause(&pausable.policy, id, told.length_us).await?;
+        self.hear_of_pause(id, told.told, paused);
         Ok(())
     }
 
@@ -104,9 +145,36 @@ impl Pauser for Core {
         };
         self.run_on_thread(TaskKind::Correction, telling, patience).unwrap_or_else(Err)
     }
+
+    fn open<'a>(&'a self, pausable: &'a Pausable, probe: ProbeName) -> Pausing<'a> {
+        match self.end_here(pausable, probe, ProbeStep::Open) {
+            Some(name) => Box::pin(self.step_in_store(pausable, name, ProbeStep::Open)),
+            None => Box::pin(ready(Ok(()))),
+        }
+    }
+
+    fn blocking_open(self: Arc<Self>, pausable: &Pausable, probe: ProbeName) -> Result<(), BackendError> {
+        let Some(name) = self.end_here(pausable, probe, ProbeStep::Open) else { return Ok(()) };
+        let (core, pausable, patience) = (Arc::clone(&self), pausable.clone(), self.patience(&pausable.policy));
+        let opening = async move { core.step_in_store(&pausable, name, ProbeStep::Open).await };
+        self.run_on_thread(TaskKind::Correction, opening, patience).unwrap_or_else(Err)
+    }
+
+    fn give_back(self: Arc<Self>, pausable: &Pausable, probe: ProbeName) {
+        let Some(name) = self.end_here(pausable, probe, ProbeStep::GiveBack) else { return };
+        let (core, pausable) = (Arc::clone(&self), pausable.clone());
+        self.runtimes.spawn_begun(TaskKind::Correction, async move {
+            // If this fails, the place is free when its time is over.
+            let _ = core.step_in_store(&pausable, name, ProbeStep::GiveBack).await;
+        });
+    }
 }
 
-/// The outcome of a call whose subject is paused for that long.
-pub(super) fn paused(known: KnownPause) -> Outcome {
-    Outcome::Paused { retry_after: Wait::us(known.left_us) }
+/// What a known pause makes of a call.
+pub(super) fn outcome(known: KnownPause) -> Outcome {
+    let retry_after = Wait::us(known.left_us);
+    match known.due {
+        PauseDue::Probe => Outcome::Probing { retry_after },
+        PauseDue::Nothing | PauseDue::Ask | PauseDue::Tell => Outcome::Paused { retry_after },
+    }
 }

@@ -93,6 +93,11 @@ pub(crate) enum Outcome {
     Paused {
         retry_after: Wait,
     },
+    /// The pause of the main subject is over, and one call at a time is tried. The wait is for the place of the one that has it,
+    /// which may be free before: [`Wait::NONE`] if it is. The rules were not asked.
+    Probing {
+        retry_after: Wait,
+    },
     /// A subject is banned. The wait is for the end of the ban or for the rules, whichever takes longer.
     Banned {
         retry_after: Wait,
@@ -120,10 +125,16 @@ impl Outcome {
     pub(crate) fn wait(self) -> Wait {
         match self {
             Self::Admitted => Wait::NONE,
-            Self::Denied { retry_after, .. } | Self::Banned { retry_after } | Self::Paused { retry_after } => {
-                retry_after
-            }
+            Self::Denied { retry_after, .. }
+            | Self::Banned { retry_after }
+            | Self::Paused { retry_after }
+            | Self::Probing { retry_after } => retry_after,
         }
+    }
+
+    /// Whether a pause is in the way of the call, so that the rules were not asked.
+    pub(crate) fn is_by_pause(self) -> bool {
+        matches!(self, Self::Paused { .. } | Self::Probing { .. })
     }
 
     /// Returns the decision on a call that asked only for the outcome.
@@ -134,6 +145,7 @@ impl Outcome {
             Self::Denied { rule, retry_after } => denied(DenialCause::rule(rule), retry_after),
             Self::Banned { retry_after } => denied(DenialCause::Ban, retry_after),
             Self::Paused { retry_after } => denied(DenialCause::Pause, retry_after),
+            Self::Probing { retry_after } => denied(DenialCause::Probe, retry_after),
         }
     }
 

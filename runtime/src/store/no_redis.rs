@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::answer::{LayeredAnswer, Outcome, Readiness};
 use super::decider::{Decider, RemoteStore};
 use super::override_store::OverrideStore;
+use super::pauses::ProbeStep;
 use super::redis_types::{Progress, RegistrationResult, Setup, StoredText};
-use crate::call::{Call, ReturnedLeases, TallyId};
+use crate::call::{Call, LeaseName, ReturnedLeases, TallyId};
 use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
@@ -50,7 +51,8 @@ impl NoRedis {
         ping() -> Answered<Readiness>;
         now_us() -> u64;
         refresh_time() -> Answered<()>;
-        pause(&Policy, TallyId<'_>, u64) -> Answered<u64>;
+        pause(&Policy, TallyId<'_>, u64) -> Answered<Outcome>;
+        probe(&Policy, TallyId<'_>, LeaseName, ProbeStep) -> Answered<Outcome>;
         resume(&Policy, TallyId<'_>) -> Answered<()>;
     }
 }

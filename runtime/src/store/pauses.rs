@@ -3,12 +3,15 @@
 //! In memory, the table is all there is. Beside Redis, a pause that this process was told holds here even if it could not be
 //! stored; one that is stored is asked for again from time to time, because another process may have ended it. No flood of
 //! subjects removes a pause that only this process knows: each ends by itself.
+//!
+//! For as long again after a pause, one call at a time is tried: a probe, which has the place until it ends or for
+//! [`PROBE_US`]. Beside Redis, the table has the place only while Redis is away.
 
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use crate::call::TallyId;
+use crate::call::{LeaseName, TallyId};
 use crate::clock::is_set_back;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -24,6 +27,9 @@ const MOST_STORED: usize = 10_000;
 /// The shortest time between two attempts to store a pause.
 const STORE_EVERY_US: u64 = 1_000_000;
 
+/// For how long a probe has its place at most, in microseconds. A call that takes longer is tried beside the next one.
+pub(crate) const PROBE_US: u64 = 60_000_000;
+
 /// The pauses that this process knows of.
 pub(crate) struct Pauses {
     table: Mutex<PauseTable>,
@@ -37,7 +43,7 @@ pub(crate) struct Pauses {
 
 struct PauseTable {
     subjects: HashTable<PausedSubject>,
-    /// Pauses that have ended are removed when there are this many.
+    /// Those of subjects that are open for all again are removed when there are this many.
     sweep_at: usize,
 }
 
@@ -58,6 +64,15 @@ struct Pause {
     since_us: u64,
     ends_us: u64,
     known_by: KnownBy,
+    probe: Option<Probe>,
+}
+
+/// The call that is tried after a pause.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    name: LeaseName,
+    /// Until then, it has the place.
+    until_us: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +86,7 @@ enum KnownBy {
 /// What this process knows of the pause of a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KnownPause {
-    /// The microseconds until it ends.
+    /// The microseconds until it ends; of one that is over, until the place of the probe is free.
     pub(crate) left_us: u64,
     pub(crate) due: PauseDue,
 }
@@ -84,6 +99,18 @@ pub(crate) enum PauseDue {
     Ask,
     /// The store is to be told, because it may not know of the pause.
     Tell,
+    /// The pause is over, and one call at a time is tried.
+    Probe,
+}
+
+/// What a probe does with its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProbeStep {
+    /// Takes it, if it is free.
+    Take,
+    GiveBack,
+    /// The call has succeeded: opens the subject for all.
+    Open,
 }
 
 /// A pause that the store is to be told.
@@ -95,12 +122,25 @@ pub(crate) struct ToldPause {
 }
 
 impl Pause {
-    fn is_over(&self, now_us: u64) -> bool {
+    /// Whether the subject is open for all again.
+    fn is_open(&self, now_us: u64) -> bool {
         // If the clock was set back, nobody knows how much is left.
-        now_us >= self.ends_us || is_set_back(self.since_us, now_us)
+        now_us >= self.opens_us() || is_set_back(self.since_us, now_us)
+    }
+
+    fn opens_us(&self) -> u64 {
+        self.ends_us.saturating_add(self.ends_us.saturating_sub(self.since_us))
+    }
+
+    fn is_over(&self, now_us: u64) -> bool {
+        now_us >= self.ends_us
     }
 
     fn known(&self, now_us: u64) -> KnownPause {
+        if self.is_over(now_us) {
+            let until_us = self.probe.map_or(0, |probe| probe.until_us.min(self.opens_us()));
+            return KnownPause { left_us: until_us.saturating_sub(now_us), due: PauseDue::Probe };
+        }
         let due = match self.known_by {
             KnownBy::Store { ask_from_us } if now_us >= ask_from_us => PauseDue::Ask,
             KnownBy::Process { tell_from_us } if now_us >= tell_from_us => PauseDue::Tell,
@@ -171,8 +211,9 @@ impl Pauses {
         let ends_us = now_us.saturating_add(length_us);
         let known_by = self.known_by_process(now_us);
         self.change(id, now_us, |pause, changed| {
-            let told = Pause { changed, since_us: now_us, ends_us, known_by };
-            let pause = pause.insert(pause.map_or(told, |known| known.or_told(told)));
+            let told = Pause { changed, since_us: now_us, ends_us, known_by, probe: None };
+            let known = pause.filter(|known| !known.is_over(now_us));
+            let pause = pause.insert(known.map_or(told, |known| known.or_told(told)));
             match pause.known_by {
                 KnownBy::Process { .. } => pause.told(now_us),
                 // The store knows a longer one, unless another process has ended that.
@@ -203,9 +244,27 @@ impl Pauses {
         let known_by = KnownBy::Store { ask_from_us: now_us.saturating_add(self.trust_us) };
         self.change(id, now_us, |pause, changed| {
             if pause.is_none_or(|known| known.yields_to(ends_us, asked)) {
-                *pause = (left_us > 0).then_some(Pause { changed, since_us: now_us, ends_us, known_by });
+                *pause = (left_us > 0).then_some(Pause { changed, since_us: now_us, ends_us, known_by, probe: None });
             }
         });
+    }
+
+    /// Takes a step of a probe in this process. Returns what was known before: the place was taken if it was free.
+    pub(crate) fn probe(&self, id: TallyId<'_>, now_us: u64, name: LeaseName, step: ProbeStep) -> Option<KnownPause> {
+        self.change(id, now_us, |pause, _| {
+            let over = pause.as_mut()?;
+            let known = over.known(now_us);
+            let has_place = over.probe.is_some_and(|probe| probe.name == name);
+            match (known.due, step) {
+                (PauseDue::Probe, ProbeStep::Take) if known.left_us == 0 => {
+                    over.probe = Some(Probe { name, until_us: now_us.saturating_add(PROBE_US) });
+                }
+                (PauseDue::Probe, ProbeStep::GiveBack) if has_place => over.probe = None,
+                (PauseDue::Probe, ProbeStep::Open) if has_place => *pause = None,
+                _ => {}
+            }
+            Some(known)
+        })
     }
 
     pub(crate) fn remove(&self, id: TallyId<'_>, now_us: u64) {
@@ -216,12 +275,12 @@ impl Pauses {
         self.len.load(Ordering::Acquire) == 0
     }
 
-    /// Changes the pause of a subject, which is `None` if it has ended.
+    /// Changes the pause of a subject, which is `None` if the subject is open for all.
     fn change<T>(&self, id: TallyId<'_>, now_us: u64, change: impl FnOnce(&mut Option<Pause>, PauseMoment) -> T) -> T {
         let hash = id.hash(&self.seed);
         let mut table = lock(&self.table);
         let moment = PauseMoment(self.changes.fetch_add(1, Ordering::AcqRel) + 1);
-        let mut pause = table.find(hash, id).map(|known| *known).filter(|known| !known.is_over(now_us));
+        let mut pause = table.find(hash, id).map(|known| *known).filter(|known| !known.is_open(now_us));
         let changed = change(&mut pause, moment);
         match pause {
             Some(pause) => table.set(hash, id, pause, now_us),
@@ -243,7 +302,7 @@ impl PauseTable {
             return;
         }
         if self.subjects.len() >= self.sweep_at {
-            self.subjects.retain(|paused| !paused.pause.is_over(now_us));
+            self.subjects.retain(|paused| !paused.pause.is_open(now_us));
             self.sweep_at = FEW.max(2 * self.subjects.len());
         }
         if self.subjects.len() < MOST_STORED || matches!(pause.known_by, KnownBy::Process { .. }) {
@@ -310,7 +369,13 @@ mod tests {
         }
 
         fn known(&self, at_us: u64) -> Option<KnownPause> {
-            self.pauses.find(self.id(), || at_us)
+            self.pauses.find(self.id(), || at_us).filter(|known| known.due != PauseDue::Probe)
+        }
+
+        /// Takes a step of a probe. Returns how many seconds its place is still taken; `None` if no call is tried.
+        fn probe(&self, at_us: u64, name: LeaseName, step: ProbeStep) -> Option<u64> {
+            let known = self.pauses.probe(self.id(), at_us, name, step);
+            known.filter(|known| known.due == PauseDue::Probe).map(|known| known.left_us / SECOND)
         }
 
         /// How many seconds the subject is still paused.
@@ -407,6 +472,40 @@ mod tests {
         assert_eq!(one.due(later + 5 * SECOND), PauseDue::Ask);
     }
 
+    #[test]
+    fn one_probe_at_a_time_has_the_place_after_a_pause_until_it_ends_or_for_a_minute() {
+        let (one, [first, second]) = (OneSubject::new(), [LeaseName::next(), LeaseName::next()]);
+        one.tell(NOW, 200 * SECOND);
+        assert_eq!(one.probe(NOW, first, ProbeStep::Take), None);
+        let after = NOW + 200 * SECOND;
+        assert_eq!(one.probe(after, first, ProbeStep::Take), Some(0));
+        assert_eq!(one.probe(after, second, ProbeStep::Take), Some(60));
+        for step in [ProbeStep::GiveBack, ProbeStep::Open] {
+            one.probe(after, second, step);
+        }
+        one.probe(after, first, ProbeStep::GiveBack);
+        assert_eq!(one.probe(after, second, ProbeStep::Take), Some(0));
+        let later = after + 60 * SECOND;
+        assert_eq!(one.probe(later, first, ProbeStep::Take), Some(0));
+        one.probe(later, second, ProbeStep::Open);
+        assert_eq!(one.probe(later, second, ProbeStep::Take), Some(60));
+        one.probe(later, first, ProbeStep::Open);
+        assert_eq!(one.probe(later, second, ProbeStep::Take), None);
+        assert!(one.pauses.is_empty());
+    }
+
+    #[test]
+    fn a_pause_closes_after_a_pause_and_as_long_again_without_one_opens() {
+        let (one, name) = (OneSubject::new(), LeaseName::next());
+        one.tell(NOW, 10 * SECOND);
+        let after = NOW + 10 * SECOND;
+        one.probe(after, name, ProbeStep::Take);
+        one.tell(after, 3 * SECOND);
+        assert_eq!((one.left(after), one.probe(after, name, ProbeStep::Open)), (Some(3), None));
+        assert_eq!(one.probe(after + 5 * SECOND, name, ProbeStep::Take), Some(0));
+        assert_eq!(one.probe(after + 6 * SECOND, name, ProbeStep::Take), None);
+    }
+
     fn subjects(number: usize) -> Vec<SubjectKey> {
         (0..number).map(|number| Subject::of(number).key()).collect()
     }
@@ -428,7 +527,7 @@ mod tests {
         let ids = || subjects.iter().map(|subject| TallyId::of_pause(&policy, subject).unwrap());
         ids().for_each(|id| _ = pauses.tell(id, NOW, SECOND));
         assert!(ids().all(|id| pauses.find(id, || NOW).is_some()));
-        let after = NOW + SECOND;
+        let after = NOW + 2 * SECOND;
         assert!(ids().all(|id| pauses.find(id, || after).is_none()));
         assert!(pauses.is_empty());
     }

@@ -33,17 +33,17 @@ pub(crate) use self::inspection::{
 use self::node::Step;
 #[cfg(feature = "admin")]
 pub(crate) use self::rehearsal::{CONCURRENT_CALLS, RehearsedStep, SEVERAL_KEYS};
-use self::script::paused::bounded_us;
 use self::script::work::refund_parts;
 pub(crate) use self::stored::lists::{StoredDenials, StoredPolicies};
 use self::stored::overrides_key;
-use crate::call::{Call, CallOptions, ReturnedLeases, TallyId};
+use crate::call::{Call, CallOptions, LeaseName, ReturnedLeases, TallyId};
 use crate::context;
 use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::{Policy, SubjectCost};
 use crate::store::answer::{LayeredAnswer, Outcome, Readiness};
 use crate::store::decider::{Decider, RemoteStore, tally_to_ban};
+use crate::store::pauses::ProbeStep;
 use crate::store::redis_types::{Setup, StoredText};
 use crate::system::home::in_runtime;
 use crate::system::home::{Driver, Side};
@@ -257,13 +257,29 @@ impl Redis {
         charged.inspect_err(|_| self.setup.driver.runtimes.background.note_failed_correction())
     }
 
-    /// Pauses a subject for this time; 0 only asks. Returns how long it is paused from now.
-    pub(crate) async fn pause(&self, policy: &Policy, id: TallyId<'_>, length_us: u64) -> Result<u64, BackendError> {
+    /// Pauses a subject for this time; 0 only asks. Returns what the pause makes of a call.
+    pub(crate) async fn pause(
+        &self,
+        policy: &Policy,
+        id: TallyId<'_>,
+        length_us: u64,
+    ) -> Result<Outcome, BackendError> {
         let key = id.key(&self.setup.prefix);
         let reason = context::operator().unwrap_or_default();
         let until = self.until_for(policy)?;
-        let left_us = self.ask(key.as_str(), until, |step| step.pause(id, length_us, &reason)).await?;
-        Ok(bounded_us(policy, left_us))
+        self.ask(key.as_str(), until, |step| step.pause(policy, id, length_us, &reason)).await
+    }
+
+    /// Takes a step of a probe. Returns what the pause has made of a call before: the place was taken if it was free.
+    pub(crate) async fn probe(
+        &self,
+        policy: &Policy,
+        id: TallyId<'_>,
+        name: LeaseName,
+        step: ProbeStep,
+    ) -> Result<Outcome, BackendError> {
+        let key = id.key(&self.setup.prefix);
+        self.ask(key.as_str(), self.until_for(policy)?, |asked| asked.probe(policy, id, name, step)).await
     }
 
     /// Ends the pause of a subject.

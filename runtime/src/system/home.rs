@@ -11,7 +11,7 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use once_cell::sync::OnceCell;
@@ -98,6 +98,21 @@ impl Runtimes {
     /// Runs a task in the background. If its runtime ends before the task has begun, the thread runs it.
     pub(crate) fn spawn(self: &Arc<Self>, kind: TaskKind, task: impl Future<Output = ()> + Send + 'static) {
         self.spawn_task(Box::pin(self.counted(kind, task)));
+    }
+
+    /// Runs a task in the background, as [`spawn`](Self::spawn) does. At home, its first step is made here, so that what it
+    /// sends goes before what later calls send.
+    pub(crate) fn spawn_begun(self: &Arc<Self>, kind: TaskKind, task: impl Future<Output = ()> + Send + 'static) {
+        let mut task: Task = Box::pin(self.counted(kind, task));
+        match (self.side(), Handle::try_current()) {
+            (Side::Home, Ok(home)) => {
+                // The runtime polls it once more, so nothing is to be woken.
+                if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+                    _ = home.spawn(HomeTask { task, has_begun: true, runtimes: Arc::downgrade(self) });
+                }
+            }
+            _ => self.spawn_task_on_thread(task),
+        }
     }
 
     fn spawn_task(self: &Arc<Self>, task: Task) {

@@ -34,6 +34,26 @@ async fn a_result_pauses_its_subject_and_the_call_is_settled() {
     assert!(charge(&limiter, "b", None).await.is_ok());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_result_that_says_nothing_opens_its_subject_after_a_pause() {
+    let limiter = Limiter::in_memory();
+    let open = || async { tokio::join!(two_at_once(&limiter, None), two_at_once(&limiter, None)) };
+    two_at_once(&limiter, Some(MINUTE)).await.unwrap();
+    tokio::time::advance(MINUTE).await;
+    let (tried, other) = open().await;
+    assert!(tried.is_ok());
+    assert_paused(other, MINUTE);
+    let (first, second) = open().await;
+    assert!(first.is_ok() && second.is_ok());
+}
+
+#[rate_limit(rule(count = 9, per = "1h"), limiter = limiter, pause = |answer| *answer.as_ref().ok()?)]
+async fn two_at_once(limiter: &Limiter, answer: Option<Duration>) -> Result<Option<Duration>, Rejection> {
+    let _ = limiter;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    Ok(answer)
+}
+
 #[rate_limit(rule(count = 9, per = "1h"), limiter = limiter, longest_pause = "5m", pause = |_| Duration::MAX)]
 fn blocking(limiter: &Limiter) -> Result<(), Rejection> {
     let _ = limiter;

@@ -102,6 +102,13 @@ tallygate_harness::every_backend!(
     a_pause_leads_to_no_ban,
     a_policy_with_rules_in_shadow_is_paused_as_others_are,
     a_caller_waits_for_the_end_of_a_pause,
+    one_call_at_a_time_is_tried_after_a_pause_until_one_has_succeeded,
+    neither_a_call_from_before_a_pause_nor_a_refund_opens_its_subject,
+    a_tried_call_that_is_told_to_wait_pauses_again,
+    the_place_of_a_tried_call_is_free_after_a_minute,
+    a_subject_is_open_after_as_long_again_without_a_pause,
+    a_call_that_the_rules_deny_and_a_peek_take_no_place,
+    a_caller_waits_for_the_place_of_a_tried_call,
 );
 
 /// Without Redis nothing can be changed by hand.
@@ -124,6 +131,7 @@ mod by_hand {
         a_resumed_subject_is_admitted_at_once,
         an_override_leaves_a_pause_in_force,
         an_override_that_puts_the_main_subject_in_shadow_leaves_its_pause_in_force,
+        one_call_at_a_time_is_tried_although_no_rule_in_force_counts_its_subject,
     );
 }
 
@@ -133,6 +141,7 @@ mod of_pauses {
         other_processes_hear_of_a_pause,
         a_pause_that_another_process_ends_is_over,
         a_pause_concerns_only_its_subject_among_calls_that_are_sent_together,
+        one_call_at_a_time_is_tried_in_all_processes,
     );
 }
 

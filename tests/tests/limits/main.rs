@@ -11,6 +11,7 @@ mod denied;
 mod flood;
 mod linearizable;
 mod model;
+mod pauses;
 mod prefetch;
 mod races;
 mod schedule;

@@ -14,7 +14,6 @@ use crate::context::{self, Context, ContextKey};
 use crate::decision::Permit;
 use crate::field_text::{field_text, host_text};
 use crate::limiter::{Check, Limiter};
-use crate::observe::log;
 use crate::policy::Policy;
 
 #[derive(Clone)]
@@ -72,12 +71,9 @@ impl PaceSettings {
     /// Returns what a response says about limits, and pauses the subject of its call if it says so.
     pub(super) async fn hear(&self, response: &response::Parts, permit: Option<&Permit>) -> Heard {
         let heard = self.responses.read(response.status, &response.headers);
-        let permit = permit.filter(|_| self.policy.longest_pause().is_some());
-        if let Some((permit, wait)) = permit.zip(heard.wait())
-            && let Err(error) = permit.pause(wait).await
-        {
-            // This process honours it all the same.
-            log::not_paused(self.policy.name(), &error);
+        if let Some(permit) = permit.filter(|_| self.policy.longest_pause().is_some()) {
+            // If this fails, this process honours the pause all the same.
+            permit.pause_logged(heard.wait()).await;
         }
         heard
     }

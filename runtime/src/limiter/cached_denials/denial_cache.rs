@@ -122,7 +122,7 @@ impl DenialCache {
         match outcome {
             // A policy with a ban does not cache its denials.
             // A pause says nothing about the rules.
-            Outcome::Paused { .. } => {}
+            Outcome::Paused { .. } | Outcome::Probing { .. } => {}
             Outcome::Admitted | Outcome::Banned { .. } => {
                 let hash = id.hash(&self.seed);
                 // In a policy with units, a denial of a call that costs more in some unit is still right.

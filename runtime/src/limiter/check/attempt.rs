@@ -8,18 +8,20 @@ use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
 use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall, TallyId};
 use crate::decision::{
-    AdmittedAt, Charge, DecidedBy, Decision, Pausable, PauseTicket, Permit, RecountTicket, Report, Wait,
+    AdmittedAt, Charge, DecidedBy, Decision, Pausable, PauseTicket, Permit, ProbeName, Recount, RecountTicket, Report,
 };
 use crate::error::{BackendError, BackendErrorKind};
 use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
 use crate::limiter::overrides::RulesInForce;
-use crate::limiter::pausing::paused;
+use crate::limiter::pausing;
 use crate::limiter::stack::{Layers, Stack};
 use crate::policy::{Policy, RuleGroup, SubjectCost, Trial, UnitCost};
-use crate::store::{Answer, Decider as _, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMoment};
+use crate::store::{Answer, Decider as _, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMoment, ProbeStep};
 use crate::subject::SubjectKey;
 use crate::system::home::in_runtime;
+use crate::system::under_way::TaskKind;
+use crate::wait::Wait;
 
 /// A call as it is decided now: by the policy in force, which may be an override's, on the subject of each of its
 /// groups.
@@ -35,6 +37,8 @@ pub(super) struct Attempt<'a> {
     /// Where the pause of the main subject is kept, if the call heeds it. The rules in force may not count that subject.
     pause: Option<TallyId<'a>>,
     known: Option<KnownPause>,
+    /// Has the place of the one call that is tried after a pause.
+    probe: Option<Box<PauseTicket>>,
     /// When the attempt began: the store is asked after that.
     asked: PauseMoment,
 }
@@ -80,11 +84,13 @@ impl Check<'_> {
             Ok(attempt) => attempt,
             Err(mistake) => return Some(Err(mistake)),
         };
-        match (state, attempt.due()) {
-            (StoreState::There, PauseDue::Ask) => return None,
-            (StoreState::There, PauseDue::Tell) => attempt.tell_again(),
-            (StoreState::Away(_), PauseDue::Ask) => attempt.believe_in_pause(),
-            _ => {}
+        let is_asked = state == StoreState::There && attempt.core.stack.is_remote();
+        match attempt.due() {
+            PauseDue::Ask if is_asked => return None,
+            PauseDue::Tell if is_asked => attempt.tell_again(),
+            PauseDue::Ask => attempt.believe_in_pause(),
+            PauseDue::Probe if !is_asked => attempt.try_here(),
+            PauseDue::Nothing | PauseDue::Tell | PauseDue::Probe => {}
         }
         match attempt.foregone_decision() {
             // A refresh may end the override, so a flood of such denials begins refreshes like any other calls. They are
@@ -137,11 +143,15 @@ impl Check<'_> {
             let call = Call { awaited: awaited.as_ref(), ..attempt.call() };
             match &core.stack {
                 Stack::Here(memory) => attempt.decision(core.with_lease_here(call, memory.decide(call)?)),
-                Stack::Remote(layers) => match attempt.ask(layers, call).await {
-                    Ok(answered) => attempt.decision(answered),
-                    // Without a runtime, no store is asked. This is a mistake, whatever is known of the store.
-                    Err(reason) => in_runtime().and_then(|_| attempt.decide_without(layers, reason))?,
-                },
+                Stack::Remote(layers) => {
+                    let (answered, probe) = attempt.ask(layers, call).await;
+                    attempt.probe = probe;
+                    match answered {
+                        Ok(answered) => attempt.decision(answered),
+                        // Without a runtime, no store is asked. This is a mistake, whatever is known of the store.
+                        Err(reason) => in_runtime().and_then(|_| attempt.decide_without(layers, reason))?,
+                    }
+                }
             }
         };
         if decision.decided_by() == DecidedBy::Backend {
@@ -232,7 +242,8 @@ impl<'a> Attempt<'a> {
         let pause = check.pause_id().filter(|_| options.heeds_pause());
         let known = pause.and_then(|id| core.known_pause(id));
         let closed = closed(&policy, matches!(policy, Cow::Owned(_)), check.inputs.costs());
-        let foregone = closed.or(known.filter(|known| known.due != PauseDue::Ask).map(paused));
+        let is_certain = |known: &KnownPause| !matches!(known.due, PauseDue::Ask | PauseDue::Probe);
+        let foregone = closed.or(known.filter(is_certain).map(pausing::outcome));
         // Such a call charges nothing: the store is only asked for a report.
         options.peek |= foregone.is_some();
         options.ignores_pause |= foregone.is_some();
@@ -242,13 +253,13 @@ impl<'a> Attempt<'a> {
             (options.report, options.report_is_optional) = (true, true);
         }
         let costs = policy.costs(check.inputs.costs());
-        Self { core, policy, subjects, costs, options, foregone, pause, known, asked }
+        Self { core, policy, subjects, costs, options, foregone, pause, known, probe: None, asked }
     }
 
     /// What is to be done about the pause of the subject, unless the call is denied anyway.
     fn due(&self) -> PauseDue {
         match (self.foregone, self.known) {
-            (None | Some(Outcome::Paused { .. }), Some(known)) => known.due,
+            (None | Some(Outcome::Paused { .. } | Outcome::Probing { .. }), Some(known)) => known.due,
             _ => PauseDue::Nothing,
         }
     }
@@ -262,41 +273,102 @@ impl<'a> Attempt<'a> {
 
     /// Denies the call by the pause that the store cannot be asked about, and charges nothing.
     fn believe_in_pause(&mut self) {
-        self.foregone = self.foregone.or(self.known.map(paused));
+        self.foregone = self.foregone.or(self.known.map(pausing::outcome));
         let lease = None;
         self.options = CallOptions { peek: true, ignores_pause: true, lease, ..self.options };
     }
 
-    /// Asks the store through the layers.
-    async fn ask(&self, layers: &Layers, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+    /// Tries the call after a pause that only this process can know of, or denies it because another one is tried.
+    fn try_here(&mut self) {
+        let (Some(id), None) = (self.pause, &self.probe) else { return };
+        let name = LeaseName::next();
+        // A peek takes no place.
+        let outcome = if self.options.peek {
+            self.known.map_or(Outcome::Admitted, pausing::outcome)
+        } else {
+            self.core.probe_here(id, name, ProbeStep::Take)
+        };
+        match outcome {
+            Outcome::Probing { retry_after: Wait::NONE } if self.options.peek => {}
+            Outcome::Probing { retry_after: Wait::NONE } => self.probe = self.pause_ticket(Some(ProbeName::Here(name))),
+            outcome if outcome.is_by_pause() => {
+                self.foregone = Some(outcome);
+                let lease = None;
+                self.options = CallOptions { peek: true, ignores_pause: true, lease, ..self.options };
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks the store through the layers. Returns the place that the call has taken, if it is tried after a pause.
+    async fn ask(
+        &self,
+        layers: &Layers,
+        call: Call<'_>,
+    ) -> (Result<LayeredAnswer, BackendError>, Option<Box<PauseTicket>>) {
         let answered = match self.pause {
             // No rule in force counts the main subject, so no script looks for its pause. Boxed, as this is rare.
             Some(id) if self.foregone.is_none() && call.pause().is_none() => {
-                Box::pin(ask_behind_pause(layers, call, id)).await?
+                Box::pin(ask_behind_pause(layers, call, id)).await
             }
-            _ => layers.below().decide(call).await?,
+            _ => layers.below().decide(call).await,
         };
-        if !needs_report(answered.answer.outcome, call.options) {
-            return Ok(answered);
+        // The other futures are boxed, as they are rare.
+        match (self.pause, answered) {
+            (Some(id), Ok(answered)) if is_place_free(&answered) => Box::pin(self.ask_as_probe(layers, call, id)).await,
+            (_, Ok(answered)) if needs_report(answered.answer.outcome, call.options) => {
+                (Ok(Box::pin(reported(layers, call, answered)).await), None)
+            }
+            (_, answered) => (answered, None),
         }
-        // Boxed, as this is rare.
-        Ok(Box::pin(reported(layers, call, answered)).await)
+    }
+
+    /// Asks the store about a call that is tried after a pause. A peek takes no place.
+    async fn ask_as_probe(
+        &self,
+        layers: &Layers,
+        call: Call<'_>,
+        id: TallyId<'_>,
+    ) -> (Result<LayeredAnswer, BackendError>, Option<Box<PauseTicket>>) {
+        let options = CallOptions { ignores_pause: true, ..call.options };
+        let tried = Call { options, ..call };
+        if call.options.peek {
+            return (layers.below().decide(tried).await, None);
+        }
+        let name = LeaseName::next();
+        let place = self.pause_ticket(Some(ProbeName::Stored(name)));
+        match layers.server().probe(call.policy, id, name, ProbeStep::Take).await {
+            Ok(Outcome::Probing { retry_after: Wait::NONE }) => (layers.below().decide(tried).await, place),
+            // Meanwhile, it was opened.
+            Ok(Outcome::Admitted) => (layers.below().decide(tried).await, None),
+            Ok(outcome) => {
+                let paused = Answer::new(outcome, Report::default(), 0).into();
+                (
+                    Ok(if needs_report(outcome, call.options) { reported(layers, call, paused).await } else { paused }),
+                    None,
+                )
+            }
+            Err(error) => (Err(error), None),
+        }
     }
 
     /// Decides a call that the store failed to decide. A pause that this process knows of holds whatever the policy says.
     fn decide_without(&mut self, layers: &Layers, reason: BackendError) -> Result<Decision, BackendError> {
-        if self.due() == PauseDue::Ask && reason.kind() == BackendErrorKind::Away {
-            self.believe_in_pause();
+        if reason.kind() == BackendErrorKind::Away {
+            match self.due() {
+                PauseDue::Ask => self.believe_in_pause(),
+                PauseDue::Probe => self.try_here(),
+                PauseDue::Nothing | PauseDue::Tell => {}
+            }
             if let Some(foregone) = self.foregone_decision() {
                 return Ok(foregone);
             }
         }
-        let decided = layers.decide_without(reason, self.call()).map(|answered| self.decision(answered));
-        match self.foregone {
-            Some(paused @ Outcome::Paused { .. }) => {
-                decided.or_else(|_| Ok(paused.decision(self.call(), DecidedBy::Backend)))
-            }
-            _ => decided,
+        let decided = layers.decide_without(reason, self.call());
+        match (decided, self.foregone) {
+            (Ok(answered), _) => Ok(self.decision(answered)),
+            (Err(_), Some(paused)) if paused.is_by_pause() => Ok(paused.decision(self.call(), DecidedBy::Backend)),
+            (Err(reason), _) => Err(reason),
         }
     }
 
@@ -337,8 +409,7 @@ impl<'a> Attempt<'a> {
     fn foregone_decision(&self) -> Option<Decision> {
         let CallOptions { report, report_is_optional, .. } = self.options;
         let foregone = self.foregone?;
-        let is_paused = matches!(foregone, Outcome::Paused { .. });
-        if report && !(is_paused && report_is_optional) {
+        if report && !(foregone.is_by_pause() && report_is_optional) {
             return None;
         }
         Some(foregone.decision(self.call(), DecidedBy::Backend))
@@ -346,24 +417,30 @@ impl<'a> Attempt<'a> {
 
     /// Returns the outcome after what the store has answered, or what decides in its place.
     fn settled_outcome(&self, outcome: Outcome, decided_by: DecidedBy) -> Outcome {
-        match (self.foregone, self.pause) {
-            // The store was only asked for a report.
-            (Some(foregone), _) => foregone,
-            (None, None) => outcome,
-            (None, Some(id)) if decided_by == DecidedBy::Backend => {
-                self.core.hear_of_pause(id, self.asked, outcome);
-                outcome
-            }
-            // This process may have been told while the call waited for the store.
-            (None, Some(id)) => self.core.known_pause(id).map_or(outcome, paused),
+        // If the outcome was known, the store was only asked for a report.
+        let (None, Some(id)) = (self.foregone, self.pause) else { return self.foregone.unwrap_or(outcome) };
+        // A call that is tried is decided whatever is stored of the pause.
+        if decided_by == DecidedBy::Backend && self.probe.is_none() {
+            self.core.hear_of_pause(id, self.asked, outcome);
         }
+        if outcome.is_by_pause() {
+            return outcome;
+        }
+        // This process may have been told while the call waited for the store.
+        let known = self.core.known_pause(id).filter(|known| known.due != PauseDue::Probe);
+        known.map_or(outcome, pausing::outcome)
     }
 
-    fn decision(&self, answered: LayeredAnswer) -> Decision {
-        let LayeredAnswer { answer: Answer { outcome, report, at, .. }, lease, decided_by, part } = answered;
-        let outcome = self.settled_outcome(outcome, decided_by);
+    fn decision(&mut self, answered: LayeredAnswer) -> Decision {
+        let LayeredAnswer { answer: Answer { outcome: answered, report, at, .. }, lease, decided_by, part } = answered;
+        let outcome = self.settled_outcome(answered, decided_by);
+        // If the call is denied, its place is free again.
+        let pausing = self.probe.take().or_else(|| self.pause_ticket(None)).filter(|_| outcome == Outcome::Admitted);
         let policy = part.as_ref().unwrap_or(&self.policy);
         let call = Call { policy, ..self.call() };
+        if answered == Outcome::Admitted && outcome.is_by_pause() && !call.options.peek {
+            self.put_back(self.ticket(call, at.clone(), decided_by));
+        }
         match outcome.decision(call, decided_by) {
             Decision::Denied(denial) => Decision::Denied(denial.with_report(report)),
             Decision::Allowed(_) => {
@@ -371,15 +448,31 @@ impl<'a> Attempt<'a> {
                 self.core.warn(call, &report);
                 let refund = self.options.refundable.then(|| Box::new(self.ticket(call, at, decided_by)));
                 let permit = Permit::new(decided_by, report, policy.warn_at(), refund, lease);
-                Decision::Allowed(match self.pause {
-                    Some(id) => {
-                        let pausable = Pausable { policy: self.policy.clone().into_owned(), subject: *id.subject };
-                        permit.with_pausing(PauseTicket::new(Arc::clone(self.core) as _, pausable))
-                    }
+                Decision::Allowed(match pausing {
+                    Some(pausing) => permit.with_pausing(pausing),
                     None => permit,
                 })
             }
         }
+    }
+
+    /// Takes back, in the background, what was counted of a call that is not made.
+    #[cold]
+    fn put_back(&self, ticket: RecountTicket) {
+        self.core.runtimes.spawn(TaskKind::Correction, async move {
+            // If this fails, the call stays counted until it is out of its windows.
+            let _ = ticket.recount(Recount::REFUND).await;
+        });
+    }
+
+    /// Returns what the permit needs to pause the subject, and to end its probe; `None` if the call heeds no pause.
+    fn pause_ticket(&self, probe: Option<ProbeName>) -> Option<Box<PauseTicket>> {
+        let pausable = Pausable { policy: self.policy.clone().into_owned(), subject: *self.pause?.subject };
+        let ticket = PauseTicket::new(Arc::clone(self.core) as _, pausable);
+        Some(Box::new(match probe {
+            Some(name) => ticket.of_probe(name),
+            None => ticket,
+        }))
     }
 
     /// Returns the ticket that refunds an admitted call.
@@ -395,7 +488,12 @@ impl<'a> Attempt<'a> {
 
 /// Whether a report is asked for that the answer does not have, because it is about a pause alone.
 fn needs_report(outcome: Outcome, options: CallOptions) -> bool {
-    matches!(outcome, Outcome::Paused { .. }) && options.report && !options.report_is_optional
+    outcome.is_by_pause() && options.report && !options.report_is_optional
+}
+
+/// Whether a call is the next one that is tried after a pause.
+fn is_place_free(answered: &LayeredAnswer) -> bool {
+    answered.answer.outcome == Outcome::Probing { retry_after: Wait::NONE }
 }
 
 /// Returns the answer to a paused call, with where its rules stand if the store says that.
@@ -413,11 +511,8 @@ async fn reported(layers: &Layers, call: Call<'_>, paused: LayeredAnswer) -> Lay
 /// Decides a call after a question about the pause alone.
 async fn ask_behind_pause(layers: &Layers, call: Call<'_>, id: TallyId<'_>) -> Result<LayeredAnswer, BackendError> {
     match layers.server().pause(call.policy, id, 0).await? {
-        0 => layers.below().decide(call).await,
-        left_us => {
-            let outcome = Outcome::Paused { retry_after: Wait::us(left_us) };
-            Ok(Answer::new(outcome, Report::default(), 0).into())
-        }
+        Outcome::Admitted => layers.below().decide(call).await,
+        paused => Ok(Answer::new(paused, Report::default(), 0).into()),
     }
 }
 

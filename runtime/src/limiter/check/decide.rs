@@ -187,7 +187,9 @@ impl Check<'_> {
             return permit;
         }
         match Pausable::new(self.policy(), self.inputs.main_subject()) {
-            Ok(pausable) => permit.with_pausing(PauseTicket::new(Arc::clone(&self.limiter().core) as _, pausable)),
+            Ok(pausable) => {
+                permit.with_pausing(Box::new(PauseTicket::new(Arc::clone(&self.limiter().core) as _, pausable)))
+            }
             Err(_) => permit,
         }
     }

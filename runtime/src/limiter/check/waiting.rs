@@ -290,13 +290,14 @@ async fn first_wake(sleeper: &Sleeper<'_>, mut rules_changed: Pin<&mut impl Futu
     .await
 }
 
-/// Whether a denied call waits for a lease.
+/// Whether a denied call waits for a lease, or for the place of the one call that is tried after a pause.
 fn waits_for_lease(denial: &Denial) -> bool {
     let is_full = |status: &RuleStatus| status.rule().role() == Role::Concurrency && status.remaining() == 0;
     match denial.kind() {
         RejectionKind::Concurrency => true,
         // If several limits deny the call, the one with the longest wait is reported, and it is not the lease.
-        RejectionKind::Limited | RejectionKind::Paused => false,
+        RejectionKind::Limited => false,
+        RejectionKind::Paused => denial.is_by_probe(),
         _ => denial.report().iter().any(is_full),
     }
 }

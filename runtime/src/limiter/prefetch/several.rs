@@ -68,7 +68,9 @@ impl<S: Decider> PrefetchedStore<S> {
                 drop(ahead);
                 self.ask_again(call).await
             }
-            Outcome::Denied { .. } | Outcome::Banned { .. } | Outcome::Paused { .. } => Ok(answered),
+            Outcome::Denied { .. } | Outcome::Banned { .. } | Outcome::Paused { .. } | Outcome::Probing { .. } => {
+                Ok(answered)
+            }
         }
     }
 

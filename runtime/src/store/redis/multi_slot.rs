@@ -15,7 +15,7 @@ use tallygate_rules::Role;
 use tokio::sync::oneshot;
 
 use crate::call::{Call, CallOptions, OwnedCall, Slot};
-use crate::decision::{AdmittedAt, Recount, Wait};
+use crate::decision::{AdmittedAt, Recount, Report, Wait};
 use crate::error::BackendError;
 use crate::observe::report;
 use crate::policy::Policy;
@@ -24,7 +24,6 @@ use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::fault::{is_cross_slot, is_try_again};
 use crate::store::redis::connection::real_time;
 use crate::store::redis::deployment::Deployment;
-use crate::store::redis::script::paused;
 use crate::system::under_way::TaskKind;
 use crate::system::{Instant, sleep};
 
@@ -89,10 +88,10 @@ impl Deployment {
     async fn decide_behind_pause(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
         if let Some(id) = request.pause() {
             let key = id.key(&self.setup().prefix);
-            let left_us = self.ask(key.as_str(), until, |step| step.pause(id, 0, "")).await;
-            match left_us.map_err(BackendError::into_refusal)? {
-                0 => {}
-                left_us => return Ok(paused::answer(request.policy, left_us, 0)),
+            let outcome = self.ask(key.as_str(), until, |step| step.pause(request.policy, id, 0, "")).await;
+            match outcome.map_err(BackendError::into_refusal)? {
+                Outcome::Admitted => {}
+                paused => return Ok(Answer::new(paused, Report::default(), 0)),
             }
         }
         let options = CallOptions { ignores_pause: true, ..request.options };
@@ -129,7 +128,7 @@ impl Deployment {
         let is_counted = match peek.outcome {
             Outcome::Admitted => request.counts(),
             Outcome::Denied { .. } => request.policy.ban().is_some() && !request.options.provisional,
-            Outcome::Banned { .. } | Outcome::Paused { .. } => false,
+            Outcome::Banned { .. } | Outcome::Paused { .. } | Outcome::Probing { .. } => false,
         };
         if request.options.peek || !is_counted {
             return Ok(peek);
@@ -302,8 +301,7 @@ fn combine(policy: &Policy, parts: &[Answer]) -> Answer {
 }
 
 fn outcome(policy: &Policy, parts: &[Answer]) -> Outcome {
-    let is_paused = |outcome: &Outcome| matches!(outcome, Outcome::Paused { .. });
-    if let Some(paused) = parts.iter().map(|part| part.outcome).find(is_paused) {
+    if let Some(paused) = parts.iter().map(|part| part.outcome).find(|outcome| outcome.is_by_pause()) {
         return paused;
     }
     let longest = parts.iter().enumerate().max_by_key(|(place, part)| (part.outcome.wait(), Reverse(*place)));
@@ -342,7 +340,6 @@ mod tests {
     use tallygate_rules::Rule;
 
     use super::*;
-    use crate::decision::Report;
     use crate::error::BackendErrorKind;
 
     const SECOND: Duration = Duration::from_secs(1);

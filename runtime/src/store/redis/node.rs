@@ -7,18 +7,20 @@ use std::sync::atomic::AtomicBool;
 use ::redis::{Cmd, FromRedisValue};
 use tallygate_lua as lua;
 
-use crate::call::{Call, ReturnedLeases, TallyId};
+use crate::call::{Call, LeaseName, ReturnedLeases, TallyId};
 use crate::decision::Recount;
 use crate::error::BackendError;
 use crate::policy::Policy;
-use crate::store::answer::Answer;
+use crate::store::answer::{Answer, Outcome};
+use crate::store::pauses::ProbeStep;
 use crate::store::redis::batching::Batcher;
 use crate::store::redis::connection::address::Host;
 use crate::store::redis::script::pack::{self, lease_name};
-use crate::store::redis::script::run::NodeRole;
-use crate::store::redis::script::unknown_shape;
+use crate::store::redis::script::paused;
+use crate::store::redis::script::run::{NodeRole, Script};
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::work::refund_parts;
+use crate::store::redis::script::{Scripts, unknown_shape};
 use crate::store::redis::server::Server;
 use crate::system::Instant;
 
@@ -160,16 +162,43 @@ impl Step {
         server.run(&server.scripts.ban, key, &arguments, self.until, self.role()).await.map(drop)
     }
 
-    /// Pauses a subject for this time; 0 only asks. Returns how long it is paused from now.
-    pub(super) async fn pause(self, id: TallyId<'_>, length_us: u64, reason: &str) -> Result<u64, BackendError> {
+    /// Pauses the subject of a pause for this time; 0 only asks. Returns what the pause makes of a call.
+    pub(super) async fn pause(
+        self,
+        policy: &Policy,
+        id: TallyId<'_>,
+        length_us: u64,
+        reason: &str,
+    ) -> Result<Outcome, BackendError> {
+        let arguments = pack::pause(length_us, paused::longest_us(policy), reason);
+        self.run_on_pause(|scripts| &scripts.pause, policy, id, &arguments).await
+    }
+
+    /// Takes a step of a probe. Returns what the pause has made of a call before.
+    pub(super) async fn probe(
+        self,
+        policy: &Policy,
+        id: TallyId<'_>,
+        name: LeaseName,
+        step: ProbeStep,
+    ) -> Result<Outcome, BackendError> {
+        self.run_on_pause(|scripts| &scripts.probe, policy, id, &pack::probe(name, step)).await
+    }
+
+    async fn run_on_pause(
+        self,
+        script: fn(&Scripts) -> &Script,
+        policy: &Policy,
+        id: TallyId<'_>,
+        arguments: &[Vec<u8>],
+    ) -> Result<Outcome, BackendError> {
         let server = self.node.server();
         let key = iter::once(id.key(&server.prefix));
-        let arguments = pack::pause(length_us, reason);
-        let reply = server.run(&server.scripts.pause, key, &arguments, self.until, self.role()).await?;
+        let reply = server.run(script(&server.scripts), key, arguments, self.until, self.role()).await?;
         let values = wire::integers(&reply).ok_or_else(unknown_shape)?;
         server.learn_time(&values);
         match values[..] {
-            [now_us, ends_us] => u64::try_from(ends_us - now_us).map_err(|_| unknown_shape()),
+            [_, left] => Ok(paused::outcome(policy, left)),
             _ => Err(unknown_shape()),
         }
     }

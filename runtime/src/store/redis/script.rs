@@ -28,6 +28,7 @@ pub(crate) struct Scripts {
     pub(crate) lease: Script,
     pub(crate) ban: Script,
     pub(crate) pause: Script,
+    pub(crate) probe: Script,
 }
 
 /// The scripts that decide requests. Each is made when a call first needs it.
@@ -69,6 +70,7 @@ impl Scripts {
             lease: script(lua::LEASE),
             ban: script(lua::BAN),
             pause: script(lua::PAUSE),
+            probe: script(lua::PROBE_PLACE),
         }
     }
 

@@ -74,6 +74,20 @@ impl Server {
 
     /// Sends several requests in one round trip. Each is decided on its own, and has an answer of its own.
     pub(super) async fn ask_each(&self, requests: &[Call<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
+        let mut replies = self.ask_together(requests, until).await;
+        let is_undecided = |reply: &Result<Reply, BackendError>| matches!(reply, Ok(Reply::AskAgain));
+        let undecided = requests.iter().zip(&replies).filter(|(_, reply)| is_undecided(reply));
+        let undecided: Vec<_> = undecided.map(|(request, _)| *request).collect();
+        if undecided.len() > 1 {
+            // As it is beside a paused call. They share one more call. Boxed, as this is rare.
+            let again = Box::pin(self.ask_together(&undecided, until)).await;
+            let replaced = replies.iter_mut().filter(|reply| is_undecided(reply));
+            replaced.zip(again).for_each(|(reply, again)| *reply = again);
+        }
+        replies
+    }
+
+    async fn ask_together(&self, requests: &[Call<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
         if !self.is_asked_by_slot() {
             match self.ask(requests, until, NodeRole::Owner).await {
                 Ok(replies) => return replies.into_iter().map(Ok).collect(),

@@ -12,26 +12,26 @@ use tokio::task::JoinSet;
 use super::{MICROSECOND, policy, report_of, secs, somebody};
 use crate::stage::Stage;
 
-fn rules(rules: impl IntoIterator<Item = Rule>) -> PolicyBuilder {
+pub(super) fn rules(rules: impl IntoIterator<Item = Rule>) -> PolicyBuilder {
     Policy::builder("partner").rules(rules).pausable()
 }
 
-fn pausable(builder: PolicyBuilder) -> Policy {
+pub(super) fn pausable(builder: PolicyBuilder) -> Policy {
     builder.build().expect("the rules are sound")
 }
 
-fn ten_a_minute() -> Policy {
+pub(super) fn ten_a_minute() -> Policy {
     pausable(rules([Rule::sliding_window(10, secs(60))]))
 }
 
 /// Pauses a subject. While Redis is away, that cannot be stored, and holds all the same.
-async fn pause(stage: &Stage, policy: &Policy, subject: &Subject, length: Duration) {
+pub(super) async fn pause(stage: &Stage, policy: &Policy, subject: &Subject, length: Duration) {
     if let Err(error) = stage.limiter().check(policy, subject).pause(length).await {
         assert_eq!(error.kind(), BackendErrorKind::Away, "{error}");
     }
 }
 
-fn assert_paused(denial: &Denial, retry_after: Duration) {
+pub(super) fn assert_paused(denial: &Denial, retry_after: Duration) {
     assert_eq!((denial.kind(), denial.retry_after()), (RejectionKind::Paused, Some(retry_after)));
     assert!(denial.rule().is_none());
 }
@@ -130,7 +130,12 @@ pub async fn a_pause_leads_to_no_ban(stage: &Stage) {
 }
 
 /// Lets a caller wait, and asserts that it does. Each question has its answer after the caller has its own.
-async fn assert_asleep(stage: &Stage, policy: &Policy, subject: &Subject, mut waiting: Pin<&mut Deciding<'_>>) {
+pub(super) async fn assert_asleep(
+    stage: &Stage,
+    policy: &Policy,
+    subject: &Subject,
+    mut waiting: Pin<&mut Deciding<'_>>,
+) {
     for _ in 0..10 {
         tokio::select! {
             biased;

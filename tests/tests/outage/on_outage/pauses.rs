@@ -65,6 +65,29 @@ async fn a_pause_that_could_not_be_stored_is_not_shortened_by_one_that_is() {
 }
 
 #[tokio::test]
+async fn a_call_that_awaits_redis_while_its_subject_is_paused_is_denied_and_not_counted() {
+    let server = Server::start();
+    let (limiter, policy) = (patient().connect(server.url()).await.unwrap(), pausable());
+    admitted(&limiter, &policy).await;
+    server.pause();
+    let (decision, paused, ()) = tokio::join!(
+        biased;
+        call(&limiter, &policy),
+        check(&limiter, &policy).pause(MINUTE),
+        async { server.resume() },
+    );
+    paused.unwrap();
+    assert_eq!(decision.into_result().unwrap_err().kind(), RejectionKind::Paused);
+    check(&limiter, &policy).resume().await.unwrap();
+    let put_back = async {
+        while check(&limiter, &policy).peek().report().await.unwrap().report()[0].remaining() < 1 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, put_back).await.expect("the call is not counted");
+}
+
+#[tokio::test]
 async fn a_pause_that_could_not_be_stored_is_stored_when_redis_is_back_and_can_then_be_ended_elsewhere() {
     let server = Server::start();
     let (limiter, other, policy) = (doubting(&server, OnOutage::Local), doubting(&server, OnOutage::Local), pausable());

@@ -220,7 +220,7 @@ impl Player<'_> {
             Outcome::Admitted => Expected::Admitted,
             Outcome::Denied { .. } => Expected::Denied,
             Outcome::Banned { .. } => Expected::Banned,
-            Outcome::Paused { .. } => Expected::Paused,
+            Outcome::Paused { .. } | Outcome::Probing { .. } => Expected::Paused,
         };
         if answered == expected {
             return Ok(answer);

@@ -13,6 +13,7 @@ use crate::call::{Call, LeaseName, Scope};
 use crate::decision::Recount;
 use crate::micros;
 use crate::policy::RuleGroup;
+use crate::store::pauses::{PROBE_US, ProbeStep};
 use crate::system::{StdRandomState, per_process};
 
 /// A log of at most this many calls is read with one command. Of a longer log, only the entries that matter are read.
@@ -88,9 +89,19 @@ pub(crate) fn ban(group: &RuleGroup, duration_us: u64) -> [Vec<u8>; 4] {
     [group.celled.len() as u64, denials(group) as u64, duration_us, ttl_ms].map(number)
 }
 
-/// Packs the arguments that pause a subject for this time, and why.
-pub(crate) fn pause(length_us: u64, reason: &str) -> [Vec<u8>; 2] {
-    [number(length_us), reason.into()]
+/// Packs the arguments that pause a subject for this time, for no longer than another, and why.
+pub(crate) fn pause(length_us: u64, longest_us: u64, reason: &str) -> [Vec<u8>; 3] {
+    [number(length_us), number(longest_us), reason.into()]
+}
+
+/// Packs the arguments of a step of a probe.
+pub(crate) fn probe(name: LeaseName, step: ProbeStep) -> [Vec<u8>; 2] {
+    let length = match step {
+        ProbeStep::Take => number(PROBE_US),
+        ProbeStep::GiveBack => number(0),
+        ProbeStep::Open => "-1".into(),
+    };
+    [lease_name(Some(name)).into(), length]
 }
 
 fn number(number: u64) -> Vec<u8> {

@@ -23,27 +23,36 @@ pub(crate) fn read(answer: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Rep
         return None;
     }
     let at_us = u64::try_from(*now_us).ok()?;
-    let replies = requests.iter().zip(waits).map(|(request, wait_us)| reply(request.policy, *wait_us, at_us));
+    let replies = requests.iter().zip(waits).map(|(request, left)| reply(request.policy, *left, at_us));
     Some((at_us, replies.collect()))
 }
 
-fn reply(policy: &Policy, wait_us: i64, at_us: u64) -> Reply {
-    match u64::try_from(wait_us) {
-        // Another request was paused, so that nothing was decided.
-        Ok(0) => Reply::AskAgain,
-        Ok(wait_us) => Reply::Answer(answer(policy, wait_us, at_us)),
-        Err(_) => Reply::Unreadable,
+fn reply(policy: &Policy, left: i64, at_us: u64) -> Reply {
+    match left {
+        lua::NEVER => Reply::Unreadable,
+        left => match outcome(policy, left) {
+            // A pause was in the way of another request, so that nothing was decided.
+            Outcome::Admitted => Reply::AskAgain,
+            outcome => Reply::Answer(Answer::new(outcome, Report::default(), at_us)),
+        },
     }
 }
 
-/// The answer to a request whose subject is paused for that long.
-pub(crate) fn answer(policy: &Policy, wait_us: u64, at_us: u64) -> Answer {
-    Answer::new(Outcome::Paused { retry_after: Wait::us(bounded_us(policy, wait_us)) }, Report::default(), at_us)
+/// Returns what a pause makes of a call, by what a script says of it: admitted if it is not in the way.
+pub(crate) fn outcome(policy: &Policy, left: i64) -> Outcome {
+    if left <= lua::PROBE {
+        return Outcome::Probing { retry_after: Wait::us(lua::PROBE.abs_diff(left)) };
+    }
+    match u64::try_from(left) {
+        Err(_) | Ok(0) => Outcome::Admitted,
+        // The process that has stored it may know a longer longest pause.
+        Ok(left_us) => Outcome::Paused { retry_after: Wait::us(left_us.min(longest_us(policy))) },
+    }
 }
 
-/// Returns for how long a stored pause is honoured: the process that has stored it may know a longer longest pause.
-pub(crate) fn bounded_us(policy: &Policy, left_us: u64) -> u64 {
-    policy.longest_pause().map_or(left_us, |longest| left_us.min(micros::rounded_up(longest)))
+/// The longest pause of a policy in microseconds; 0 if it cannot be paused.
+pub(crate) fn longest_us(policy: &Policy) -> u64 {
+    policy.longest_pause().map_or(0, micros::rounded_up)
 }
 
 #[cfg(test)]
@@ -61,10 +70,14 @@ mod tests {
 
     #[test]
     fn each_request_is_paused_or_asked_again_and_other_answers_are_left() {
-        let policy = Policy::builder("p").rule(Rule::sliding_window(1, Duration::from_secs(1))).build().unwrap();
-        let requests = [Call::new(&policy, &[], CallOptions::PLAIN); 3];
-        let replies = vec![Reply::AskAgain, Reply::Answer(answer(&policy, 5, 7)), Reply::Unreadable];
-        assert_eq!(read(&packed(&[lua::PAUSED, 7, 0, 5, -1]), &requests), Some((7, replies)));
+        let (second, longest) = (Duration::from_secs(1), Duration::from_secs(9));
+        let policy = Policy::builder("p").rule(Rule::sliding_window(1, second)).longest_pause(longest).build().unwrap();
+        let requests = [Call::new(&policy, &[], CallOptions::PLAIN); 6];
+        let answer = |outcome| Reply::Answer(Answer::new(outcome, Report::default(), 7));
+        let paused = |us| answer(Outcome::Paused { retry_after: Wait::us(us) });
+        let probing = |us| answer(Outcome::Probing { retry_after: Wait::us(us) });
+        let replies = vec![Reply::AskAgain, paused(5), Reply::Unreadable, probing(0), probing(3), paused(9_000_000)];
+        assert_eq!(read(&packed(&[lua::PAUSED, 7, 0, 5, -1, -2, -5, i64::pow(2, 40)]), &requests), Some((7, replies)));
         assert_eq!(read(&packed(&[lua::PAUSED, 7, 0, 5]), &requests), None);
         assert_eq!(read(&packed(&[7, lua::PAUSED, 5]), &requests[..1]), None);
     }

@@ -355,7 +355,15 @@ impl Rule {
     /// Returns whether this rule counts approximately.
     #[must_use]
     pub const fn is_approximate(&self) -> bool {
-        matches!(self.algorithm, Algorithm::SlidingCounter { .. })
+        match self.algorithm {
+            Algorithm::SlidingCounter { .. } => true,
+            Algorithm::SlidingWindow { .. }
+            | Algorithm::FixedWindow { .. }
+            | Algorithm::TokenBucket(_)
+            | Algorithm::Concurrency { .. } => false,
+            #[cfg(feature = "cron")]
+            Algorithm::Cron { .. } => false,
+        }
     }
 
     /// Whether this rule is an exact sliding window.
@@ -392,10 +400,14 @@ impl Rule {
     /// parameters of token buckets may differ.
     #[must_use]
     pub fn has_same_window(&self, other: &Self) -> bool {
-        let same_window = match (&self.algorithm, &other.algorithm) {
-            (Algorithm::TokenBucket(one), Algorithm::TokenBucket(other)) => one.per() == other.per(),
-            (Algorithm::Concurrency { .. }, Algorithm::Concurrency { .. }) => true,
-            (one, other) => one == other,
+        let same_window = match &self.algorithm {
+            Algorithm::TokenBucket(bucket) => other.bucket().is_some_and(|other| other.per() == bucket.per()),
+            Algorithm::Concurrency { .. } => other.lease().is_some(),
+            Algorithm::SlidingWindow { .. } | Algorithm::SlidingCounter { .. } | Algorithm::FixedWindow { .. } => {
+                self.algorithm == other.algorithm
+            }
+            #[cfg(feature = "cron")]
+            Algorithm::Cron { .. } => self.algorithm == other.algorithm,
         };
         self.role == other.role && self.unit == other.unit && same_window
     }

@@ -111,6 +111,12 @@ fn findings(krate: &CrateLayers<'_>, files: &[SourceFile]) -> Vec<String> {
     let leaving = imports.iter().filter(|import| leaves_module(&files[import.from], &files[import.to])).map(describe);
     findings
         .extend(leaving.map(|import| format!("{import}: a layer before a store knows no other, and no kind of store")));
+    findings.extend(files.iter().filter(|file| is_unlisted_layer(file)).map(|file| {
+        format!(
+            "{}: decides calls for a store below it; remedy: name its module in `BEFORE_STORES` of xtask",
+            file.path
+        )
+    }));
     let circle: Vec<_> = circle(others).into_iter().map(describe).collect();
     if !circle.is_empty() {
         findings.push(format!("these files import each other in a circle:\n    {}", circle.join("\n    ")));
@@ -129,6 +135,15 @@ fn leaves_module(from: &SourceFile, to: &SourceFile) -> bool {
     let leaves = |module: &[&str; 2]| is_in(from, module) && !is_in(to, module) && is_in(to, &module[..1]);
     let names_store = || STORES.iter().any(|store| is_in(to, store));
     BEFORE_STORES.iter().any(|module| leaves(module) || is_in(from, module) && names_store())
+}
+
+/// Whether a file before the stores implements the trait of a layer, and is in no module whose imports are checked.
+fn is_unlisted_layer(file: &SourceFile) -> bool {
+    let [above, module, ..] = &file.module[..] else { return false };
+    let is_listed = |listed: &[&str; 2]| *listed == [above.as_str(), module.as_str()];
+    let is_layer =
+        || file.lines.iter().any(|line| line.code.starts_with("impl") && line.code.contains(" Decider for "));
+    above == BEFORE_STORES[0][0] && !BEFORE_STORES.iter().any(is_listed) && is_layer()
 }
 
 /// What a file takes from the system itself.

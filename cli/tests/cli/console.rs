@@ -52,6 +52,16 @@ impl Console<'_> {
         Printed::of(self.placed(command.args(["-c", line])).stdin(Stdio::null()).output())
     }
 
+    /// The names of all commands but `help`, as that lists them.
+    pub(crate) fn commands(&self) -> Vec<String> {
+        let help = self.run("help").expect(0).out;
+        let (_, listed) = help.split_once("Commands:\n").expect("the help lists the commands");
+        // A line that goes on is indented further.
+        let names = listed.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
+        let names = names.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
+        names.filter(|name| *name != "help").map(str::to_owned).collect()
+    }
+
     /// Sets what a command finds around it. It waits for a busy machine.
     fn placed<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let programs = Path::new(PROGRAM).parent().unwrap().display().to_string();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::console::{impossible_time, steady};
-use crate::seeded::{Seeded, write};
+use crate::console::{Console, impossible_time, steady};
+use crate::seeded::{Seeded, folder, write};
 use crate::{plans, running};
 
 const PAGE: &str = include_str!("../../../docs/cli.md");
@@ -89,20 +89,9 @@ fn every_time_of_the_page_is_one_that_the_program_prints() {
 fn the_page_shows_every_command() {
     // It runs on a terminal only, and is shown as a text.
     assert!(PAGE.contains("`tallygate watch`"));
-    for command in [
-        "policies",
-        "peek",
-        "top",
-        "reset",
-        "ban",
-        "unban",
-        "bans",
-        "override",
-        "check",
-        "simulate",
-        "doctor",
-        "completions",
-    ] {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    for command in console.commands().iter().filter(|command| *command != "watch") {
         assert!(
             PAGE.contains(&format!("$ tallygate {command} ")) || PAGE.contains(&format!("$ tallygate {command}\n")),
             "{command}"

@@ -186,3 +186,17 @@ fn a_layer_before_a_store_knows_no_other_and_no_kind_of_store() {
         );
     }
 }
+
+#[test]
+fn a_module_that_decides_calls_before_a_store_is_listed() {
+    let table = "src/lib.rs only re-exports\n  limiter  decides";
+    let code = "pub struct Logged; impl<S: Decider> Decider for Logged<S> { fn note(&self) {} }";
+    let found_in = |module: &str| {
+        let limiter = format!("mod {module};");
+        let path = format!("limiter/{module}.rs");
+        findings_by(table, &[("lib.rs", "mod limiter;"), ("limiter.rs", &limiter), (&path, code)])
+    };
+    assert_eq!(found_in("outage"), [""; 0]);
+    let remedy = "decides calls for a store below it; remedy: name its module in `BEFORE_STORES` of xtask";
+    assert_eq!(found_in("slow"), [format!("src/limiter/slow.rs: {remedy}")]);
+}

@@ -246,3 +246,15 @@ fn write(path: &Path, text: &str) -> Outcome {
     }
     fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_replaces_an_expression_that_the_library_has() {
+        for Planted { file, .. } in ALL {
+            plant(file, step::read(file).unwrap()).unwrap();
+        }
+    }
+}

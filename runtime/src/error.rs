@@ -1,4 +1,4 @@
-//! The errors: a set-up that cannot be used, and a backend that cannot decide.
+//! The errors: a setup that cannot be used, and a backend that cannot decide.
 
 mod backend;
 mod config;

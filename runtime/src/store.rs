@@ -99,7 +99,7 @@ impl<'a> Store<'a> {
 
 #[cfg(feature = "admin")]
 impl<'a> Store<'a> {
-    /// Starts to scan the tallies of the rule groups whose segments begin with these names, before the layout.
+    /// Starts to scan the tallies of these rule groups, each given by its segment without the layout.
     pub(crate) async fn scan(self, prefix: &str, names: &[String]) -> Result<Scan<'a>, BackendError> {
         Ok(match self {
             Self::Memory(memory) => Scan::Memory(memory, memory.scan(names)),

@@ -86,7 +86,7 @@ impl AdmittedAt {
 /// Resolves to whether the recount has changed anything.
 pub(crate) type Recounting<'a> = Pin<Box<dyn Future<Output = Result<bool, BackendError>> + Send + 'a>>;
 
-/// Recounts charges. It is all that a permit knows of the limiter that issued it.
+/// Recounts charges. A permit reaches its limiter by this.
 pub(crate) trait Recounter: Send + Sync {
     fn recount<'a>(&'a self, charge: &'a Charge, recount: &'a Recount) -> Recounting<'a>;
 
@@ -97,7 +97,7 @@ pub(crate) trait Recounter: Send + Sync {
     /// blocks nobody.
     fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>>;
 
-    /// Counts a call as metered until what this returns is dropped.
+    /// Lets `drain` wait for the meters of a call, until what this returns is dropped.
     fn begin_metering(&self) -> CountedTask;
 }
 
@@ -189,7 +189,8 @@ impl RecountTicket {
     }
 }
 
-/// Reports a failed settlement: use beyond the cost is never counted.
+/// Reports a settlement to the log if it has failed: use beyond the cost is then never counted. Only the first of several
+/// failures is a warning.
 pub(crate) fn report_settlement(policy: &str, settled: Result<bool, BackendError>) {
     /// Whether the last settlement of this process has failed.
     static FAILING: AtomicBool = AtomicBool::new(false);

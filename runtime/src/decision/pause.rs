@@ -14,7 +14,7 @@ use crate::subject::SubjectKey;
 /// Resolves when the subject is paused or open everywhere.
 pub(crate) type Pausing<'a> = Pin<Box<dyn Future<Output = Result<(), BackendError>> + Send + 'a>>;
 
-/// Pauses and opens subjects. It is all that a permit knows of the limiter for that.
+/// Pauses and opens subjects. A permit reaches its limiter by this.
 pub(crate) trait Pauser: Send + Sync {
     /// Pauses a subject: here at once, and elsewhere once this is awaited.
     fn pause<'a>(&'a self, pausable: &'a Pausable, length: Duration) -> Pausing<'a>;

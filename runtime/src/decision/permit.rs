@@ -33,7 +33,7 @@ struct PermitExtras {
     warn_at: Option<f64>,
     /// Boxed, as few calls can be refunded, and it is large.
     ticket: Option<Box<RecountTicket>>,
-    /// Has the ticket of a call with meters.
+    /// Set once a meter was asked for. It then has the ticket in place of `ticket`.
     metering: Option<Arc<Metering>>,
     /// Only if the policy can be paused.
     pausing: Option<Box<PauseTicket>>,

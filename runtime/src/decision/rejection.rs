@@ -107,7 +107,7 @@ impl Rejection {
         }
     }
 
-    /// Returns the rule that denied the call; `None` for a ban, and if the backend was unavailable.
+    /// Returns the rule that denied the call; `None` for a ban or a pause, and if the call was not decided.
     #[must_use]
     pub fn rule(&self) -> Option<LimitingRule<'_>> {
         self.denial()?.rule()
@@ -134,7 +134,7 @@ impl Rejection {
     }
 
     /// Returns how long to wait until the same call would be admitted, if no other calls come in between. It is the
-    /// longest wait of all rules that deny the call and of a ban.
+    /// longest wait of all rules that deny the call and of a ban. For a pause, it is the time until that ends.
     ///
     /// `None` means that there is no such time: the call can never be admitted, or the backend was unavailable. A response
     /// then has no `Retry-After`; zero would invite the next attempt at once.

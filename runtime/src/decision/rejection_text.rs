@@ -8,12 +8,12 @@ use super::denial::LimitingRule;
 use super::rejection::Rejection;
 use crate::wait::RoundedUp;
 
-/// Adds a value of a rejection to a message. A ban has no rule, so it shows nothing of one.
+/// Adds a value of a rejection to a message. A ban and a pause have no rule, so they show nothing of one.
 pub fn push_field(message: &mut String, field: RejectionField, rejection: &Rejection) {
     match (field, rejection.rule()) {
         (RejectionField::RetryAfter, _) => push_retry_after(message, rejection),
         (_, None) => {}
-        // As the usual sentence says it.
+        // In the words of the usual sentence, which `Denial` writes.
         (RejectionField::Count, Some(limiting)) => {
             message.push_str(&amount_in_words(limiting.rule(), limiting.count()));
         }

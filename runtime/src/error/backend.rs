@@ -36,7 +36,7 @@ pub enum BackendErrorKind {
     /// The backend cannot be reached, or cannot decide now: it is down, starting, full, overloaded, or about to be
     /// replaced. Later calls may be decided.
     Away,
-    /// The set-up or the call is mistaken: a password, a permission, a key that holds something else, a server of the
+    /// The setup or the call is mistaken: a password, a permission, a key that holds something else, a server of the
     /// wrong kind. No call like this one is decided until somebody changes that.
     Wrong,
     /// The program is mistaken: the call lacks a value of its context or one of its subjects, its policy is refused, or
@@ -45,12 +45,12 @@ pub enum BackendErrorKind {
     /// The call lacks a value of its context that the limit counts by and that other calls have, such as the user of a
     /// request. The backend was not asked, and nothing is broken: the caller has to change the call.
     Unidentified,
-    /// The backend answered with an error that this version does not know: it may be away, or the set-up mistaken.
+    /// The backend answered with an error that this version does not know: it may be away, or the setup mistaken.
     Unknown,
 }
 
 impl BackendError {
-    /// Returns the error for a mistaken set-up or call.
+    /// Returns the error for a mistaken setup or call.
     pub(crate) fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self::of(BackendErrorKind::Wrong, text, None)
     }

@@ -155,7 +155,7 @@ impl<'a> Check<'a> {
         self.inputs.insert_subject(label, subject);
     }
 
-    /// Sets the weight of the call: 1 by default. A call of cost 0 is decided by the current counts, and counts nothing
+    /// Sets the cost of the call: 1 by default. A call of cost 0 is decided by the current counts, and counts nothing
     /// itself.
     #[inline]
     pub fn cost(mut self, cost: u64) -> Self {

@@ -136,7 +136,7 @@ impl<S: RemoteStore> LeaseTask<S> {
                 let (lease, dropped) = RemoteLease::new(&shared, leases, runtime.id());
                 let keeper = LeaseKeeper::new(&shared, leases, self.since_us, dropped);
                 self.is_open = false;
-                // What a caller that has gone does not receive is dropped.
+                // If the caller has gone, the lease is dropped here, and so given back.
                 drop(answer.send(Ok(LayeredAnswer { lease: Some(Box::new(lease)), ..admitted })));
                 drop(self);
                 keeper.run().await;

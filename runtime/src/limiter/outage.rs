@@ -17,8 +17,8 @@ use crate::policy::Policy;
 use crate::store::{Answer, Decider, LayeredAnswer, Outcome, RemoteStore, Standby};
 use crate::system::home::in_runtime;
 
-/// How often a call looks, during an outage, whether it has ended. Other calls are decided without asking.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How often a call asks the store, during an outage, whether it is back.
+const ASK_EVERY: Duration = Duration::from_millis(5);
 
 /// Decides calls while the server is away.
 pub(super) struct Outage<S, R> {
@@ -28,7 +28,7 @@ pub(super) struct Outage<S, R> {
     default: OnOutage,
     standby: Arc<Standby>,
     clock: Clock,
-    next_look_us: AtomicU64,
+    next_ask_us: AtomicU64,
 }
 
 /// The state of the store, as this process knows it before a call asks the store.
@@ -36,8 +36,8 @@ pub(super) struct Outage<S, R> {
 pub(super) enum StoreState {
     /// The store may decide the call.
     There,
-    /// The store is known to be away, and this call looks whether it still is.
-    LookDue,
+    /// The store is known to be away, and this call asks whether it still is.
+    AskDue,
     /// The store is known to be away, and the call is decided in this way.
     Away(DecidedBy),
 }
@@ -45,7 +45,7 @@ pub(super) enum StoreState {
 impl<S: Decider, R: RemoteStore> Outage<S, R> {
     pub(super) fn new(below: S, server: Arc<R>, on_outage: OnOutage, standby: Standby, clock: Clock) -> Self {
         let standby = Arc::new(standby);
-        Self { below, server, default: on_outage, standby, clock, next_look_us: AtomicU64::new(0) }
+        Self { below, server, default: on_outage, standby, clock, next_ask_us: AtomicU64::new(0) }
     }
 
     pub(super) fn below(&self) -> &S {
@@ -61,8 +61,8 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         let known = self.server.known_outage().and_then(|reason| self.substitute(policy, reason));
         match known {
             None => StoreState::There,
-            // A caller without a runtime looks, and is told that it cannot.
-            Some(substitute) if self.is_look_due(substitute) || in_runtime().is_err() => StoreState::LookDue,
+            // Without a runtime, the store is asked, and returns the error that says so.
+            Some(substitute) if self.is_ask_due(substitute) || in_runtime().is_err() => StoreState::AskDue,
             Some(substitute) => StoreState::Away(substitute),
         }
     }
@@ -71,7 +71,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
     fn substitute(&self, policy: &Policy, reason: BackendErrorKind) -> Option<DecidedBy> {
         match (self.on_outage(policy), reason) {
             (OnOutage::Local, BackendErrorKind::Away) => Some(DecidedBy::Standby),
-            // If the server has decided calls before, the set-up is right.
+            // If the server has decided calls before, the setup is right.
             (OnOutage::Local, BackendErrorKind::Unknown) if self.server.has_decided() => Some(DecidedBy::Standby),
             (OnOutage::Allow, BackendErrorKind::Away) => Some(DecidedBy::Nobody),
             // A mistake never admits a call.
@@ -87,7 +87,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         call: Call<'_>,
     ) -> Option<Result<LayeredAnswer, BackendError>> {
         match state {
-            StoreState::LookDue => None,
+            StoreState::AskDue => None,
             StoreState::Away(substitute) => Some(self.decide_by(substitute, call)),
             StoreState::There => self.below.decide_at_once(call),
         }
@@ -134,8 +134,8 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
         policy.on_outage().unwrap_or(self.default)
     }
 
-    /// Whether this call has to look. A look also gives the tasks time that repair the connection.
-    fn is_look_due(&self, substitute: DecidedBy) -> bool {
+    /// Whether this call has to ask. To await the answer also gives the tasks time that repair the connection.
+    fn is_ask_due(&self, substitute: DecidedBy) -> bool {
         // In a test that sets the clock, the time may stay the same from call to call.
         if self.clock.manual_us().is_some() || self.server.have_clocks_differed() {
             return true;
@@ -146,9 +146,9 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
             DecidedBy::Standby => self.standby.latest_us(),
             _ => self.clock.now_us(),
         };
-        let is_due = now_us >= self.next_look_us.load(Ordering::Relaxed);
+        let is_due = now_us >= self.next_ask_us.load(Ordering::Relaxed);
         if is_due {
-            self.next_look_us.store(now_us.saturating_add(micros::from_duration(LOOK_EVERY)), Ordering::Relaxed);
+            self.next_ask_us.store(now_us.saturating_add(micros::from_duration(ASK_EVERY)), Ordering::Relaxed);
         }
         is_due
     }

@@ -1,4 +1,4 @@
-//! Decides calls by units that this process has taken ahead of them.
+//! Decides calls by what this process has taken ahead of them.
 //!
 //! A process that is busy with a subject takes the cost of several calls from the store below at once: a *part*. It
 //! decides by its parts until they end, at most `ahead` after they were asked for. The next part is asked for in the
@@ -30,8 +30,8 @@ use crate::system::budget;
 use crate::system::home::Runtimes;
 use crate::system::under_way::TaskKind;
 
-/// How long calls rely on the last look at whether the rules in force are known, as a look reads another clock.
-const LOOKS_US: u64 = 10_000;
+/// How long calls rely on the last check of the age of the rules: it reads another clock.
+const CHECK_EVERY_US: u64 = 10_000;
 
 /// How long nothing is asked for after the store was away or slow.
 const PAUSE_US: u64 = 1_000_000;
@@ -50,8 +50,8 @@ pub(super) struct PrefetchedStore<S> {
     /// Begins to read the rules in force again if they are old. Returns whether that has to be awaited before a call is
     /// decided.
     begin_refresh_if_old: Box<dyn Fn() -> bool + Send + Sync>,
-    /// When a call looks again whether the rules are old.
-    looks_us: AtomicU64,
+    /// When a call checks the age of the rules again.
+    next_check_us: AtomicU64,
 }
 
 impl<S: Decider> Prefetch<S> {
@@ -71,7 +71,7 @@ impl<S: Decider> Prefetch<S> {
             sleepers,
             runtimes,
             begin_refresh_if_old: Box::new(begin_refresh_if_old),
-            looks_us: AtomicU64::new(0),
+            next_check_us: AtomicU64::new(0),
         }))
     }
 }
@@ -205,14 +205,14 @@ impl<S: Decider> PrefetchedStore<S> {
         given_back.is_ok()
     }
 
-    /// Looks now and then whether the rules in force are known, as calls that the store decides do each time.
+    /// Whether the rules in force are too old. Only some calls check that; a call that the store decides always does.
     fn has_to_await_rules(&self, now_us: u64) -> bool {
-        if now_us < self.looks_us.load(Ordering::Relaxed) {
+        if now_us < self.next_check_us.load(Ordering::Relaxed) {
             return false;
         }
         let has_to = (self.begin_refresh_if_old)();
         if !has_to {
-            self.looks_us.store(now_us.saturating_add(LOOKS_US), Ordering::Relaxed);
+            self.next_check_us.store(now_us.saturating_add(CHECK_EVERY_US), Ordering::Relaxed);
         }
         has_to
     }

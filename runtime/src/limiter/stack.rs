@@ -3,9 +3,9 @@
 //! | layer | at once | by awaiting | in `limiter/` |
 //! | --- | --- | --- | --- |
 //! | outage | decides while the server is known to be away | decides if the server fails to | `outage.rs` |
-//! | prefetch | decides a call of one subject by its parts | decides for some of several subjects | `prefetch.rs` |
-//! | cached denials | deny | are recorded from the answer | `cached_denials.rs` |
-//! | leases | | hold the lease of a concurrent call | `leases.rs` |
+//! | prefetch | decides a call of one subject by its parts | decides for those of several subjects that have a part | `prefetch.rs` |
+//! | cached denials | denies by them | records them | `cached_denials.rs` |
+//! | leases | | holds the lease of a concurrent call | `leases.rs` |
 //!
 //! Each layer stands on a [`Decider`](crate::store::Decider), which is the layer below it or the store. Only
 //! attempts ask the top layer. They first ask it whether the store is away.
@@ -63,15 +63,15 @@ impl Stack {
         matches!(self, Self::Remote(_))
     }
 
-    /// Lets the next call like this one reach the tallies, because there may be room again.
+    /// See [`Decider::forget`](crate::store::Decider::forget).
     pub(super) fn forget(&self, call: Call<'_>) {
         if let Self::Remote(layers) = self {
             layers.below().forget(call);
         }
     }
 
-    /// Recounts what was counted in this process, and returns whether that has changed anything. What was counted in Redis
-    /// is recounted by the layers that this returns.
+    /// Recounts a call that this process has counted: `Break` with whether that has changed anything. `Continue` with the
+    /// layers if Redis has counted it.
     pub(super) fn recount_here(&self, charge: &Charge, recount: &Recount) -> ControlFlow<bool, &Layers> {
         match self {
             Self::Here(memory) => ControlFlow::Break(memory.recount(charge.counted(), recount, &charge.admitted)),

@@ -35,18 +35,18 @@ impl Observed<'_> {
         self.metrics.count_cached_denial(self.policy);
     }
 
-    /// Counts a decision by hits that were taken ahead.
+    /// Counts a decision by units that were taken ahead.
     #[inline]
     pub(crate) fn decided_ahead(self) {
         self.metrics.count_ahead(self.policy);
     }
 
-    /// Counts hits that were taken ahead, by what happened to them.
+    /// Counts units that were taken ahead, by what happened to them.
     pub(crate) fn prefetched(self, used: PrefetchUse, units: u64) {
         metrics::count_prefetched(self.policy, used, units);
     }
 
-    /// Counts that hits taken ahead have ended before their time.
+    /// Counts that units taken ahead have ended before their time.
     pub(crate) fn ended_early(self) {
         metrics::count_early_end(self.policy);
     }

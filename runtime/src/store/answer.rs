@@ -32,7 +32,7 @@ pub(crate) struct LayeredAnswer {
     /// The leases that the call has taken. They are given back on drop.
     pub(crate) lease: Option<Lease>,
     pub(crate) decided_by: DecidedBy,
-    /// The policy that has decided in place of the call's: this process's part of it.
+    /// The part of the policy by which the standby has decided; `None` if the whole policy has.
     pub(crate) part: Option<Policy>,
 }
 
@@ -149,7 +149,7 @@ impl Outcome {
         }
     }
 
-    /// Replaces the place of the rule, among the rules of all groups in order, by its position in the policy.
+    /// Turns the place of the denying rule into its position.
     #[inline]
     pub(crate) fn with_position(self, policy: &Policy) -> Self {
         match self {
@@ -232,7 +232,7 @@ impl fmt::Display for Readiness {
 /// The result of one step of a scan.
 #[cfg(feature = "admin")]
 pub(crate) struct ScanStep {
-    /// Each subject, as in keys, after the place of its rule group among those that are scanned.
+    /// Each subject as it stands in keys, behind the index of its rule group in the list that is scanned.
     pub(crate) subjects: Vec<(usize, String)>,
     /// About how much of the scan is done, from 0 to 1.
     pub(crate) progress: f64,

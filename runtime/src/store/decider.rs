@@ -25,7 +25,7 @@ pub(crate) trait Decider: Send + Sync + 'static {
     /// was sent at `asked_us`.
     fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64);
 
-    /// Lets the next call like `call` reach the tallies, because the caller doubts cached answers.
+    /// Forgets what this process knows against a call like this one, because there may be room again.
     fn forget(&self, call: Call<'_>);
 
     /// Changes the cost of an admitted call to what it has used, in every rule that still counts it. Returns whether
@@ -50,7 +50,7 @@ pub(crate) trait RemoteStore: Decider {
     /// decided.
     fn known_outage(&self) -> Option<BackendErrorKind>;
 
-    /// Whether a server has decided a call. Before that, nothing shows that the set-up is right.
+    /// Whether a server has decided a call. Before that, nothing shows that the setup is right.
     fn has_decided(&self) -> bool;
 
     /// Whether tokio's clock was ever seen to differ from the system's, as it does if a test pauses it.

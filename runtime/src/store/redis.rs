@@ -74,7 +74,7 @@ impl Redis {
         Ok(Self::new(Destination::parse(url)?, setup))
     }
 
-    /// Like `open`, with settings for encrypted connections.
+    /// Opens as [`open`](Self::open) does, with settings for encrypted connections.
     #[cfg(feature = "tls")]
     pub(crate) fn open_with_tls(url: &str, tls: &Tls, setup: Setup) -> Result<Self, Error> {
         Ok(Self::new(Destination::parse(url)?.with_tls(tls)?, setup))
@@ -122,7 +122,7 @@ impl Redis {
         .map_err(Error::of_url)
     }
 
-    /// Finds out whether the server answers and may write.
+    /// Finds out whether the server can decide calls.
     pub(crate) async fn ping(&self) -> Result<Readiness, BackendError> {
         let until = self.until()?;
         match self.deployment() {
@@ -331,7 +331,7 @@ impl Decider for Redis {
         decided.map(LayeredAnswer::from)
     }
 
-    // A store knows nothing but its tallies.
+    // A store caches no denials.
     fn note(&self, _: Call<'_>, _: Outcome, _: u64) {}
 
     fn forget(&self, _: Call<'_>) {}

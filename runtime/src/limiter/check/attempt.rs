@@ -67,7 +67,7 @@ impl Check<'_> {
         };
         let state = layers.state_for(self.policy());
         let plain = match state {
-            StoreState::LookDue => return None,
+            StoreState::AskDue => return None,
             StoreState::Away(substitute) => self.plain().and_then(|call| layers.decide_plain(substitute, call)),
             StoreState::There => None,
         };

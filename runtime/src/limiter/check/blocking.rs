@@ -69,7 +69,7 @@ impl Check<'_> {
             Ok(decided) => return decided,
             Err(reason) => reason,
         };
-        // The thread has failed to decide the call. Its policy says whether it is decided without.
+        // The thread has failed to decide the call. Its policy says whether it is decided without the store.
         let observation = Observation::start(self.policy().name(), self.purpose());
         let decided = observation.within(|| self.attempt_without_store(reason));
         self.finish(&observation, decided)

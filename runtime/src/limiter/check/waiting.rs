@@ -99,7 +99,7 @@ impl Check<'_> {
         QueueDemand { calls: Demand::of(self.options), units }
     }
 
-    /// Waits as the first of a queue, which asks when there may be room.
+    /// Waits as the first caller of a queue, the only one that asks.
     async fn wait_as_first(&self, turn: &QueueTurn<'_>, deadline_us: Option<u64>) -> Result<Decision, BackendError> {
         let core = &self.limiter().core;
         // From now on, whatever makes room wakes this caller. The first question notices room that was made before.
@@ -107,7 +107,7 @@ impl Check<'_> {
         let (mut retry, mut awaits_lease, mut looks) = (None, false, false);
         loop {
             let rules_changed = pin!(core.overrides.changed());
-            // An outage ends the wait when a question meets it, but not when a look does.
+            // If Redis is away, a question ends the wait with the error; a look is made again later.
             let looked = if looks { self.look(deadline_us).await.unwrap_or(retry) } else { None };
             let next = match looked {
                 Some(next) => next,

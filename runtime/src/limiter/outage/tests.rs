@@ -77,9 +77,9 @@ async fn a_call_asks_a_store_that_is_not_known_to_be_away_and_looks_now_and_then
     assert_eq!(outage(OnOutage::Allow).state_for(&policy(1)), StoreState::There);
     let allowing = outage_of(OnOutage::Allow, away());
     for _ in 0..2 {
-        assert_eq!(allowing.state_for(&policy(1)), StoreState::LookDue);
+        assert_eq!(allowing.state_for(&policy(1)), StoreState::AskDue);
         assert_eq!(allowing.state_for(&policy(1)), StoreState::Away(DecidedBy::Nobody));
-        tokio::time::advance(LOOK_EVERY).await;
+        tokio::time::advance(ASK_EVERY).await;
     }
     let state = outage_of(OnOutage::Deny, away()).state_for(&policy(1));
     assert_eq!(state, StoreState::There, "the store says why");

@@ -6,13 +6,14 @@ use crate::algorithm::Quota;
 use crate::call::LeaseName;
 use crate::decision::Wait;
 
-/// The most leases that a wait passes over.
+/// The most leases that are looked through for a wait.
 const MOST_PASSED: usize = 128;
 
-/// The concurrent calls of a subject, each with the time at which it was admitted. The first has the least name.
+/// The concurrent calls of a subject, each with the time at which it was admitted, ordered by
+/// name: the oldest first.
 ///
-/// Leases do not end by themselves: a process that dies takes its memory along. Callers see each lease renewed after
-/// half of its length, as in Redis.
+/// They end only with their calls or with the process. Reports show them as if renewed after half of their length, as in
+/// Redis.
 #[derive(Debug, Default)]
 pub(super) struct Leases(BTreeMap<LeaseName, u64>);
 

@@ -15,8 +15,8 @@ use crate::policy::RuleGroup;
 /// Calls of one microsecond share an entry. If [`MAX_LOG_ENTRIES`] entries count, calls that are close to each other
 /// share one, too. They count from the newest of them, so no window ever admits more than its count.
 ///
-/// Entries that no longer count stay until there is no room for another one. They are too old for later calls. They have
-/// to be dropped only before the last entry becomes an earlier one.
+/// Entries that no longer count change nothing, and stay until their room is needed. They are dropped before an earlier
+/// entry becomes the last one: in `forget_future` and `refund`.
 ///
 /// Sums of weights are modulo 2^32. A log weighs less than 2^32, and what counts in it at most 2^31.
 #[derive(Debug, Default)]
@@ -102,8 +102,7 @@ impl Log {
         }
     }
 
-    /// Counts a call. A call costs more than every window counts only if all windows count calls: then any weight is
-    /// enough.
+    /// Counts a call. A cost is greater than each count only if all windows are duplicate rules, which ignore its size.
     #[inline]
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {
         let weight = weight_of(cost, group);
@@ -131,8 +130,8 @@ impl Log {
         }
     }
 
-    /// Replaces the cost of an admitted call by what it has used; returns whether anything has changed. Far from the
-    /// end of the log, nothing is given back, and what was used beyond the cost counts with a later call.
+    /// See [`Decider::recount`](crate::store::Decider::recount). Far from the end of the log, nothing is given back, and
+    /// what was used beyond the cost counts with a later call.
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let counts = admitted_us <= now_us && now_us < admitted_us + group.reach_us;
         if !counts || self.last.at_us() < admitted_us {

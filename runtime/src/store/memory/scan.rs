@@ -17,7 +17,7 @@ pub(crate) struct ShardScan {
 }
 
 impl Memory {
-    /// Starts to scan the tallies of the rule groups whose segments begin with these names, before the layout.
+    /// See [`Store::scan`](crate::store::Store::scan).
     pub(crate) fn scan(&self, names: &[String]) -> ShardScan {
         ShardScan { names: names.to_vec(), shards: 0..self.shards.len() }
     }

@@ -182,7 +182,6 @@ pub mod simulation;
 mod sleepers;
 mod store;
 mod subject;
-mod sweeper;
 mod sync;
 mod system;
 #[cfg(feature = "testing")]

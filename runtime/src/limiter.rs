@@ -266,14 +266,14 @@ impl Limiter {
 
     /// Whether any override or file puts a policy or its rules in shadow, or takes them out.
     #[inline]
-    pub(crate) fn sets_shadow(&self) -> bool {
+    pub(crate) fn any_sets_shadow(&self) -> bool {
         self.core.overrides.any_sets_shadow()
     }
 
     /// Returns whether the policy is in shadow: as an override says, or else a file, or else the policy.
     #[inline]
     pub(crate) fn shadow_of(&self, policy: &Policy) -> Option<bool> {
-        if !self.sets_shadow() {
+        if !self.any_sets_shadow() {
             return policy.shadow();
         }
         self.core.overrides.shadow_of(policy)

@@ -1,15 +1,18 @@
-//! How many entries of a table each policy has, so that a policy with many entries makes room by removing its own.
+//! The entries of a table by policy: how many each has, so that a policy with many entries makes room by removing its own.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use foldhash::quality::FixedState;
+use hashbrown::HashTable;
 
 use crate::policy;
 
 #[derive(Debug, Default)]
 pub(crate) struct Population {
     counts: HashMap<Inhabitant, usize, FixedState>,
+    /// The bucket with which the next sweep begins. It moves on, so that sweeps visit the whole table in turn.
+    next: usize,
 }
 
 /// The policy of an entry, by a hash of its name. No caller can choose the name, so the hash needs no seed.
@@ -35,6 +38,33 @@ impl Population {
                 self.counts.remove(&policy);
             }
         }
+    }
+
+    /// Visits the next buckets of the table, and removes up to `most` of the entries for which `removable` returns their
+    /// policy. Returns how many it has removed.
+    pub(crate) fn sweep<T>(
+        &mut self,
+        table: &mut HashTable<T>,
+        buckets: usize,
+        most: usize,
+        mut removable: impl FnMut(&T) -> Option<Inhabitant>,
+    ) -> usize {
+        let mut removed = 0;
+        for _ in 0..buckets.min(table.num_buckets()) {
+            let bucket = if self.next < table.num_buckets() { self.next } else { 0 };
+            self.next = bucket + 1;
+            if let Ok(entry) = table.get_bucket_entry(bucket)
+                && let Some(policy) = removable(entry.get())
+            {
+                entry.remove();
+                self.remove(policy);
+                removed += 1;
+            }
+            if removed == most {
+                break;
+            }
+        }
+        removed
     }
 
     #[cfg(test)]

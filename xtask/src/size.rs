@@ -44,10 +44,11 @@ pub(crate) fn print() -> Outcome {
         figure(name, value);
     }
 
-    let names = SharedNames::read()?;
-    figure("type names that several files declare", names.all.len());
-    figure("  of these, visible outside of their files", names.visible.len());
-    names.findings().for_each(|finding| println!("    {finding}"));
+    let shared: Vec<_> = SharedNames::read()?.findings().collect();
+    figure("type names that several files declare", shared.len());
+    for finding in shared {
+        println!("    {finding}");
+    }
     let of_redis = |line: &&str| line.contains("cfg") && line.contains("feature = \"redis\"");
     let runtime = files(&["runtime/src/*.rs"])?;
     figure(

@@ -16,6 +16,8 @@ pub(crate) struct SourceFile {
 pub(crate) struct Line {
     pub(crate) number: usize,
     pub(crate) is_public: bool,
+    /// Whether it is an item of the file itself, and not of a module, a trait or an implementation in it.
+    pub(crate) is_outermost: bool,
     /// Without `pub` and `pub(…)`.
     pub(crate) code: String,
 }
@@ -66,7 +68,8 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
             continue;
         }
         let public = code.strip_prefix("pub ").or_else(|| Some(code.strip_prefix("pub(")?.split_once(") ")?.1));
-        lines.push(Line { number, is_public: public.is_some(), code: public.unwrap_or(code).to_owned() });
+        let (is_public, is_outermost) = (public.is_some(), indent.is_empty());
+        lines.push(Line { number, is_public, is_outermost, code: public.unwrap_or(code).to_owned() });
     }
     lines
 }

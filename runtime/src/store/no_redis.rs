@@ -24,7 +24,7 @@ pub(crate) enum NoRedis {}
 /// The type of values that are stored beside tallies.
 pub(crate) type NotStored<'a> = &'a NoRedis;
 
-type Answered<T> = Ready<Result<T, BackendError>>;
+type NoAnswer<T> = Ready<Result<T, BackendError>>;
 
 pub(crate) fn random_fraction() -> f64 {
     0.0
@@ -48,12 +48,12 @@ impl NoRedis {
 
     methods! {
         reach() -> Ready<Result<(), Error>>;
-        ping() -> Answered<Readiness>;
+        ping() -> NoAnswer<Readiness>;
         now_us() -> u64;
-        refresh_time() -> Answered<()>;
-        pause(&Policy, TallyId<'_>, u64) -> Answered<Outcome>;
-        probe(&Policy, TallyId<'_>, LeaseName, ProbeStep) -> Answered<Outcome>;
-        resume(&Policy, TallyId<'_>) -> Answered<()>;
+        refresh_time() -> NoAnswer<()>;
+        pause(&Policy, TallyId<'_>, u64) -> NoAnswer<Outcome>;
+        probe(&Policy, TallyId<'_>, LeaseName, ProbeStep) -> NoAnswer<Outcome>;
+        resume(&Policy, TallyId<'_>) -> NoAnswer<()>;
     }
 }
 
@@ -153,10 +153,10 @@ impl OverrideStore for NoRedis {
 impl NoRedis {
     methods! {
         denials() -> NotStored<'_>;
-        add(&str, u64, &mut Vec<(String, u64)>) -> Answered<()>;
-        of(&str, u64) -> Answered<Vec<(String, u64)>>;
+        add(&str, u64, &mut Vec<(String, u64)>) -> NoAnswer<()>;
+        of(&str, u64) -> NoAnswer<Vec<(String, u64)>>;
         policies() -> NotStored<'_>;
         connections() -> u64;
-        register<'p>(impl IntoIterator<Item = (&'p str, &'p str)>, &Progress) -> Answered<RegistrationResult>;
+        register<'p>(impl IntoIterator<Item = (&'p str, &'p str)>, &Progress) -> NoAnswer<RegistrationResult>;
     }
 }

@@ -116,7 +116,7 @@ impl Standby {
         }
     }
 
-    /// Replaces the cost of a call that the standby admitted by what it has used; returns whether anything has changed.
+    /// See [`Decider::recount`](crate::store::Decider::recount). The standby has admitted the call.
     pub(crate) fn recount(&self, charge: &Charge, recount: &Recount) -> bool {
         let memory = self.memory.get();
         memory.is_some_and(|memory| memory.recount(charge.counted(), recount, &charge.admitted))

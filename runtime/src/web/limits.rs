@@ -197,7 +197,7 @@ impl LimitsSettings {
 
     /// Whether a policy denies this request nothing now, as an override or the rules of its subject may say.
     fn is_shadow(&self, limit: &RequestLimit, parts: &Parts<'_>) -> bool {
-        let may_be = limit.is_shadow || limit.policy.is_shadow() || self.limiter.sets_shadow();
+        let may_be = limit.is_shadow || limit.policy.is_shadow() || self.limiter.any_sets_shadow();
         may_be && self.decided(limit, parts).0.is_shadow()
     }
 

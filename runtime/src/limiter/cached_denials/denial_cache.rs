@@ -12,7 +12,6 @@ use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::population::{Inhabitant, Population};
 use crate::store::Outcome;
-use crate::sweeper::Sweeper;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::system::RandomState;
 
@@ -38,7 +37,6 @@ pub(super) struct DenialCache {
 #[derive(Default)]
 struct DenialShard {
     denials: HashTable<CachedDenial>,
-    sweeper: Sweeper,
     population: Population,
     /// When a call was last reset or refunded.
     invalidated_us: u64,
@@ -244,24 +242,12 @@ impl DenialShard {
     /// Removes the first due denial among a few. If there is none and the shard is full, removes one of the policy with
     /// the most denials.
     fn make_room(&mut self, policy: Inhabitant, now_us: u64) {
-        let is_due = |cached: &CachedDenial| cached.due_us <= now_us;
-        if !self.sweep(SWEPT, is_due) && self.denials.len() >= MOST_PER_SHARD {
-            let most = self.population.most(policy);
-            self.sweep(usize::MAX, |cached| cached.inhabitant == most);
+        let Self { denials, population, .. } = self;
+        let due = |cached: &CachedDenial| (cached.due_us <= now_us).then_some(cached.inhabitant);
+        if population.sweep(denials, SWEPT, 1, due) == 0 && denials.len() >= MOST_PER_SHARD {
+            let most = population.most(policy);
+            population.sweep(denials, usize::MAX, 1, |cached| (cached.inhabitant == most).then_some(most));
         }
-    }
-
-    /// Removes the first `removable` denial in the next buckets. Returns whether there was one.
-    fn sweep(&mut self, buckets: usize, removable: impl Fn(&CachedDenial) -> bool) -> bool {
-        let Self { denials, sweeper, population, .. } = self;
-        let removed = sweeper.sweep(denials, buckets, 1, |cached| {
-            let is_removed = removable(cached);
-            if is_removed {
-                population.remove(cached.inhabitant);
-            }
-            is_removed
-        });
-        removed > 0
     }
 }
 

@@ -93,8 +93,8 @@ impl<S: RemoteStore> LeasedStore<S> {
         self.sleepers.wake_one(leases);
     }
 
-    /// How long a call may be executed after it was asked: one deadline to charge it, and another one to undo that in a
-    /// cluster.
+    /// How long after the question Redis may still execute the call: one deadline to charge it, and in a cluster another
+    /// one to undo that.
     pub(super) fn patience_us(&self, call: Call<'_>) -> u64 {
         micros::from_duration(2 * self.below.deadline_of(call.policy))
     }

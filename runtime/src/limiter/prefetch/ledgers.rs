@@ -12,7 +12,6 @@ use crate::observe::opaque_debug;
 use crate::policy::Ahead;
 use crate::population::{Inhabitant, Population};
 use crate::store::Outcome;
-use crate::sweeper::Sweeper;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{RwLock, read, write};
 use crate::system::RandomState;
@@ -39,7 +38,6 @@ pub(super) struct Ledgers {
 #[derive(Default)]
 struct LedgerShard {
     ledgers: HashTable<Ledger>,
-    sweeper: Sweeper,
     population: Population,
     /// The number of the ledger that was added last. No two ledgers have the same number.
     latest: u64,
@@ -177,30 +175,19 @@ impl LedgerShard {
     /// policy cannot keep out the subjects of another. Tasks give back the parts of a removed ledger when these would
     /// have ended.
     fn make_room(&mut self, policy: Inhabitant, now_us: u64) -> bool {
-        let is_full = self.ledgers.len() >= MOST_PER_SHARD;
-        if self.sweep(if is_full { usize::MAX } else { SWEPT }, |ledger| ledger.is_idle(now_us)) || !is_full {
+        let Self { ledgers, population, .. } = self;
+        let is_full = ledgers.len() >= MOST_PER_SHARD;
+        let idle = |ledger: &Ledger| ledger.is_idle(now_us).then(|| ledger.inhabitant());
+        if population.sweep(ledgers, if is_full { usize::MAX } else { SWEPT }, 1, idle) > 0 || !is_full {
             return true;
         }
-        let most = self.population.most(policy);
+        let most = population.most(policy);
         if most == policy {
             return false;
         }
-        let is_of_most = |ledger: &Ledger| ledger.inhabitant() == most;
-        self.sweep(usize::MAX, |ledger| is_of_most(ledger) && ledger.parts().is_empty())
-            || self.sweep(usize::MAX, is_of_most)
-    }
-
-    /// Removes the first `removable` ledger in the next buckets. Returns whether there was one.
-    fn sweep(&mut self, buckets: usize, removable: impl Fn(&Ledger) -> bool) -> bool {
-        let Self { ledgers, sweeper, population, .. } = self;
-        let removed = sweeper.sweep(ledgers, buckets, 1, |ledger| {
-            let is_removed = removable(ledger);
-            if is_removed {
-                population.remove(ledger.inhabitant());
-            }
-            is_removed
-        });
-        removed > 0
+        let of_most = |ledger: &Ledger| (ledger.inhabitant() == most).then_some(most);
+        let unused = |ledger: &Ledger| of_most(ledger).filter(|_| ledger.parts().is_empty());
+        population.sweep(ledgers, usize::MAX, 1, unused) > 0 || population.sweep(ledgers, usize::MAX, 1, of_most) > 0
     }
 }
 

@@ -34,7 +34,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// The name of a policy as it stands in keys, and its description.
 pub(super) type PolicyText = (Arc<str>, Arc<str>);
 
-/// The outcome of a registration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RegistrationOutcome {
     /// The policy is registered, or will be.
@@ -165,7 +164,6 @@ impl RegistrationQueue {
         false
     }
 
-    /// Records a failed write.
     pub(super) fn failed(&mut self, entries: Vec<PolicyText>, now: TokioInstant) {
         self.pending.splice(..0, entries);
         let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures)).min(LONGEST_PAUSE);

@@ -3,7 +3,7 @@
 use crate::decision::Wait;
 use crate::store::Outcome;
 
-/// Combines the answers of the rules. Any rule that makes the call wait denies it.
+/// Any rule that makes the call wait denies it.
 ///
 /// The wait is the longest of all rules and bans. If a rule lapses before it ends, the call is never admitted, unless a
 /// wait is only an upper bound. The rule to report is the first duplicate rule that denies, or else the rule with the

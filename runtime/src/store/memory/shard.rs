@@ -11,7 +11,6 @@ use crate::observe::{GaugeChange, TallyGauge};
 #[cfg(feature = "admin")]
 use crate::policy;
 use crate::population::{Inhabitant, Population};
-use crate::sweeper::Sweeper;
 
 /// How many buckets a new tally sweeps for expired tallies: more than it adds, so that expired ones never pile up.
 const SWEPT: usize = 4;
@@ -26,7 +25,6 @@ pub(super) struct Shard {
 
 /// Keeps the number of tallies within its limit.
 pub(super) struct Capacity {
-    sweeper: Sweeper,
     population: Population,
     max_subjects: usize,
     gauge: TallyGauge,
@@ -51,12 +49,7 @@ pub(super) struct StoredTally {
 
 impl Shard {
     pub(super) fn new(max_subjects: usize) -> Self {
-        let capacity = Capacity {
-            sweeper: Sweeper::default(),
-            population: Population::default(),
-            max_subjects,
-            gauge: TallyGauge::default(),
-        };
+        let capacity = Capacity { population: Population::default(), max_subjects, gauge: TallyGauge::default() };
         Self { tallies: HashTable::new(), capacity }
     }
 
@@ -140,14 +133,8 @@ impl Capacity {
         id: TallyId<'_>,
         now_us: u64,
     ) -> Result<&'t mut Tally, BackendError> {
-        let Self { sweeper, population, .. } = self;
-        sweeper.sweep(tallies, SWEPT, usize::MAX, |entry| {
-            let is_expired = entry.tally.is_expired(now_us);
-            if is_expired {
-                population.remove(entry.policy());
-            }
-            is_expired
-        });
+        let expired = |entry: &StoredTally| entry.tally.is_expired(now_us).then(|| entry.policy());
+        self.population.sweep(tallies, SWEPT, usize::MAX, expired);
         let policy = Inhabitant::of(&id.group.segment);
         if tallies.len() >= self.max_subjects && !self.make_room(tallies, policy, now_us) {
             return Err(BackendError::away(
@@ -168,21 +155,18 @@ impl Capacity {
         let mut visited = 0;
         let mut removed = 0;
         for _ in 0..tallies.num_buckets().div_ceil(CANDIDATES) {
-            removed += self.sweeper.sweep(tallies, CANDIDATES, 1, |entry| {
+            removed += self.population.sweep(tallies, CANDIDATES, 1, |entry| {
                 let is_candidate = entry.policy() == most;
                 visited += usize::from(is_candidate);
-                is_candidate && !entry.tally.is_denied(now_us)
+                (is_candidate && !entry.tally.is_denied(now_us)).then_some(most)
             });
             if removed > 0 || visited >= CANDIDATES {
                 break;
             }
         }
         if removed == 0 && most != policy {
-            let is_removable = |entry: &StoredTally| entry.policy() == most && !entry.tally.is_running();
-            removed = self.sweeper.sweep(tallies, usize::MAX, 1, is_removable);
-        }
-        if removed > 0 {
-            self.population.remove(most);
+            let idle = |entry: &StoredTally| (entry.policy() == most && !entry.tally.is_running()).then_some(most);
+            removed = self.population.sweep(tallies, usize::MAX, 1, idle);
         }
         removed > 0
     }

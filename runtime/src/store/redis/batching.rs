@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
 use self::batch::{Batch, Caller};
-use self::queue::{Queue, TurnId, TurnStep, Waiting};
+use self::queue::{Queue, TurnId, TurnStep, WaitingRequest};
 use crate::call::Call;
 use crate::error::BackendError;
 use crate::lock::lock;
@@ -50,11 +50,11 @@ struct RunningTurn {
 enum Arrival<'a> {
     Alone(Alone<'a>),
     /// The turns answer it in time, so it needs no timer.
-    Watched(Answered),
-    Unwatched(Answered),
+    Watched(ReplyReceiver),
+    Unwatched(ReplyReceiver),
 }
 
-type Answered = oneshot::Receiver<Result<Reply, BackendError>>;
+type ReplyReceiver = oneshot::Receiver<Result<Reply, BackendError>>;
 
 impl Batcher {
     pub(crate) fn new(server: Arc<Server>) -> Arc<Self> {
@@ -89,7 +89,7 @@ impl Batcher {
             return Ok(Arrival::Alone(Alone(self)));
         }
         let (caller, answered) = Caller::new(until);
-        let waiting = Waiting::new(request, caller);
+        let waiting = WaitingRequest::new(request, caller);
         let (place, driver) = (lock(&self.queue).push(waiting, now), &self.server.driver);
         if let Some(id) = place.turn {
             let turn = RunningTurn { batcher: Arc::clone(self), id }.take();
@@ -175,12 +175,12 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     /// Callers of a server that never answers.
-    struct Trial {
+    struct TestBatcher {
         batcher: Arc<Batcher>,
         _silent: TcpListener,
     }
 
-    impl Trial {
+    impl TestBatcher {
         fn new() -> Self {
             let silent = TcpListener::bind("127.0.0.1:0").unwrap();
             let url = format!("redis://{}/", silent.local_addr().unwrap());
@@ -215,25 +215,25 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_is_answered_in_time_while_a_more_patient_one_of_the_same_call_waits() {
-        let trial = Trial::new();
-        let alone = trial.call(LONG);
+        let test = TestBatcher::new();
+        let alone = test.call(LONG);
         // Both arrive before the turn runs that the first one begins.
-        let (impatient, patient) = (trial.call(SHORT), trial.call(LONG));
+        let (impatient, patient) = (test.call(SHORT), test.call(LONG));
         impatient.await.unwrap();
         assert!(!patient.is_finished() && !alone.is_finished());
     }
 
     #[tokio::test]
     async fn a_caller_in_the_queue_is_answered_in_time_while_more_patient_ones_have_the_turns() {
-        let trial = Trial::new();
+        let test = TestBatcher::new();
         let mut patient = Vec::new();
         for _ in 0..3 {
-            patient.push(trial.call(LONG));
+            patient.push(test.call(LONG));
             // The caller sends its request alone, or a turn takes it.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
         }
-        let impatient = [trial.call(2 * SHORT), trial.call(SHORT), trial.call(2 * SHORT)];
+        let impatient = [test.call(2 * SHORT), test.call(SHORT), test.call(2 * SHORT)];
         for caller in impatient {
             caller.await.unwrap();
         }
@@ -242,9 +242,9 @@ mod tests {
 
     #[tokio::test]
     async fn callers_behind_calls_without_an_answer_are_answered_in_time() {
-        let trial = Trial::new();
-        let callers: Vec<_> = (0..1_000).map(|_| trial.call(SHORT)).collect();
-        let patient = trial.call(LONG);
+        let test = TestBatcher::new();
+        let callers: Vec<_> = (0..1_000).map(|_| test.call(SHORT)).collect();
+        let patient = test.call(LONG);
         for caller in callers {
             caller.await.unwrap();
         }
@@ -253,11 +253,11 @@ mod tests {
 
     #[test]
     fn without_a_runtime_nothing_is_asked() {
-        let trial = Trial::new();
+        let test = TestBatcher::new();
         let policy = Policy::builder("p").rule(Rule::sliding_window(1, LONG)).build().unwrap();
         let request = Call::new(&policy, &[], CallOptions::PLAIN);
         let now = Instant::now();
-        let entered = trial.batcher.enter(request, now, now + LONG);
+        let entered = test.batcher.enter(request, now, now + LONG);
         assert_eq!(entered.err().unwrap().to_string(), in_runtime().unwrap_err().to_string());
     }
 }

@@ -48,7 +48,7 @@ struct Undo {
     counts_denial: bool,
 }
 
-type Answered = Result<Answer, BackendError>;
+type SlotAnswer = Result<Answer, BackendError>;
 
 /// How a call is divided into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Division {
 
 impl Deployment {
     /// Decides a call: as a whole if all its subjects are in one slot, otherwise in parts.
-    pub(super) async fn decide_by_slot(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
+    pub(super) async fn decide_by_slot(&self, request: Call<'_>, until: Instant, patience: Duration) -> SlotAnswer {
         match self.decide_in_slots(request, until, patience).await {
             // While a slot moves, a server does not look for keys that are apart, such as a tally and a pause.
             Err(error) if request.pause().is_some() && are_apart(&error) => {
@@ -85,7 +85,7 @@ impl Deployment {
     }
 
     /// Decides a call after a question about its pause alone.
-    async fn decide_behind_pause(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
+    async fn decide_behind_pause(&self, request: Call<'_>, until: Instant, patience: Duration) -> SlotAnswer {
         if let Some(id) = request.pause() {
             let key = id.key(&self.setup().prefix);
             let outcome = self.ask(key.as_str(), until, |step| step.pause(request.policy, id, 0, "")).await;
@@ -98,7 +98,7 @@ impl Deployment {
         self.decide_in_slots(Call { options, ..request }, until, patience).await
     }
 
-    async fn decide_in_slots(&self, request: Call<'_>, until: Instant, patience: Duration) -> Answered {
+    async fn decide_in_slots(&self, request: Call<'_>, until: Instant, patience: Duration) -> SlotAnswer {
         if has_one_slot(request, &self.setup().prefix) {
             match self.decide_one(request, until).await {
                 Err(error) if request.subjects.len() > 1 && are_apart(&error) => {}
@@ -120,7 +120,7 @@ impl Deployment {
         division: Division,
         until: Instant,
         patience: Duration,
-    ) -> Answered {
+    ) -> SlotAnswer {
         let peeked = self.ask_parts(request.peeked(), division, until).await;
         // A peek charges nothing, so its error is a refusal.
         let peeked: Vec<_> = peeked.into_iter().collect::<Result<_, _>>().map_err(BackendError::into_refusal)?;
@@ -151,7 +151,7 @@ impl Deployment {
     }
 
     /// Asks about all parts of a call at once.
-    async fn ask_parts(&self, request: Call<'_>, division: Division, until: Instant) -> Vec<Answered> {
+    async fn ask_parts(&self, request: Call<'_>, division: Division, until: Instant) -> Vec<SlotAnswer> {
         let ask = async |part: Call<'_>| {
             let answer = self.decide_one(part, until).await?;
             let times = part.subjects.iter().map(|_| answer.at.us(0)).collect();
@@ -161,7 +161,7 @@ impl Deployment {
     }
 
     /// Decides a request whose subjects are in one slot.
-    async fn decide_one(&self, request: Call<'_>, until: Instant) -> Answered {
+    async fn decide_one(&self, request: Call<'_>, until: Instant) -> SlotAnswer {
         self.ask_part(request, until, |step| step.decide(request)).await
     }
 }
@@ -179,7 +179,7 @@ fn has_one_slot(request: Call<'_>, prefix: &str) -> bool {
 
 impl CountedCall {
     /// Charges all parts after the peek, and refunds them if one is denied.
-    async fn charge(self, peeked: Vec<Answer>, answer: oneshot::Sender<Answered>) {
+    async fn charge(self, peeked: Vec<Answer>, answer: oneshot::Sender<SlotAnswer>) {
         let request = self.request.as_call();
         let charged = self.deployment.ask_parts(request, self.division, self.until).await;
         if charged.iter().all(|part| was_charged(part).is_some()) {
@@ -202,7 +202,7 @@ impl CountedCall {
 
     /// Undoes what is left, and answers when that is done, or at the deadline. A call of which something may stay counted
     /// is not decided once more.
-    async fn finish(self, rest: Undo, answered: Answered, answer: oneshot::Sender<Answered>) {
+    async fn finish(self, rest: Undo, answered: SlotAnswer, answer: oneshot::Sender<SlotAnswer>) {
         let mut undone = pin!(self.undo(rest));
         let undoing = real_time::wait_for_bounded(self.until, undone.as_mut()).await;
         let _ = answer.send(if undoing == Some(true) { answered } else { answered.map_err(as_last) });
@@ -259,7 +259,7 @@ impl CountedCall {
 }
 
 /// When a part was charged; `None` if it was not.
-fn was_charged(part: &Answered) -> Option<u64> {
+fn was_charged(part: &SlotAnswer) -> Option<u64> {
     let answer = part.as_ref().ok().filter(|answer| answer.outcome == Outcome::Admitted)?;
     Some(answer.at.us(0))
 }
@@ -273,7 +273,7 @@ fn as_last(error: BackendError) -> BackendError {
 }
 
 /// The answer to a call of which some parts could not be charged. Refunded parts report what the peek has found.
-fn denied(policy: &Policy, charged: Vec<Answered>, peeked: Vec<Answer>) -> Answered {
+fn denied(policy: &Policy, charged: Vec<SlotAnswer>, peeked: Vec<Answer>) -> SlotAnswer {
     // An error comes first if it is unknown whether something was executed.
     let is_open = |error: &&BackendError| !error.is_refusal() && !are_apart(error);
     if let Some(error) = charged.iter().find_map(|part| part.as_ref().err().filter(is_open)) {

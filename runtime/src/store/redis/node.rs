@@ -108,8 +108,7 @@ impl Step {
         }
     }
 
-    /// Replaces the cost of an admitted call by what it has used, in every rule in which the call still counts; returns
-    /// whether anything has changed.
+    /// See [`Decider::recount`](crate::store::Decider::recount).
     pub(super) async fn refund(
         self,
         request: Call<'_>,

@@ -21,7 +21,7 @@ use crate::held::Held;
 use crate::web::decisions::Decisions;
 use crate::web::layer::settings::{LayerSettings, WebRequest, WebResponse, web_response};
 use crate::web::layer::{Layer, LayerService};
-use crate::web::limit::counted::Counted;
+use crate::web::limit::counted::CountedChecks;
 use crate::web::limit::gate::Gate;
 use crate::web::limit::{Limit, LimitService};
 #[cfg(feature = "config")]
@@ -156,7 +156,7 @@ where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
 {
     let parts = parts(&request).with_known_client();
-    let (limited, counted) = Counted::count(gate.limited(&parts), &parts);
+    let (limited, counted) = CountedChecks::count(gate.limited(&parts), &parts);
     let (admitted, rejection) = limited.admit().await;
     if let Some((rejection, effects)) = rejection {
         let own = effects.rejected(&rejection, &parts);

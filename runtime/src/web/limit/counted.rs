@@ -9,7 +9,7 @@ use crate::web::parts::Parts;
 
 /// The checks of the limits around a request. They go along with the request.
 #[derive(Clone, Default)]
-pub(in crate::web) struct Counted(Arc<Vec<CountedCheck>>);
+pub(in crate::web) struct CountedChecks(Arc<Vec<CountedCheck>>);
 
 #[derive(Clone)]
 struct CountedCheck {
@@ -17,7 +17,7 @@ struct CountedCheck {
     check: Check<'static>,
 }
 
-impl Counted {
+impl CountedChecks {
     /// Leaves out checks that the same limit has made of this request. Returns the rest, and what to store in it.
     pub(in crate::web) fn count(limited: Limited, parts: &Parts<'_>) -> (Limited, Self) {
         let Self(before) = parts.extension(Self::clone).unwrap_or_default();

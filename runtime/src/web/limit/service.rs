@@ -13,7 +13,7 @@ use http_body_util::{Either, Full};
 use tower_service::Service;
 
 use super::Limit;
-use super::counted::Counted;
+use super::counted::CountedChecks;
 use super::effects::{Effects, Limited};
 use super::gate::Gate;
 use crate::decision::Rejection;
@@ -71,8 +71,8 @@ where
 opaque_debug!([S] LimitService<S>);
 
 impl<S> LimitService<S> {
-    fn limited(&self, parts: &Parts<'_>) -> (Limited, Counted) {
-        Counted::count(self.gate.limited(parts), parts)
+    fn limited(&self, parts: &Parts<'_>) -> (Limited, CountedChecks) {
+        CountedChecks::count(self.gate.limited(parts), parts)
     }
 
     async fn answer<Q, B>(mut self, mut request: Request<Q>) -> Result<Response<LimitBody<B>>, S::Error>

@@ -17,7 +17,7 @@ const MOST_TURNS: usize = 2;
 /// Requests, in the order in which they came.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingRequest>,
     /// Whether a caller is sending a request alone.
     has_lone_caller: bool,
     turns: Vec<Turn>,
@@ -29,7 +29,7 @@ pub(crate) struct Queue {
 
 /// A request that waits to be sent.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingRequest {
     request: OwnedCall,
     script: ScriptId,
     work: Work,
@@ -92,7 +92,7 @@ impl Queue {
         self.has_lone_caller = false;
     }
 
-    pub(crate) fn push(&mut self, waiting: Waiting, now: Instant) -> Queued {
+    pub(crate) fn push(&mut self, waiting: WaitingRequest, now: Instant) -> Queued {
         let until = waiting.caller.until;
         self.turns.retain(|turn| turn.until >= now);
         if self.turns.is_empty() && self.waiting.is_empty() {
@@ -151,13 +151,13 @@ impl Queue {
 
     /// Ends a turn whose task is gone. Returns all waiting requests if it was the last turn: on drop, they answer their
     /// callers.
-    pub(crate) fn end(&mut self, id: TurnId) -> VecDeque<Waiting> {
+    pub(crate) fn end(&mut self, id: TurnId) -> VecDeque<WaitingRequest> {
         self.turns.retain(|turn| turn.id != id);
         if self.turns.is_empty() { mem::take(&mut self.waiting) } else { VecDeque::new() }
     }
 }
 
-impl Waiting {
+impl WaitingRequest {
     pub(crate) fn new(request: Call<'_>, caller: Caller) -> Self {
         let script = ScriptId::of(request);
         Self { script, work: script.work(request), request: OwnedCall::new(request), caller }
@@ -171,9 +171,9 @@ impl Waiting {
 }
 
 impl TurnStep {
-    fn push(&mut self, waiting: Waiting, now: Instant) {
+    fn push(&mut self, waiting: WaitingRequest, now: Instant) {
         let is_sent = waiting.is_sent(now);
-        let Waiting { request, script, caller, .. } = waiting;
+        let WaitingRequest { request, script, caller, .. } = waiting;
         if !is_sent {
             self.late.push(caller);
             return;

@@ -7,7 +7,7 @@ use shuttle::thread::{self, JoinHandle};
 use tallygate_rules::Rule;
 use tokio::sync::oneshot::error::TryRecvError;
 
-use super::{Answered, Caller, Queue, TurnId, TurnStep, Waiting};
+use super::{Caller, Queue, ReplyReceiver, TurnId, TurnStep, WaitingRequest};
 use crate::call::{Call, CallOptions};
 use crate::policy::Policy;
 use crate::subject::Subject;
@@ -17,7 +17,7 @@ use crate::system::Instant;
 
 /// Makes a call as the batcher does. Returns its answer and the turn that it begins, unless the caller sends its
 /// request alone.
-fn call(queue: &Arc<Mutex<Queue>>, policy: &Policy) -> Option<(Answered, Option<JoinHandle<()>>)> {
+fn call(queue: &Arc<Mutex<Queue>>, policy: &Policy) -> Option<(ReplyReceiver, Option<JoinHandle<()>>)> {
     if lock(queue).begin_alone() {
         thread::yield_now();
         lock(queue).end_alone();
@@ -25,7 +25,7 @@ fn call(queue: &Arc<Mutex<Queue>>, policy: &Policy) -> Option<(Answered, Option<
     }
     let now = Instant::now();
     let (caller, answered) = Caller::new(now + Duration::from_secs(60));
-    let waiting = Waiting::new(Call::new(policy, &[Subject::everyone().key()], CallOptions::PLAIN), caller);
+    let waiting = WaitingRequest::new(Call::new(policy, &[Subject::everyone().key()], CallOptions::PLAIN), caller);
     let turn = lock(queue).push(waiting, now).turn;
     let queue = Arc::clone(queue);
     Some((answered, turn.map(|turn| thread::spawn(move || take(&queue, turn)))))

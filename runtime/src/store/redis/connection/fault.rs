@@ -83,10 +83,10 @@ impl Fault {
 }
 
 /// A text in an answer, its meaning, and the remedy.
-type Row = (&'static str, Fault, Remedy);
+type FaultRow = (&'static str, Fault, Remedy);
 
 /// The codes of errors.
-const CODES: [Row; 24] = [
+const CODES: [FaultRow; 24] = [
     ("MOVED", Fault::Redirect, Remedy::Cluster),
     ("ASK", Fault::Redirect, Remedy::Cluster),
     ("TRYAGAIN", Fault::TryAgain, Remedy::Cluster),
@@ -118,7 +118,7 @@ const CODES: [Row; 24] = [
 ];
 
 /// Words of errors without a code of their own. The first match counts.
-const WORDS: [Row; 44] = [
+const WORDS: [FaultRow; 44] = [
     // Waiting may help.
     ("max number of clients", Fault::Away, Remedy::Fixed("raise `maxclients` of the server")),
     ("cluster is down", Fault::Away, NOTHING),

@@ -131,20 +131,20 @@ fn asked(request: &Call<'_>) -> u8 {
 }
 
 /// The ticks of each cron rule, in the order of the rules.
-type Ticks = Vec<std::sync::Arc<[u64]>>;
+type TickTimes = Vec<std::sync::Arc<[u64]>>;
 
 #[cfg(feature = "cron")]
-fn ticks(group: &RuleGroup, now_us: u64) -> Ticks {
+fn ticks(group: &RuleGroup, now_us: u64) -> TickTimes {
     group.ticks.around(now_us).collect()
 }
 
 #[cfg(not(feature = "cron"))]
-fn ticks(_group: &RuleGroup, _now_us: u64) -> Ticks {
+fn ticks(_group: &RuleGroup, _now_us: u64) -> TickTimes {
     Vec::new()
 }
 
 /// Adds the fields of a subject that stand before its rules.
-fn subject(packed: &mut Vec<u8>, group: &RuleGroup, ticks: &Ticks) {
+fn subject(packed: &mut Vec<u8>, group: &RuleGroup, ticks: &TickTimes) {
     let gaps = ticks.iter().flat_map(|ticks| ticks.windows(2)).map(|pair| pair[1] - pair[0]);
     let longest_us = gaps.fold(group.longest_us, u64::max);
     let denials = denials(group);
@@ -165,7 +165,7 @@ fn subject(packed: &mut Vec<u8>, group: &RuleGroup, ticks: &Ticks) {
     }
 }
 
-fn rules(packed: &mut Vec<u8>, group: &RuleGroup, ticks: &Ticks, lease: Option<LeaseName>) {
+fn rules(packed: &mut Vec<u8>, group: &RuleGroup, ticks: &TickTimes, lease: Option<LeaseName>) {
     let mut ticks = ticks.iter();
     for rule in &group.rules {
         algorithm::with(rule, |counting| counting.pack(packed, &mut ticks));

@@ -23,7 +23,7 @@ struct Run<'r> {
     requests: u16,
 }
 
-/// The most of the number of subjects times the most rules of any: each pair has a code in the reply.
+/// The most that the number of subjects times the most rules of any of them may be: each pair has a code in the reply.
 const MOST_CODES: usize = lua::PLAIN_ASK_AGAIN as usize;
 
 /// Returns whether the script for windows decides this request. Several such requests can share a call, whatever their

@@ -5,15 +5,15 @@ mod tally_key;
 
 use std::num::NonZeroU64;
 use std::ops::{Deref, DerefMut};
-use std::slice;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use std::{ptr, slice};
 
 #[cfg(feature = "redis")]
 pub(crate) use self::slot::{SLOTS, Slot, TAG_BYTES, TAG_MARK};
 pub(crate) use self::tally_key::{PREFIX_BYTES, TallyId, TallyKey};
-use crate::policy::{Policy, RuleGroup, SubjectCost};
+use crate::policy::{GroupCost, Policy, RuleGroup, SubjectCost};
 use crate::subject::SubjectKey;
 use crate::system::{Instant, per_process};
 
@@ -59,6 +59,47 @@ pub(crate) struct PlainCall<'a> {
     pub(crate) cost: u64,
 }
 
+/// A call of one subject that may pay in a unit, too, and asks only for the outcome.
+#[derive(Clone, Copy)]
+pub(crate) struct UnitCall<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) subject: &'a SubjectKey,
+    /// The cost in calls.
+    pub(crate) cost: u64,
+    /// The cost in the unit that the call names, and the group that counts it.
+    pub(crate) named: Option<(&'a RuleGroup, u64)>,
+}
+
+impl<'a> UnitCall<'a> {
+    #[inline]
+    pub(crate) fn new(policy: &'a Policy, subject: &'a SubjectKey, cost: u64, named: Option<GroupCost>) -> Self {
+        let counted = |named: GroupCost| Some((policy.groups().get(named.place())?, named.cost()));
+        Self { policy, subject, cost, named: named.and_then(counted) }
+    }
+
+    /// What the call costs in the unit of this group of its policy.
+    #[inline]
+    fn cost_of(self, group: &RuleGroup) -> SubjectCost {
+        match self.named {
+            _ if group.unit.is_none() => SubjectCost::Calls,
+            Some((named, cost)) if ptr::eq(named, group) => SubjectCost::Unit(cost),
+            _ => SubjectCost::Later,
+        }
+    }
+
+    /// What is charged of the call in this group of its policy.
+    #[inline]
+    pub(crate) fn charged_to(self, group: &RuleGroup) -> u64 {
+        self.cost_of(group).charged(self.cost)
+    }
+
+    /// How much there has to be left for the call in this group of its policy.
+    #[inline]
+    pub(crate) fn needed_of(self, group: &RuleGroup) -> u64 {
+        self.cost_of(group).needed(self.cost)
+    }
+}
+
 impl<'a> PlainCall<'a> {
     /// Returns the call without its subject, as another policy decides it.
     pub(crate) fn by(self, policy: &'a Policy) -> Call<'a> {
@@ -99,11 +140,7 @@ impl<'a> Call<'a> {
     /// What the call costs in the unit of the group of the subject with this index.
     #[inline]
     pub(crate) fn cost_at(self, index: usize) -> u64 {
-        match self.costs.get(index) {
-            None | Some(SubjectCost::Calls) => self.options.cost,
-            Some(SubjectCost::Unit(cost)) => *cost,
-            Some(SubjectCost::Later) => 0,
-        }
+        self.costs.get(index).map_or(self.options.cost, |cost| cost.charged(self.options.cost))
     }
 
     /// What the call costs in the unit of the rule at this position.
@@ -114,7 +151,7 @@ impl<'a> Call<'a> {
     /// How much there has to be left for the call on the subject with this index.
     #[inline]
     pub(crate) fn needs_at(self, index: usize) -> u64 {
-        if self.pays_later(index) { 1 } else { self.cost_at(index) }
+        self.costs.get(index).map_or(self.options.cost, |cost| cost.needed(self.options.cost))
     }
 
     pub(crate) fn pays_later(self, index: usize) -> bool {

@@ -32,7 +32,7 @@ pub(crate) use self::shared::{NO_REGISTRY, Registration};
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
-pub(crate) use self::units::{SubjectCost, UnitCost};
+pub(crate) use self::units::{GroupCost, SubjectCost, UnitCost};
 use crate::micros;
 use crate::observe::{Observed, PolicyMetrics};
 
@@ -59,6 +59,7 @@ pub struct Policy {
     inner: Shared<PolicyInner>,
 }
 
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct PolicyInner {
     name: Cow<'static, str>,
     rules: Box<[Rule]>,
@@ -66,6 +67,8 @@ struct PolicyInner {
     /// The groups of the enforced rules.
     groups: Box<[RuleGroup]>,
     form: CallForm,
+    /// Whether all rules count the main subject, and none is in shadow beside others.
+    counts_only_main: bool,
     /// The rules in shadow, each a trial.
     trials: Box<[Trial]>,
     /// Whether this is the policy of a trial.
@@ -98,7 +101,9 @@ struct PolicyInner {
 enum CallForm {
     /// The outcome on the main subject.
     Plain,
-    /// Several subjects or units, leases, a pause, a report, or rules in shadow beside it.
+    /// The outcome on the main subject, in several units whose tallies have one entry in memory.
+    Units,
+    /// Several subjects, leases, a pause, a report, or rules in shadow beside it.
     General,
 }
 
@@ -303,6 +308,18 @@ impl Policy {
         self.inner.form == CallForm::Plain
     }
 
+    /// Whether the outcome of a call, on the main subject alone and in units, is all that the policy asks a store for.
+    #[inline]
+    pub(crate) fn is_plain_in_units(&self) -> bool {
+        self.inner.form == CallForm::Units
+    }
+
+    /// Whether all rules count the main subject, and none is in shadow beside others.
+    #[inline]
+    pub(crate) fn counts_only_main(&self) -> bool {
+        self.inner.counts_only_main
+    }
+
     /// Whether the policy limits concurrent calls.
     #[inline]
     pub(crate) fn has_leases(&self) -> bool {
@@ -362,9 +379,15 @@ impl PolicyInner {
         let asks_for_outcome = self.trials.is_empty() && warn_at.is_none() && longest_pause.is_none();
         let form = match &*self.groups {
             [group] if asks_for_outcome && group.is_plain && group.lease_us.is_none() => CallForm::Plain,
+            [first, ..]
+                if asks_for_outcome && self.has_units && self.groups.iter().all(|group| group.is_beside(first)) =>
+            {
+                CallForm::Units
+            }
             _ => CallForm::General,
         };
-        Self { form, ..self }
+        let counts_only_main = self.trials.is_empty() && self.groups.iter().all(|group| group.label.is_none());
+        Self { form, counts_only_main, ..self }
     }
 
     fn new(
@@ -404,6 +427,7 @@ impl PolicyInner {
             ban,
             groups,
             form: CallForm::General,
+            counts_only_main: false,
             trials: Box::default(),
             is_trial: false,
             is_all_shadow: false,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use allocation_counter::measure;
 use futures_util::FutureExt as _;
 use tallygate::testing::ManualClock;
-use tallygate::{Limiter, Policy, Rejection, Subject, rate_limit};
+use tallygate::{Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_harness::clocked::{START_US, time};
 use tallygate_harness::mixes::mixes;
 
@@ -63,6 +63,33 @@ fn a_limited_function_allocates_nothing_for_a_known_subject() {
             at_once(limited("alice", 7).now_or_never());
             at_once(with_options(&name, 3, &limiter).now_or_never());
             at_once(returned("alice").now_or_never());
+        }
+    };
+    calls();
+    let used = measure(calls);
+    assert_eq!((used.count_total, used.bytes_total), (0, 0));
+}
+
+#[rate_limit(
+    key = "{text}",
+    unit("tokens", cost = tokens),
+    rule(count = 9, per = "1h"),
+    rule(count = 100, per = "1h", unit = "tokens")
+)]
+async fn in_tokens(text: &str, tokens: u64) -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[test]
+fn a_call_that_pays_in_a_unit_allocates_nothing_for_a_known_subject() {
+    let window = |count| Rule::sliding_window(count, MINUTE);
+    let policy = Policy::builder("p").rule(window(9)).rule(window(100).counting("tokens")).build().unwrap();
+    let (limiter, subject) = (Limiter::in_memory(), Subject::of("s"));
+    let calls = || {
+        for _ in 0..10 {
+            let decision = limiter.check(&policy, &subject).cost_of("tokens", 15).into_future().now_or_never();
+            drop(decision.expect("memory never waits").unwrap());
+            drop(in_tokens("alice", 15).now_or_never().expect("memory never waits"));
         }
     };
     calls();

@@ -41,8 +41,9 @@ pub(super) struct CallSettings<'a> {
     /// The other subjects with their labels.
     others: Vec<(&'static str, Subject)>,
     options: CallOptions,
-    /// What the call costs in units.
-    costs: Vec<(&'static str, u64)>,
+    /// What the call costs in units: in the first one, and in others.
+    first_cost: Option<(&'static str, u64)>,
+    other_costs: Vec<(&'static str, u64)>,
 }
 
 /// Returns the limiter that the user named.
@@ -113,7 +114,12 @@ impl<'a> LimitedCall<'a> {
     ///
     /// The cost is the element of an array, because the compiler then underlines it alone when its type is wrong.
     pub fn cost_of(&mut self, unit: &'static str, [cost]: [u64; 1]) -> &mut Self {
-        self.settings().costs.push((unit, cost));
+        let settings = self.settings();
+        // Most calls name one unit, for which nothing is allocated.
+        match &mut settings.first_cost {
+            Some(_) => settings.other_costs.push((unit, cost)),
+            first => *first = Some((unit, cost)),
+        }
         self
     }
 
@@ -177,7 +183,8 @@ impl<'a> LimitedCall<'a> {
             limiter: None,
             others: Vec::new(),
             options: CallOptions::PLAIN,
-            costs: Vec::new(),
+            first_cost: None,
+            other_costs: Vec::new(),
         })
     }
 }
@@ -221,12 +228,17 @@ impl CallSettings<'_> {
     fn check<'c>(&'c self, policy: &'c Policy, subject: &'c Subject) -> Check<'c> {
         let mut check = Check::new(self.limiter(), policy, subject, self.options);
         self.others.iter().for_each(|(label, subject)| check.insert_subject(label, subject));
-        self.costs.iter().fold(check, |check, (unit, cost)| check.cost_of(unit, *cost))
+        if let Some((unit, cost)) = self.first_cost {
+            check.insert_cost(unit, cost);
+            self.other_costs.iter().for_each(|(unit, cost)| check.insert_cost(unit, *cost));
+        }
+        check
     }
 
     fn to_owned(&self) -> CallSettings<'static> {
         let limiter = self.limiter.as_deref().cloned().map(Cow::Owned);
-        CallSettings { limiter, others: self.others.clone(), options: self.options, costs: self.costs.clone() }
+        let (others, other_costs) = (self.others.clone(), self.other_costs.clone());
+        CallSettings { limiter, others, options: self.options, first_cost: self.first_cost, other_costs }
     }
 }
 

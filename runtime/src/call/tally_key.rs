@@ -6,7 +6,6 @@
 //! tag, so the subject follows a tag of its slot.
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::Arc;
 
 use arrayvec::ArrayString;
 
@@ -43,23 +42,13 @@ impl<'a> TallyId<'a> {
 }
 
 impl TallyId<'_> {
+    /// Hashes what names the entry in memory that has the tally.
     #[inline]
     pub(crate) fn hash(&self, seed: &RandomState) -> u64 {
         let mut hasher = seed.build_hasher();
-        hasher.write_u64(self.group.segment_hash);
+        hasher.write_u64(self.group.entry.hash);
         hasher.write(self.subject.as_bytes());
         hasher.finish()
-    }
-
-    #[inline]
-    pub(crate) fn has_segment(&self, segment: &Arc<str>) -> bool {
-        // Versions of one policy share the segment, so the pointers are usually equal.
-        Arc::ptr_eq(&self.group.segment, segment) || self.has_equal_segment(segment)
-    }
-
-    #[cold]
-    fn has_equal_segment(&self, segment: &str) -> bool {
-        *self.group.segment == *segment
     }
 
     pub(crate) fn key(&self, prefix: &str) -> TallyKey {

@@ -120,6 +120,9 @@ impl LimiterBuilder {
     /// Sets the greatest number of subjects whose tallies are kept in this process at once: a million by default. A tally
     /// takes some 200 bytes with the last three calls of its sliding windows. Other calls take 12 bytes each, whatever they cost.
     ///
+    /// A subject counts once for each policy that counts it. The units of a policy are kept with its calls, and replaced
+    /// together with them.
+    ///
     /// Beyond that number, a new subject replaces one that is not being denied. If there is none, the call is rejected with
     /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable). Tallies in Redis do not count; those that this
     /// process keeps [while Redis is away](Self::on_outage) do.

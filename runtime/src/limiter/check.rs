@@ -190,12 +190,19 @@ impl<'a> Check<'a> {
     /// # Ok(())
     /// # }
     /// ```
+    #[inline]
     pub fn cost_of(mut self, unit: &str, cost: u64) -> Self {
-        if unit == CALLS {
-            return self.cost(cost);
-        }
-        self.inputs.insert_cost(unit, cost);
+        self.insert_cost(unit, cost);
         self
+    }
+
+    #[inline]
+    pub(crate) fn insert_cost(&mut self, unit: &str, cost: u64) {
+        if unit == CALLS {
+            self.options.cost = cost;
+        } else {
+            self.inputs.insert_cost(unit, cost);
+        }
     }
 
     /// Reports where every rule stands: see [`Decision::report`](crate::Decision::report). This takes the backend more

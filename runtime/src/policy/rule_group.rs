@@ -52,10 +52,27 @@ pub(crate) struct RuleGroup {
     pub(crate) longest_us: u64,
     /// Policy, subject and layout, as they stand in keys.
     pub(crate) segment: Arc<str>,
-    /// A hash of the segment. No caller can choose the segment, so it needs no seed.
-    pub(crate) segment_hash: u64,
+    pub(crate) entry: GroupEntry,
     #[cfg(feature = "cron")]
     pub(crate) ticks: Arc<Ticks>,
+}
+
+/// The entry of the table in memory that has the group's tally of a subject: its own, or in a policy with units that of the
+/// first group of the subject, which counts calls if a rule does.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupEntry {
+    /// The segment of the group that the entry is named after.
+    pub(crate) segment: Arc<str>,
+    /// A hash of the segment. No caller can choose the segment, so it needs no seed.
+    pub(crate) hash: u64,
+    /// The [cells](RuleGroup::cells) of that group.
+    pub(crate) cells: Option<usize>,
+}
+
+impl GroupEntry {
+    fn new(segment: &Arc<str>, cells: Option<usize>) -> Self {
+        Self { segment: Arc::clone(segment), hash: FixedState::default().hash_one(&**segment), cells }
+    }
 }
 
 /// The position of a rule in its policy, the label of the subject that it counts, and the rule.
@@ -74,9 +91,11 @@ impl RuleGroup {
         let mut groups = Self::gather_by_label(name, &counted, ban);
         groups.extend(Self::gather_by_label(name, &leases, None));
         if rules.iter().any(|(_, rule)| rule.unit().is_some()) {
-            let segments: Vec<_> = groups.iter().map(|group| group.calls_segment(name, &groups)).collect();
-            for (group, segment) in groups.iter_mut().zip(segments) {
+            let places: Vec<_> =
+                groups.iter().map(|group| (group.calls_segment(name, &groups), group.first_entry(&groups))).collect();
+            for (group, (segment, entry)) in groups.iter_mut().zip(places) {
                 group.slot_segment = Some(segment);
+                group.entry = entry;
                 group.is_plain = false;
             }
         }
@@ -88,7 +107,7 @@ impl RuleGroup {
         let group = Self::new(name, (None, None), &[], None);
         let names: Arc<str> = names(&group.segment).into();
         let segment: Arc<str> = format!("{names}/pause").into();
-        Self { segment_hash: FixedState::default().hash_one(&*segment), segment, slot_segment: Some(names), ..group }
+        Self { slot_segment: Some(names), ..group }.with_segment(segment)
     }
 
     /// Keeps the tallies of the main subject in the slot of its pause.
@@ -109,7 +128,7 @@ impl RuleGroup {
             let layout = layout_of_trial(std::slice::from_ref(rule));
             let segment: Arc<str> = format!("{}{layout}", names(&group.segment)).into();
             let slot_segment = group.unit.is_some().then(|| Arc::clone(&segment));
-            Self { segment_hash: FixedState::default().hash_one(&*segment), segment, slot_segment, ..group }
+            Self { slot_segment, ..group }.with_segment(segment)
         };
         trials.map(group).collect()
     }
@@ -142,8 +161,8 @@ impl RuleGroup {
             unit: unit.map(Into::into),
             slot_segment: None,
             is_plain: label.is_none() && unit.is_none(),
-            segment_hash: FixedState::default().hash_one(&*segment),
-            segment,
+            entry: GroupEntry::new(&segment, None),
+            segment: Arc::clone(&segment),
             #[cfg(feature = "cron")]
             ticks: Arc::new(Ticks::new(&rules)),
             positions: positions.into(),
@@ -157,7 +176,18 @@ impl RuleGroup {
             reach_us: 0,
             longest_us: 0,
         };
-        group.with_rules(rules)
+        group.with_rules(rules).with_segment(segment)
+    }
+
+    /// Returns the group with a tally of its own.
+    fn with_segment(self, segment: Arc<str>) -> Self {
+        Self { entry: GroupEntry::new(&segment, self.cells()), segment, ..self }
+    }
+
+    /// Returns the entry of the first group that counts the same subject, if this one counts a unit.
+    fn first_entry(&self, all: &[Self]) -> GroupEntry {
+        let is_first = |other: &&Self| self.unit.is_some() && other.label == self.label;
+        all.iter().find(is_first).unwrap_or(self).entry.clone()
     }
 
     /// Returns the segment of the tally that counts calls of the group's subject, whether or not there is one.
@@ -169,15 +199,47 @@ impl RuleGroup {
         calls.unwrap_or_else(|| format!("{}{}", &*escape_name(name), counted_segment(label, None)).into())
     }
 
-    /// Keeps the tallies of each subject in the slot in which `origin`, the policy that an override has changed, has
-    /// them: the units that the override does not name keep their counts.
+    /// Keeps the tallies of each subject in the slot and the entry in which `origin`, the policy that an override has
+    /// changed, has them: the units that the override does not name keep their counts.
     pub(super) fn keep_slots(groups: &mut [Self], origin: &[Self]) {
         for group in groups {
             let same = origin.iter().find(|other| other.label == group.label && other.slot_segment.is_some());
             if let Some(same) = same {
                 group.slot_segment.clone_from(&same.slot_segment);
             }
+            if let Some(same) = origin.iter().find(|other| other.has_segment(&group.segment)) {
+                group.segment = Arc::clone(&same.segment);
+                group.entry = same.entry.clone();
+            }
         }
+    }
+
+    /// Whether the entry in memory is named after this group, as it is unless that counts a unit.
+    #[inline]
+    pub(crate) fn has_own_entry(&self) -> bool {
+        Arc::ptr_eq(&self.entry.segment, &self.segment)
+    }
+
+    #[inline]
+    pub(crate) fn has_segment(&self, segment: &Arc<str>) -> bool {
+        are_equal(&self.segment, segment)
+    }
+
+    /// Whether the entry in memory that has the group's tally is named after this segment.
+    #[inline]
+    pub(crate) fn has_entry_segment(&self, segment: &Arc<str>) -> bool {
+        are_equal(&self.entry.segment, segment)
+    }
+
+    /// Whether both count the main subject, without leases, and have their tallies in one entry in memory.
+    pub(super) fn is_beside(&self, first: &Self) -> bool {
+        let counts_main = self.label.is_none() && self.lease_us.is_none();
+        counts_main && first.has_entry_segment(&self.entry.segment)
+    }
+
+    /// Returns how many cells the tally has; `None` if a log is all that the group needs.
+    pub(crate) fn cells(&self) -> Option<usize> {
+        (!self.is_windows).then_some(self.celled.len())
     }
 
     /// Returns the only rule, if it keeps a cell and nothing else decides calls.
@@ -208,7 +270,7 @@ impl RuleGroup {
         let segment: Arc<str> =
             format!("{}{}{layout}", &*escape_name(name), counted_segment(self.label.as_deref(), self.unit.as_deref()))
                 .into();
-        Self { segment_hash: FixedState::default().hash_one(&*segment), segment, ..self.with_rules(rules) }
+        self.with_rules(rules).with_segment(segment)
     }
 
     /// Returns the group with other counts in its rules.
@@ -230,6 +292,17 @@ impl RuleGroup {
             ..self.clone()
         }
     }
+}
+
+/// Whether both segments are equal. Versions of one policy share them, so the pointers usually are.
+#[inline]
+fn are_equal(one: &Arc<str>, other: &Arc<str>) -> bool {
+    Arc::ptr_eq(one, other) || are_equal_texts(one, other)
+}
+
+#[cold]
+fn are_equal_texts(one: &str, other: &str) -> bool {
+    one == other
 }
 
 /// Returns the policy's name in a segment, as it stands in keys.

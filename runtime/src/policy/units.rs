@@ -1,5 +1,6 @@
 //! The units that a policy counts beside calls, and what a call costs in them.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use tallygate_rules::{CALLS, Role, Rule};
@@ -20,6 +21,51 @@ pub(crate) enum SubjectCost {
     /// Nothing yet, because it may use something of the unit, which is charged afterwards. It is admitted while there is
     /// anything left.
     Later,
+}
+
+impl SubjectCost {
+    /// What is charged of a call with this cost in calls.
+    #[inline]
+    pub(crate) fn charged(self, calls: u64) -> u64 {
+        match self {
+            Self::Calls => calls,
+            Self::Unit(cost) => cost,
+            Self::Later => 0,
+        }
+    }
+
+    /// How much there has to be left for a call with this cost in calls.
+    #[inline]
+    pub(crate) fn needed(self, calls: u64) -> u64 {
+        if self == Self::Later { 1 } else { self.charged(calls) }
+    }
+}
+
+/// What a call costs in one unit, in one word, so that a check grows by no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupCost(NonZeroU64);
+
+impl GroupCost {
+    /// The bits of the cost. The others hold the place of the group after 1.
+    const COST_BITS: u32 = 56;
+
+    /// Returns the cost in the unit of the group at this place; `None` for numbers that no usual call has.
+    #[inline]
+    pub(crate) fn new(place: usize, cost: u64) -> Option<Self> {
+        let place = u64::from(u8::try_from(place + 1).ok()?);
+        if cost >> Self::COST_BITS > 0 { None } else { NonZeroU64::new(place << Self::COST_BITS | cost).map(Self) }
+    }
+
+    /// The place of the group among those of the policy.
+    #[inline]
+    pub(crate) fn place(self) -> usize {
+        (self.0.get() >> Self::COST_BITS) as usize - 1
+    }
+
+    #[inline]
+    pub(crate) fn cost(self) -> u64 {
+        self.0.get() & ((1 << Self::COST_BITS) - 1)
+    }
 }
 
 impl Policy {
@@ -51,6 +97,12 @@ impl Policy {
     #[inline]
     pub(crate) fn has_units(&self) -> bool {
         self.inner.has_units
+    }
+
+    /// Returns the place of the first group that counts this unit beside calls, if there is one.
+    #[inline]
+    pub(crate) fn group_of_unit(&self, unit: &str) -> Option<usize> {
+        self.groups().iter().position(|group| group.unit.as_deref() == Some(unit))
     }
 
     /// Returns the unit of this name as the groups have it; `None` for calls.

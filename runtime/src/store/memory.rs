@@ -11,6 +11,7 @@ mod tally;
 #[cfg(test)]
 #[cfg(tallygate_shuttle)]
 mod threads;
+mod units;
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -18,8 +19,9 @@ use std::time::Duration;
 use self::outcome_builder::OutcomeBuilder;
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::ShardScan;
-use self::shard::Shard;
+use self::shard::{Shard, TallyPlace};
 use self::tally::Tally;
+use crate::algorithm::Quota;
 use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
 use crate::decision::{AdmittedAt, Recount, Report, report_settlement};
@@ -99,7 +101,7 @@ impl Memory {
             if !id.group.is_windows {
                 return (tally.decide_by_cell(id.group, cost, now_us), 0);
             }
-            let now_us = tally.settle_time(id.group, now_us);
+            let now_us = tally.settle_time_of_windows(id.group, now_us);
             let wait = tally.decide_by_windows(id.group, cost, now_us);
             let rule = if wait.is_none() { 0 } else { tally.denying_window(id.group, cost, now_us) };
             (wait, rule)
@@ -120,6 +122,41 @@ impl Memory {
     }
 
     pub(crate) fn decide(&self, call: Call<'_>) -> Result<Answer, BackendError> {
+        let mut ids = call.tally_ids();
+        match (ids.next(), ids.next()) {
+            (Some(only), None) => self.decide_only(only, call),
+            _ => self.decide_all(call),
+        }
+    }
+
+    /// Decides a call of one subject.
+    fn decide_only(&self, id: TallyId<'_>, call: Call<'_>) -> Result<Answer, BackendError> {
+        let hash = id.hash(&self.seed);
+        let mut shard = self.lock(self.shard_of(hash));
+        let now_us = self.clock.now_us();
+        let mut empty = None;
+        let tally = if call.options.peek {
+            shard.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group.cells())))
+        } else {
+            let tally = shard.tally(hash, id, now_us)?;
+            tally.keep(now_us);
+            tally
+        };
+        let now_us = tally.settle_time(id.group, now_us);
+        let mut builder = OutcomeBuilder::new();
+        tally.ask(id.group, 0, call.needs_at(0), now_us, &mut builder);
+        let outcome = builder.build();
+        charge(tally, id.group, outcome, call, call.cost_at(0), now_us);
+        let mut quotas = Vec::new();
+        if call.options.report {
+            tally.report(id.group, now_us, &mut quotas);
+        }
+        drop(shard);
+        Ok(answer(call, outcome, quotas, now_us))
+    }
+
+    /// Decides a call of several subjects or units.
+    fn decide_all(&self, call: Call<'_>) -> Result<Answer, BackendError> {
         let options = call.options;
         let ids: Vec<_> = call.tally_ids().map(|id| (id, id.hash(&self.seed))).collect();
         let mut locked = self.lock_all(ids.iter().map(|(_, hash)| self.shard_of(*hash)));
@@ -138,15 +175,13 @@ impl Memory {
         let mut quotas = Vec::new();
         for (index, &(id, hash)) in ids.iter().enumerate() {
             let mut empty = None;
-            let tally = locked.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
+            let tally = locked.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group.cells())));
             charge(tally, id.group, outcome, call, call.cost_at(index), now_us);
             if options.report {
                 tally.report(id.group, now_us, &mut quotas);
             }
         }
-        let outcome = outcome.with_position(call.policy);
-        let report = if options.report { answer::report(call.policy, 0, quotas) } else { Report::default() };
-        Ok(Answer::new(outcome, report, now_us))
+        Ok(answer(call, outcome, quotas, now_us))
     }
 
     /// Replaces the cost of an admitted call by what it has used, in every rule in which the call still counts; returns
@@ -160,7 +195,7 @@ impl Memory {
             let (admitted_us, now_us) = (admitted.us(index), self.clock.now_us());
             let now_us = if is_set_back(admitted_us, now_us) { now_us } else { now_us.max(admitted_us) };
             if costs.charged == 0 && costs.used > 0 {
-                match shard.place(hash, id).tally(now_us) {
+                match shard.tally(hash, id, now_us) {
                     Ok(tally) => has_changed |= tally.charge_late(id.group, costs, now_us),
                     Err(full) => lost = Some(full),
                 }
@@ -202,7 +237,7 @@ impl Memory {
         let tally = match duration_us {
             // A subject without a tally has no ban to end.
             0 => shard.find(hash, id),
-            _ => Some(shard.place(hash, id).tally(now_us)?),
+            _ => Some(shard.tally(hash, id, now_us)?),
         };
         if let Some(tally) = tally {
             tally.ban(id.group, duration_us, now_us);
@@ -299,12 +334,15 @@ impl LockedShards<'_> {
         // When the memory is full, an inserted tally may replace another of this call. The second round sweeps other
         // buckets.
         for _ in 0..2 {
+            let mut are_known = true;
             for &(id, hash) in ids {
                 if let Some(shard) = self.shard(hash) {
-                    shard.place(hash, id).tally(now_us)?.keep(now_us);
+                    let place = shard.place(hash, id);
+                    are_known &= matches!(place, TallyPlace::Known(_));
+                    place.tally(now_us)?.of(id.group).keep(now_us);
                 }
             }
-            if ids.iter().all(|&(id, hash)| self.find(hash, id).is_some()) {
+            if are_known || ids.iter().all(|&(id, hash)| self.find(hash, id).is_some()) {
                 return Ok(());
             }
         }
@@ -318,7 +356,7 @@ impl LockedShards<'_> {
         for (index, &(id, hash)) in ids.iter().enumerate() {
             // Only a peek meets a subject without a tally, and does not insert one.
             let mut empty = None;
-            let tally = self.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group)));
+            let tally = self.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group.cells())));
             *now_us = tally.settle_time(id.group, *now_us);
             tally.ask(id.group, first, call.needs_at(index), *now_us, &mut builder);
             first += id.group.rules.len();
@@ -330,6 +368,12 @@ impl LockedShards<'_> {
         let shard = self.memory.shard_of(hash);
         self.shards.iter_mut().find(|(locked, _)| *locked == shard)?.1.as_deref_mut()
     }
+}
+
+/// Returns the answer to a call, with a report if it asks for one.
+fn answer(call: Call<'_>, outcome: Outcome, quotas: Vec<Quota>, now_us: u64) -> Answer {
+    let report = if call.options.report { answer::report(call.policy, 0, quotas) } else { Report::default() };
+    Answer::new(outcome.with_position(call.policy), report, now_us)
 }
 
 /// Counts an admitted call, or a denial towards a ban. A call of a banned subject is not counted.

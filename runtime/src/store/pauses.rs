@@ -320,7 +320,7 @@ impl PauseTable {
 
 impl PausedSubject {
     fn matches(&self, id: TallyId<'_>) -> bool {
-        self.subject == *id.subject && id.has_segment(&self.segment)
+        self.subject == *id.subject && id.group.has_segment(&self.segment)
     }
 }
 

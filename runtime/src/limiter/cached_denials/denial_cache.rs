@@ -201,7 +201,7 @@ fn first_id(call: Call<'_>) -> Option<TallyId<'_>> {
 impl CachedDenial {
     fn matches(&self, id: TallyId<'_>) -> bool {
         **id.subject == *self.subject
-            && self.policy.groups().first().is_some_and(|group| id.has_segment(&group.segment))
+            && self.policy.groups().first().is_some_and(|group| id.group.has_segment(&group.segment))
     }
 
     /// Whether it answers every call that the other denial answers. Of other subjects or rules, the newer one stays.

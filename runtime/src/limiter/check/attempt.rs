@@ -6,7 +6,7 @@ use std::{iter, slice};
 
 use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
-use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall, TallyId};
+use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall, TallyId, UnitCall};
 use crate::decision::{
     AdmittedAt, Charge, DecidedBy, Decision, Pausable, PauseTicket, Permit, ProbeName, Recount, RecountTicket, Report,
 };
@@ -58,6 +58,9 @@ impl Check<'_> {
             Stack::Here(memory) => {
                 if let Some(outcome) = self.plain().and_then(|call| self.outcome_of(call)) {
                     return Some(Ok(self.plain_decision(outcome)));
+                }
+                if let Some(outcome) = self.in_units().and_then(|call| memory.outcome_in_units(call)) {
+                    return Some(Ok(self.decision_in_units(outcome)));
                 }
                 let decide =
                     |call: Call<'_>| Some(memory.decide(call).map(|answer| core.with_lease_here(call, answer)));
@@ -119,10 +122,30 @@ impl Check<'_> {
     /// it asks only for the outcome. `None` for any other.
     #[inline]
     pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
-        let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
+        let Inputs::Borrowed { limiter, policy, subject, .. } = self.inputs else { return None };
         let is_plain = policy.is_plain() && !self.options.asks_for_more_than_outcome();
         let is_own = !limiter.core.overrides.are_active();
         (is_plain && is_own).then_some(PlainCall { policy, subject, cost: self.options.cost })
+    }
+
+    /// Returns the decision on a call in [units](Self::in_units).
+    pub(super) fn decision_in_units(&self, outcome: Outcome) -> Decision {
+        let call = Call::new(self.policy(), &[], self.options);
+        // The cost of a call matters only if it can never be admitted.
+        if outcome.wait() == Wait::NEVER {
+            let costs = self.policy().costs(&self.inputs.costs());
+            return outcome.decision(call.with_costs(&costs), DecidedBy::Backend);
+        }
+        outcome.decision(call, DecidedBy::Backend)
+    }
+
+    /// Returns the short form of the call if it is [plain](Self::plain) but for its units; `None` for any other.
+    #[inline]
+    pub(super) fn in_units(&self) -> Option<UnitCall<'_>> {
+        let Inputs::Borrowed { limiter, policy, subject, named } = self.inputs else { return None };
+        let is_plain = policy.is_plain_in_units() && !self.options.asks_for_more_than_outcome();
+        let is_own = !limiter.core.overrides.are_active();
+        (is_plain && is_own).then(|| UnitCall::new(policy, subject, self.options.cost, named))
     }
 
     /// Decides a call that this process cannot decide by itself. Rules in force that are too old are refreshed before.
@@ -208,13 +231,13 @@ impl<'a> Attempt<'a> {
             CheckSubjects::Main => check.inputs.subjects_filled_by_main()?,
             CheckSubjects::All => check.inputs.subjects()?,
         };
-        let in_force = Self::in_force(check, subjects);
+        let in_force = Self::in_force(check, subjects.clone());
         let is_overridden = matches!(in_force.policy, Cow::Owned(_));
         Ok(iter::once(in_force).chain(is_overridden.then(|| Self::own(check, subjects))))
     }
 
     #[inline]
-    fn in_force(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
+    fn in_force(check: &'a Check<'_>, subjects: Cow<'a, [SubjectKey]>) -> Self {
         // The policy of a rule in shadow already has the rules in force.
         if check.limiter().core.overrides.are_active() && !check.policy().is_trial() {
             Self::overridden(check, subjects)
@@ -223,16 +246,18 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn own(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
-        Self::by_policy(check, Cow::Borrowed(check.policy()), Cow::Borrowed(subjects))
+    fn own(check: &'a Check<'_>, subjects: Cow<'a, [SubjectKey]>) -> Self {
+        Self::by_policy(check, Cow::Borrowed(check.policy()), subjects)
     }
 
     #[cold]
-    fn overridden(check: &'a Check<'_>, subjects: &'a [SubjectKey]) -> Self {
-        match check.limiter().core.overrides.in_force(check.policy(), subjects) {
-            Some(RulesInForce { policy, subjects }) => Self::by_policy(check, Cow::Owned(policy), subjects),
-            None => Self::own(check, subjects),
-        }
+    fn overridden(check: &'a Check<'_>, subjects: Cow<'a, [SubjectKey]>) -> Self {
+        let Some(in_force) = check.limiter().core.overrides.in_force(check.policy(), &subjects) else {
+            return Self::own(check, subjects);
+        };
+        let RulesInForce { policy, subjects: chosen } = in_force;
+        let other = if let Cow::Owned(other) = chosen { Some(other) } else { None };
+        Self::by_policy(check, Cow::Owned(policy), other.map_or(subjects, Cow::Owned))
     }
 
     fn by_policy(check: &'a Check<'_>, policy: Cow<'a, Policy>, subjects: Cow<'a, [SubjectKey]>) -> Self {
@@ -241,7 +266,8 @@ impl<'a> Attempt<'a> {
         let asked = core.pauses.moment();
         let pause = check.pause_id().filter(|_| options.heeds_pause());
         let known = pause.and_then(|id| core.known_pause(id));
-        let closed = closed(&policy, matches!(policy, Cow::Owned(_)), check.inputs.costs());
+        let given = check.inputs.costs();
+        let closed = closed(&policy, matches!(policy, Cow::Owned(_)), &given);
         let is_certain = |known: &KnownPause| !matches!(known.due, PauseDue::Ask | PauseDue::Probe);
         let foregone = closed.or(known.filter(is_certain).map(pausing::outcome));
         // Such a call charges nothing: the store is only asked for a report.
@@ -252,7 +278,7 @@ impl<'a> Attempt<'a> {
         if policy.warn_at().is_some() && foregone.is_none() && !options.report {
             (options.report, options.report_is_optional) = (true, true);
         }
-        let costs = policy.costs(check.inputs.costs());
+        let costs = policy.costs(&given);
         Self { core, policy, subjects, costs, options, foregone, pause, known, probe: None, asked }
     }
 

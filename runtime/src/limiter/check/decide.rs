@@ -42,17 +42,31 @@ impl Check<'_> {
     pub(crate) fn decide_at_once(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
         match self.outcome_at_once() {
             Some(outcome) => ControlFlow::Break(Ok(self.plain_decision(outcome))),
-            None => self.decide_observed(),
+            None => match self.outcome_in_units_at_once() {
+                Some(Outcome::Admitted) => ControlFlow::Break(Ok(Decision::Allowed(Permit::plain(DecidedBy::Backend)))),
+                Some(denied) => ControlFlow::Break(Ok(self.decision_in_units(denied))),
+                None => self.decide_observed(),
+            },
         }
     }
 
     /// Returns the [plain outcome](Limiter::plain_outcome) if the call has no options.
     #[inline]
     pub(super) fn outcome_at_once(&self) -> Option<Outcome> {
-        let Inputs::Borrowed { limiter, policy, subject } = self.inputs else { return None };
+        let Inputs::Borrowed { limiter, policy, subject, .. } = self.inputs else { return None };
         let CallOptions { cost, shadow, wait, .. } = self.options;
         let asks_more = self.options.asks_for_more_than_outcome() || shadow || wait.is_some();
         if asks_more { None } else { limiter.plain_outcome(policy, subject, cost) }
+    }
+
+    /// Returns the outcome of a call in [units](Self::in_units) if the call has no options and nobody listens.
+    pub(super) fn outcome_in_units_at_once(&self) -> Option<Outcome> {
+        let call = self.in_units()?;
+        let Stack::Here(memory) = &self.limiter().core.stack else { return None };
+        let CallOptions { shadow, wait, .. } = self.options;
+        let is_heard = observe::has_listeners() || Observation::is_heard(Purpose::Call);
+        let asks_more = is_heard || shadow || wait.is_some() || call.policy.is_shadow();
+        if asks_more { None } else { memory.outcome_in_units(call) }
     }
 
     pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {

@@ -71,6 +71,13 @@ impl Deciding<'_> {
             return Poll::Pending;
         }
         if let DecidingState::Start(check) = &mut self.state {
+            if let Some(outcome) = check.outcome_in_units_at_once() {
+                self.is_done = true;
+                return match outcome {
+                    Outcome::Admitted => ADMITTED,
+                    denied => Poll::Ready(Ok(check.decision_in_units(denied))),
+                };
+            }
             match check.decide_observed() {
                 ControlFlow::Break(decided) => {
                     self.is_done = true;

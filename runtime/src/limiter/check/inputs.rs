@@ -8,7 +8,7 @@ use crate::call::SubjectKeys;
 use crate::decision::Reword;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
-use crate::policy::{Policy, UnitCost};
+use crate::policy::{GroupCost, Policy, UnitCost};
 use crate::subject::{Subject, SubjectKey};
 
 #[derive(Clone)]
@@ -18,6 +18,8 @@ pub(super) enum Inputs<'a> {
         limiter: &'a Limiter,
         policy: &'a Policy,
         subject: &'a SubjectKey,
+        /// What the call costs in a unit that it names.
+        named: Option<GroupCost>,
     },
     // An `Arc`, because dropping `Borrowed` is then one branch. Other types need code to drop it.
     Owned(Arc<OwnedInputs<'a>>),
@@ -51,10 +53,8 @@ struct GivenSubjects {
 impl<'a> Inputs<'a> {
     #[inline]
     pub(super) fn new(limiter: &'a Limiter, policy: &'a Policy, subject: &'a Subject) -> Self {
-        match (policy.groups(), subject.whole()) {
-            ([group], Some(subject)) if group.is_plain && policy.trials().is_empty() => {
-                Self::Borrowed { limiter, policy, subject }
-            }
+        match subject.whole() {
+            Some(subject) if policy.counts_only_main() => Self::Borrowed { limiter, policy, subject, named: None },
             _ => Self::owned(Cow::Borrowed(limiter), Cow::Borrowed(policy), CallSubjects::new(policy, subject)),
         }
     }
@@ -78,7 +78,9 @@ impl<'a> Inputs<'a> {
     /// Returns inputs that own their data.
     pub(super) fn into_owned(self) -> Inputs<'static> {
         let OwnedInputs { limiter, policy, subjects, costs, reword } = match self {
-            Self::Borrowed { limiter, policy, subject } => OwnedInputs::borrowed(limiter, policy, subject),
+            Self::Borrowed { limiter, policy, subject, named } => {
+                OwnedInputs::borrowed(limiter, policy, subject, named)
+            }
             Self::Owned(inputs) => Arc::unwrap_or_clone(inputs),
         };
         let (limiter, policy) = (Cow::Owned(limiter.into_owned()), Cow::Owned(policy.into_owned()));
@@ -86,7 +88,21 @@ impl<'a> Inputs<'a> {
     }
 
     /// Sets what the call costs in a unit of the policy.
+    #[inline]
     pub(super) fn insert_cost(&mut self, unit: &str, cost: u64) {
+        if let Self::Borrowed { policy, named, .. } = self
+            && let Some(place) = policy.group_of_unit(unit)
+            && named.is_none_or(|named| named.place() == place)
+            && let Some(cost) = GroupCost::new(place, cost)
+        {
+            *named = Some(cost);
+        } else {
+            self.insert_any_cost(unit, cost);
+        }
+    }
+
+    #[cold]
+    fn insert_any_cost(&mut self, unit: &str, cost: u64) {
         self.change(|inputs| match inputs.policy.unit(unit) {
             Ok(Some(unit)) => {
                 inputs.costs.retain(|(known, _)| *known != unit);
@@ -99,11 +115,10 @@ impl<'a> Inputs<'a> {
     }
 
     /// What the call costs in the units that it names.
-    #[inline]
-    pub(super) fn costs(&self) -> &[UnitCost] {
+    pub(super) fn costs(&self) -> Cow<'_, [UnitCost]> {
         match self {
-            Self::Borrowed { .. } => &[],
-            Self::Owned(inputs) => &inputs.costs,
+            Self::Borrowed { policy, named, .. } => named_cost(policy, *named).into(),
+            Self::Owned(inputs) => Cow::Borrowed(&inputs.costs),
         }
     }
 
@@ -127,8 +142,8 @@ impl<'a> Inputs<'a> {
     }
 
     fn change(&mut self, change: impl FnOnce(&mut OwnedInputs<'a>)) {
-        if let Self::Borrowed { limiter, policy, subject } = *self {
-            *self = Self::Owned(Arc::new(OwnedInputs::borrowed(limiter, policy, subject)));
+        if let Self::Borrowed { limiter, policy, subject, named } = *self {
+            *self = Self::Owned(Arc::new(OwnedInputs::borrowed(limiter, policy, subject, named)));
         }
         if let Self::Owned(inputs) = self {
             change(Arc::make_mut(inputs));
@@ -156,17 +171,22 @@ impl<'a> Inputs<'a> {
     /// # Errors
     ///
     /// The call left out a subject, or has one that the policy does not know, or there is no policy.
-    pub(super) fn subjects(&self) -> Result<&[SubjectKey], BackendError> {
+    pub(super) fn subjects(&self) -> Result<Cow<'_, [SubjectKey]>, BackendError> {
         match self {
-            Self::Borrowed { subject, .. } => Ok(slice::from_ref(*subject)),
-            Self::Owned(inputs) => inputs.subjects.complete(&inputs.policy),
+            Self::Borrowed { policy, subject, .. } => Ok(repeated(policy, subject)),
+            Self::Owned(inputs) => inputs.subjects.complete(&inputs.policy).map(Cow::Borrowed),
         }
     }
 
     /// Returns the main subject; `None` if the policy has no rule on it, or the call cannot be counted.
     pub(super) fn main_subject(&self) -> Option<&SubjectKey> {
-        let main = self.policy().subject_labels().position(|label| label.is_none())?;
-        self.subjects_filled_by_main().ok()?.get(main)
+        match self {
+            Self::Borrowed { subject, .. } => Some(subject),
+            Self::Owned(inputs) => {
+                let main = inputs.policy.subject_labels().position(|label| label.is_none())?;
+                inputs.subjects.given().ok()?.keys.get(main)
+            }
+        }
     }
 
     /// Returns the subjects, with the main one in place of those that the call left out.
@@ -174,19 +194,35 @@ impl<'a> Inputs<'a> {
     /// # Errors
     ///
     /// The call has a subject that the policy does not know, or there is no policy.
-    pub(super) fn subjects_filled_by_main(&self) -> Result<&[SubjectKey], BackendError> {
+    pub(super) fn subjects_filled_by_main(&self) -> Result<Cow<'_, [SubjectKey]>, BackendError> {
         match self {
-            Self::Borrowed { subject, .. } => Ok(slice::from_ref(*subject)),
-            Self::Owned(inputs) => inputs.subjects.given().map(|given| &*given.keys),
+            Self::Borrowed { policy, subject, .. } => Ok(repeated(policy, subject)),
+            Self::Owned(inputs) => inputs.subjects.given().map(|given| Cow::Borrowed(&*given.keys)),
         }
     }
 }
 
 impl<'a> OwnedInputs<'a> {
-    fn borrowed(limiter: &'a Limiter, policy: &'a Policy, subject: &SubjectKey) -> Self {
-        let subjects = CallSubjects::one(*subject);
+    fn borrowed(limiter: &'a Limiter, policy: &'a Policy, subject: &SubjectKey, named: Option<GroupCost>) -> Self {
+        let keys = SubjectKeys::repeated(*subject, policy.groups().len());
+        let subjects = CallSubjects(Ok(GivenSubjects { keys, missing: Vec::new() }));
+        let costs = named_cost(policy, named);
         let (limiter, policy) = (Cow::Borrowed(limiter), Cow::Borrowed(policy));
-        Self { limiter, policy, subjects, costs: Vec::new(), reword: None }
+        Self { limiter, policy, subjects, costs, reword: None }
+    }
+}
+
+/// Returns the cost in the unit of a group as any call has it.
+fn named_cost(policy: &Policy, named: Option<GroupCost>) -> Vec<UnitCost> {
+    let cost = |named: GroupCost| Some((policy.groups().get(named.place())?.unit.clone()?, named.cost()));
+    named.and_then(cost).into_iter().collect()
+}
+
+/// Returns the only subject once for each group.
+fn repeated<'s>(policy: &Policy, subject: &'s SubjectKey) -> Cow<'s, [SubjectKey]> {
+    match policy.groups() {
+        [_] => Cow::Borrowed(slice::from_ref(subject)),
+        groups => Cow::Owned(vec![*subject; groups.len()]),
     }
 }
 
@@ -208,16 +244,18 @@ impl CallSubjects {
     /// Adds the subject with this label in the policy.
     pub(crate) fn insert(&mut self, policy: &Policy, label: &str, subject: &Subject) {
         let Ok(GivenSubjects { keys, missing }) = &mut self.0 else { return };
-        let is_labelled = |own: Option<&Arc<str>>| own.is_some_and(|own| **own == *label);
-        if !policy.subject_labels().any(is_labelled) {
+        let (key, mut is_known) = (subject.key(), false);
+        for (index, (own, place)) in policy.subject_labels().zip(keys.iter_mut()).enumerate() {
+            if own.is_some_and(|own| **own == *label) {
+                *place = key;
+                missing.retain(|&other| other != index);
+                is_known = true;
+            }
+        }
+        if !is_known {
             *self = Self(Err(unknown_label(policy, label)));
         } else if let Some(mistake) = subject.mistake() {
             *self = Self(Err(mistake.clone()));
-        } else {
-            let subject = subject.key();
-            let places = policy.subject_labels().zip(keys.iter_mut()).filter(|(own, _)| is_labelled(*own));
-            places.for_each(|(_, place)| *place = subject);
-            missing.retain(|&index| !policy.subject_labels().nth(index).is_some_and(is_labelled));
         }
     }
 

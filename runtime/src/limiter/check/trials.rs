@@ -69,7 +69,7 @@ impl Check<'_> {
         let options = CallOptions { cost, refundable, peek, report: peek, shadow: true, ..CallOptions::PLAIN };
         let limiter = self.limiter();
         let trials = attempt.trials().map(|(trial, subject)| Check {
-            inputs: Inputs::of_trial(limiter.clone(), trial.policy.clone(), *subject, self.inputs.costs().to_vec()),
+            inputs: Inputs::of_trial(limiter.clone(), trial.policy.clone(), *subject, self.inputs.costs().into_owned()),
             options,
         });
         trials.collect()

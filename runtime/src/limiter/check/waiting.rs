@@ -95,7 +95,7 @@ impl Check<'_> {
 
     /// What the call needs to be admitted.
     fn demand(&self) -> QueueDemand {
-        let units = if self.options.peek { Vec::new() } else { self.inputs.costs().to_vec() };
+        let units = if self.options.peek { Vec::new() } else { self.inputs.costs().into_owned() };
         QueueDemand { calls: Demand::of(self.options), units }
     }
 
@@ -227,15 +227,11 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The call by the policy's own rules.
-    fn own_call(&self) -> Result<Call<'_>, BackendError> {
-        Ok(Call::new(self.policy(), self.inputs.subjects()?, self.options))
-    }
-
     /// The tallies whose limits decide this call, by its own rules and by those in force, as the store has them.
     fn limit_keys(&self) -> Result<Vec<TallyKey>, BackendError> {
-        let (core, attempt) = (&self.limiter().core, Attempt::new(self)?);
-        let calls = [self.own_call()?, attempt.call(), attempt.call().stored()];
+        let (core, attempt, subjects) = (&self.limiter().core, Attempt::new(self)?, self.inputs.subjects()?);
+        let own = Call::new(self.policy(), &subjects, self.options);
+        let calls = [own, attempt.call(), attempt.call().stored()];
         let limits = calls.iter().flat_map(|call| call.tally_ids()).filter(|id| id.group.lease_us.is_none());
         Ok(limits.chain(self.pause_id()).map(|id| id.key(&core.prefix)).collect())
     }
@@ -251,8 +247,8 @@ impl Check<'_> {
     /// contains. A caller that blocks its thread has a key of its own: behind a caller that awaits, it would wait
     /// forever.
     fn queue_key(&self) -> Result<Arc<str>, BackendError> {
-        let prefix = &self.limiter().core.prefix;
-        let keys = self.own_call()?.keys(prefix);
+        let (prefix, subjects) = (&self.limiter().core.prefix, self.inputs.subjects()?);
+        let keys = Call::new(self.policy(), &subjects, self.options).keys(prefix);
         let joined = keys.fold(String::new(), |joined, key| joined + key.as_str() + "\n");
         Ok(if is_own_thread() { joined + "blocking" } else { joined }.into())
     }

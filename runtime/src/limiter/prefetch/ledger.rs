@@ -86,7 +86,7 @@ impl Ledger {
     }
 
     pub(super) fn matches(&self, id: TallyId<'_>) -> bool {
-        **id.subject == *self.subject && id.has_segment(&self.segment)
+        **id.subject == *self.subject && id.group.has_segment(&self.segment)
     }
 
     /// The policy, for the table's counts of ledgers by policy.

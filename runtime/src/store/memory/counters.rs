@@ -13,7 +13,7 @@ use crate::micros;
 use crate::policy::RuleGroup;
 
 /// The cells of rules, the ban and the concurrent calls of one subject.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Counters {
     /// A cell for each rule that is no sliding window, in the order of the rules.
     cells: Box<[Cell]>,
@@ -24,11 +24,8 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Returns `None` if a log is all that the group needs.
-    pub(super) fn new(group: &RuleGroup) -> Option<Box<Self>> {
-        let cells = || vec![Cell::default(); group.celled.len()].into();
-        (!group.is_windows)
-            .then(|| Box::new(Self { cells: cells(), ban_state: BanState::default(), leases: Leases::default() }))
+    pub(super) fn new(cells: usize) -> Self {
+        Self { cells: vec![Cell::default(); cells].into(), ..Self::default() }
     }
 
     pub(super) fn cells(&self) -> impl Iterator<Item = Cell> {

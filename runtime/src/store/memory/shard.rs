@@ -36,12 +36,12 @@ pub(super) enum TallyPlace<'a> {
     New { hash: u64, id: TallyId<'a>, tallies: &'a mut HashTable<StoredTally>, capacity: &'a mut Capacity },
 }
 
-/// A tally and its identity. It fills two cache lines and is aligned to them, so that a decision misses the cache only
-/// once.
+/// A tally of a subject, with those of units beside it, and its identity. It fills two cache lines and is aligned to
+/// them, so that a decision misses the cache only once, except for units.
 #[repr(align(128))]
 pub(super) struct StoredTally {
     hash: u64,
-    /// The segment of the rule group.
+    /// The segment of the rule group that the [entry](crate::policy::GroupEntry) is named after.
     segment: Arc<str>,
     subject: StoredSubject,
     tally: Tally,
@@ -63,7 +63,11 @@ impl Shard {
         self.tallies.len()
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it has some callers, so that the compiler would not do it for plain calls"
+    )]
     pub(super) fn place<'a>(&'a mut self, hash: u64, id: TallyId<'a>) -> TallyPlace<'a> {
         // Only the hash is compared in the search, which keeps it short. Two tallies hardly ever have the same.
         match self.tallies.find_entry(hash, |entry| entry.hash == hash) {
@@ -87,20 +91,41 @@ impl Shard {
         }
     }
 
+    #[inline]
     pub(super) fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
-        self.tallies.find_mut(hash, |entry| entry.matches(hash, id)).map(|entry| &mut entry.tally)
+        self.tallies.find_mut(hash, |entry| entry.matches(hash, id))?.tally.find(id.group)
+    }
+
+    /// Returns the tally of this id, a new one if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`TallyPlace::tally`] does.
+    #[inline(never)]
+    pub(super) fn tally<'a>(
+        &'a mut self,
+        hash: u64,
+        id: TallyId<'a>,
+        now_us: u64,
+    ) -> Result<&'a mut Tally, BackendError> {
+        Ok(self.place(hash, id).tally(now_us)?.of(id.group))
     }
 
     /// Returns the subjects of tallies in which something counts, for the rule groups whose segments begin with one of
     /// these names, before the layout. Each subject comes after the index of its name.
     #[cfg(feature = "admin")]
     pub(super) fn subjects(&self, names: &[String], now_us: u64) -> impl Iterator<Item = (usize, String)> {
-        let counting = self.tallies.iter().filter(move |entry| !entry.tally.is_expired(now_us));
-        counting.filter_map(|entry| Some((entry.place_among(names)?, entry.subject.text()?.to_owned())))
+        let place = |segment| names.iter().position(|names| names == policy::names(segment));
+        self.tallies.iter().flat_map(move |entry| {
+            let places = entry.tally.counting(&entry.segment, now_us).filter_map(place);
+            places.filter_map(|place| Some((place, entry.subject.text()?.to_owned())))
+        })
     }
 
     pub(super) fn remove(&mut self, hash: u64, id: TallyId<'_>) {
-        if let Ok(found) = self.tallies.find_entry(hash, |entry| entry.matches(hash, id)) {
+        if let Ok(mut found) = self.tallies.find_entry(hash, |entry| entry.matches(hash, id))
+            && !found.get_mut().tally.forget(id.group)
+        {
             let (removed, _) = found.remove();
             self.capacity.population.remove(removed.policy());
         }
@@ -109,7 +134,7 @@ impl Shard {
 }
 
 impl<'a> TallyPlace<'a> {
-    /// Returns the tally, a new one for a new subject.
+    /// Returns the tally that the entry is named after, a new one for a new subject.
     ///
     /// # Errors
     ///
@@ -175,18 +200,12 @@ impl Capacity {
 impl StoredTally {
     fn new(hash: u64, id: TallyId<'_>) -> Self {
         let TallyId { group, subject } = id;
-        let segment = Arc::clone(&group.segment);
-        Self { hash, segment, subject: StoredSubject::new(subject), tally: Tally::new(group) }
+        let segment = Arc::clone(&group.entry.segment);
+        Self { hash, segment, subject: StoredSubject::new(subject), tally: Tally::new(group.entry.cells) }
     }
 
     fn policy(&self) -> Inhabitant {
         Inhabitant::of(&self.segment)
-    }
-
-    #[cfg(feature = "admin")]
-    fn place_among(&self, names: &[String]) -> Option<usize> {
-        let own = policy::names(&self.segment);
-        names.iter().position(|names| names == own)
     }
 
     #[inline]
@@ -196,7 +215,7 @@ impl StoredTally {
 
     #[inline]
     fn is_of(&self, id: TallyId<'_>) -> bool {
-        id.has_segment(&self.segment) && self.subject.matches(id.subject)
+        id.group.has_entry_segment(&self.segment) && self.subject.matches(id.subject)
     }
 }
 

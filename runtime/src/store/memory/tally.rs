@@ -1,5 +1,10 @@
 //! The stored state of one subject.
 
+mod units;
+
+use std::sync::Arc;
+
+pub(super) use self::units::GroupTallies;
 use super::counters::{self, Counters};
 use super::log::Log;
 use super::outcome_builder::OutcomeBuilder;
@@ -15,30 +20,54 @@ use crate::store::Outcome;
 pub(super) struct Tally {
     /// The calls that the sliding windows have admitted.
     log: Log,
-    /// The state of all other rules and of a ban, if there are any.
-    counters: Option<Box<Counters>>,
-    /// When nothing counts any more.
+    /// What most subjects do not have.
+    more: Option<Box<More>>,
+    /// When nothing counts any more, without the units.
     expires_us: u64,
 }
 
+#[derive(Debug, Default)]
+struct More {
+    /// The state of all rules that are no sliding windows, and of a ban.
+    counters: Counters,
+    units: Vec<UnitTally>,
+}
+
+/// The tally of a unit, beside that which the entry is named after.
+#[derive(Debug)]
+struct UnitTally {
+    segment: Arc<str>,
+    tally: Tally,
+}
+
 impl Tally {
-    pub(super) fn new(group: &RuleGroup) -> Self {
-        Self { log: Log::default(), counters: Counters::new(group), expires_us: 0 }
+    /// Returns the tally of a group with so many [cells](RuleGroup::cells).
+    pub(super) fn new(cells: Option<usize>) -> Self {
+        let more = cells.map(|cells| Box::new(More { counters: Counters::new(cells), units: Vec::new() }));
+        Self { log: Log::default(), more, expires_us: 0 }
+    }
+
+    #[inline]
+    fn all_units(&self) -> &[UnitTally] {
+        self.more.as_deref().map_or(&[], |more| &more.units)
     }
 
     /// Whether nothing counts any more.
     pub(super) fn is_expired(&self, now_us: u64) -> bool {
-        self.expires_us <= now_us
+        self.expires_us <= now_us && self.all_units().iter().all(|unit| unit.tally.is_expired(now_us))
     }
 
     /// Whether a ban or the rules of the last call deny a call of cost 1, or calls are running.
     pub(super) fn is_denied(&self, now_us: u64) -> bool {
-        let is_banned = |counters: &Counters| counters.is_banned(now_us);
-        now_us < self.log.denied_until_us() || self.counters.as_deref().is_some_and(is_banned) || self.is_running()
+        let is_banned = |more: &More| more.counters.is_banned(now_us);
+        now_us < self.log.denied_until_us()
+            || self.more.as_deref().is_some_and(is_banned)
+            || self.is_running()
+            || self.all_units().iter().any(|unit| unit.tally.is_denied(now_us))
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.counters.as_deref().is_some_and(|counters| !counters.leases.is_empty())
+        self.more.as_deref().is_some_and(|more| !more.counters.leases.is_empty())
     }
 
     /// Keeps the tally at this time, although nothing in it may count.
@@ -68,8 +97,8 @@ impl Tally {
     pub(super) fn decide_by_cell(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
         let now_us = self.settle_time(group, now_us);
         // Without a cell, nothing is admitted.
-        let (Some(only), Some(counters)) = (group.only_cell(), &mut self.counters) else { return Wait::NEVER };
-        let decided = counters.decide(only, cost, now_us);
+        let (Some(only), Some(more)) = (group.only_cell(), &mut self.more) else { return Wait::NEVER };
+        let decided = more.counters.decide(only, cost, now_us);
         self.log.set_denied_until(decided.plain, None, now_us);
         self.expires_us = self.expires_us.max(decided.expires_us);
         decided.wait
@@ -115,6 +144,13 @@ impl Tally {
         wait
     }
 
+    /// Whether the group has only sliding windows, and they admit the call at this time.
+    #[inline]
+    pub(super) fn has_room_in_windows(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
+        let admits = |window| self.log.wait(window, cost, now_us).is_none();
+        group.is_windows && self.log.latest_us() <= now_us && group.windows.iter().all(admits)
+    }
+
     /// The place of the rule to report for a call that sliding windows have just denied.
     #[inline]
     pub(super) fn denying_window(&self, group: &RuleGroup, cost: u64, now_us: u64) -> usize {
@@ -135,8 +171,18 @@ impl Tally {
     /// set back, entries that are later than now are forgotten, because they would block for longer than their window.
     #[inline]
     pub(super) fn settle_time(&mut self, group: &RuleGroup, now_us: u64) -> u64 {
-        let counters_us = self.counters.as_deref().map_or(0, Counters::latest_us);
-        let latest_us = self.log.latest_us().max(counters_us);
+        let counters_us = self.more.as_deref().map_or(0, |more| more.counters.latest_us());
+        self.settle_time_after(group, self.log.latest_us().max(counters_us), now_us)
+    }
+
+    /// Returns the same for a group that has only sliding windows.
+    #[inline]
+    pub(super) fn settle_time_of_windows(&mut self, group: &RuleGroup, now_us: u64) -> u64 {
+        self.settle_time_after(group, self.log.latest_us(), now_us)
+    }
+
+    #[inline]
+    fn settle_time_after(&mut self, group: &RuleGroup, latest_us: u64, now_us: u64) -> u64 {
         if latest_us <= now_us { now_us } else { self.settle_time_back(group, latest_us, now_us) }
     }
 
@@ -148,7 +194,7 @@ impl Tally {
         if self.log.latest_us() > now_us {
             self.log.forget_future(now_us, group.reach_us);
         }
-        if let Some(counters) = &mut self.counters {
+        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
             counters.forget_future(now_us);
         }
         now_us
@@ -158,12 +204,24 @@ impl Tally {
     #[inline]
     pub(super) fn ask(&self, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
         self.log.ask(group, first, cost, now_us, builder);
-        if let Some(counters) = &self.counters {
+        if let Some(More { counters, .. }) = self.more.as_deref() {
             counters.ask(group, first, cost, now_us, builder);
         } else if !group.celled.is_empty() {
             // An unknown algorithm admits nothing.
             builder.add_wait(first, Wait::NEVER);
         }
+    }
+
+    /// Counts a call that sliding windows alone have admitted.
+    #[inline]
+    fn charge_windows_of(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {
+        if cost == 0 {
+            return;
+        }
+        self.log.charge(group, cost, now_us);
+        self.expires_us = now_us + group.reach_us;
+        let plain = self.log.longest_wait(&group.windows, 1, now_us);
+        self.log.set_denied_until(plain, None, now_us);
     }
 
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {
@@ -172,7 +230,7 @@ impl Tally {
         }
         self.expires_us = now_us + group.reach_us;
         let mut wait = self.log.longest_wait(&group.windows, 1, now_us);
-        if let Some(counters) = &mut self.counters {
+        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
             wait = wait.max(counters.charge(group, cost, now_us));
             self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
@@ -183,7 +241,7 @@ impl Tally {
     pub(super) fn deny(&mut self, group: &RuleGroup, plain: Option<Wait>, now_us: u64) {
         let plain = plain.unwrap_or_else(|| self.plain_wait(group, now_us));
         self.log.set_denied_until(plain, None, now_us);
-        if let Some(counters) = &mut self.counters {
+        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
             counters.deny(group, now_us);
             self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
@@ -191,14 +249,14 @@ impl Tally {
 
     /// Bans the subject for this time, or ends its ban if this is 0. Earlier denials no longer count.
     pub(super) fn ban(&mut self, group: &RuleGroup, duration_us: u64, now_us: u64) {
-        if let Some(counters) = &mut self.counters {
+        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
             counters.ban(duration_us, now_us);
             self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
     }
 
     pub(super) fn take_lease(&mut self, name: LeaseName, now_us: u64) {
-        if let Some(counters) = &mut self.counters {
+        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
             counters.leases.take(name, now_us);
             // The tally stays as long as a call is running.
             self.expires_us = u64::MAX;
@@ -206,7 +264,7 @@ impl Tally {
     }
 
     pub(super) fn give_back(&mut self, name: LeaseName) {
-        if let Some(counters) = &mut self.counters
+        if let Some(More { counters, .. }) = self.more.as_deref_mut()
             && counters.leases.give_back(name)
             && counters.leases.is_empty()
         {
@@ -218,7 +276,7 @@ impl Tally {
     /// whether anything has changed.
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = self.log.refund(group, costs, admitted_us, now_us);
-        if let Some(counters) = &mut self.counters {
+        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
             changed |= counters.refund(group, costs, admitted_us, now_us);
             self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
@@ -234,7 +292,7 @@ impl Tally {
             self.log.charge_late(group, costs.used, now_us);
             self.expires_us = now_us + group.reach_us;
         }
-        if let Some(counters) = &mut self.counters {
+        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
             // A call of cost 0 opens the windows; what it has used is added like use beyond a cost.
             counters.charge(group, 0, now_us);
             counters.refund(group, costs, now_us, now_us);
@@ -246,12 +304,12 @@ impl Tally {
 
     #[inline]
     pub(super) fn report(&self, group: &RuleGroup, now_us: u64, quotas: &mut Vec<Quota>) {
-        if let (Some((rule, lease_us)), Some(counters)) = (group.concurrency(), &self.counters) {
-            quotas.push(counters.leases.quota(rule.count(), lease_us, now_us));
+        if let (Some((rule, lease_us)), Some(more)) = (group.concurrency(), &self.more) {
+            quotas.push(more.counters.leases.quota(rule.count(), lease_us, now_us));
             return;
         }
         let mut windows = group.windows.iter().peekable();
-        let mut cells = self.counters.iter().flat_map(|counters| counters.cells().zip(&group.celled));
+        let mut cells = self.more.iter().flat_map(|more| more.counters.cells().zip(&group.celled));
         quotas.extend((0..group.rules.len()).map(|place| match windows.next_if(|window| window.place == place) {
             Some(window) => self.log.quota(window, now_us),
             None => cells.next().map_or(Quota::new(0, 0), |(cell, (_, rule))| counters::quota(cell, &**rule, now_us)),

@@ -7,8 +7,9 @@ use shuttle::thread;
 use tallygate_rules::Rule;
 
 use super::*;
-use crate::call::CallOptions;
+use crate::call::{CallOptions, UnitCall};
 use crate::decision::RuleStatus;
+use crate::policy::GroupCost;
 use crate::store::answer::Outcome;
 use crate::subject::Subject;
 use crate::sync::interleaved::{explore, fails};
@@ -99,6 +100,30 @@ fn calls_of_several_subjects_never_wait_for_each_other_and_charge_all_of_them_or
             let left: Vec<_> = report.rules().iter().map(RuleStatus::remaining).collect();
             assert_eq!(left, [2 - used(0, pair[0]) as u64, 3 - used(1, pair[1]) as u64]);
         }
+    });
+}
+
+#[test]
+fn calls_that_pay_in_units_charge_all_of_them_or_none() {
+    let policy = Policy::builder("p").rule(Rule::sliding_window(5, HOUR));
+    let policy = policy.rule(Rule::sliding_window(6, HOUR).counting("tokens")).build().unwrap();
+    explore(move || {
+        let memory = memory();
+        let threads = [(); 3].map(|()| {
+            let (memory, policy) = (Arc::clone(&memory), policy.clone());
+            thread::spawn(move || {
+                let subject = subject(1);
+                let call = UnitCall::new(&policy, &subject, 1, GroupCost::new(1, 2));
+                (0..2).filter(|_| memory.outcome_in_units(call) == Some(Outcome::Admitted)).count()
+            })
+        });
+        let admitted: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert_eq!(admitted, 3);
+        let subjects = [subject(1); 2];
+        let options = CallOptions { peek: true, report: true, ..CallOptions::PLAIN };
+        let report = memory.decide(Call::new(&policy, &subjects, options)).unwrap().report;
+        let left: Vec<_> = report.rules().iter().map(RuleStatus::remaining).collect();
+        assert_eq!(left, [2, 0]);
     });
 }
 

@@ -1,0 +1,158 @@
+//! Calls that pay in units, of one subject: all its tallies are in one entry, under one lock.
+
+use super::Memory;
+use super::outcome_builder::OutcomeBuilder;
+use super::tally::GroupTallies;
+use crate::call::{TallyId, UnitCall};
+use crate::store::answer::Outcome;
+
+impl Memory {
+    /// Decides a call whose groups have their tallies in one entry; `None` if there is no room for a new subject.
+    pub(crate) fn outcome_in_units(&self, call: UnitCall<'_>) -> Option<Outcome> {
+        let groups = call.policy.groups();
+        let id = TallyId { group: groups.first()?, subject: call.subject };
+        let hash = id.hash(&self.seed);
+        let mut shard = self.lock(self.shard_of(hash));
+        let place = shard.place(hash, id);
+        let now_us = self.clock.now_us();
+        let tally = place.tally(now_us).ok()?;
+        // Most calls are decided by windows alone, and admitted.
+        if tally.have_room(call, now_us) {
+            tally.charge_windows(call, now_us);
+            return Some(Outcome::Admitted);
+        }
+        Some(decide(tally.of_several(groups), call, now_us))
+    }
+}
+
+/// Counts a call in the tallies of all its groups, or in none.
+#[inline(never)]
+fn decide(mut tallies: GroupTallies<'_>, call: UnitCall<'_>, mut now_us: u64) -> Outcome {
+    // If a tally moves the time forward, all are asked as of the later time.
+    tallies.for_each(|group, tally| now_us = tally.settle_time(group, now_us));
+    let (mut builder, mut first) = (OutcomeBuilder::new(), 0);
+    tallies.for_each(|group, tally| {
+        tally.ask(group, first, call.needed_of(group), now_us, &mut builder);
+        first += group.rules.len();
+    });
+    let outcome = builder.build();
+    tallies.for_each(|group, tally| match (outcome, call.charged_to(group)) {
+        (Outcome::Admitted, charged @ 1..) => tally.charge(group, charged, now_us),
+        (Outcome::Denied { .. }, _) => tally.deny(group, None, now_us),
+        _ => {}
+    });
+    outcome.with_position(call.policy)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tallygate_rules::{Rule, TokenBucket};
+
+    use crate::call::{Call, CallOptions, UnitCall};
+    use crate::clock::Clock;
+    use crate::decision::RuleStatus;
+    use crate::policy::{GroupCost, Policy};
+    use crate::store::{Memory, Outcome};
+    use crate::subject::{Subject, SubjectKey};
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    fn policy(rules: impl IntoIterator<Item = Rule>) -> Policy {
+        Policy::builder("p").rules(rules).build().unwrap()
+    }
+
+    fn window(count: u64) -> Rule {
+        Rule::sliding_window(count, HOUR)
+    }
+
+    fn tokens(count: u64) -> Rule {
+        window(count).counting("tokens")
+    }
+
+    fn bytes(count: u64) -> Rule {
+        window(count).counting("bytes")
+    }
+
+    fn subject(name: &str) -> SubjectKey {
+        Subject::of(name).key()
+    }
+
+    /// Decides a call that costs so much in a unit.
+    fn outcome(memory: &Memory, policy: &Policy, subject: &SubjectKey, unit: &str, cost: u64) -> Outcome {
+        let named = GroupCost::new(policy.group_of_unit(unit).unwrap(), cost);
+        memory.outcome_in_units(UnitCall::new(policy, subject, 1, named)).unwrap()
+    }
+
+    fn remaining(memory: &Memory, policy: &Policy, subject: SubjectKey) -> Vec<u64> {
+        let (subjects, options) = (vec![subject; policy.groups().len()], CallOptions::PLAIN);
+        let options = CallOptions { peek: true, report: true, ..options };
+        let report = memory.decide(Call::new(policy, &subjects, options)).unwrap().report;
+        report.rules().iter().map(RuleStatus::remaining).collect()
+    }
+
+    #[test]
+    fn the_units_of_a_subject_take_one_place_and_are_evicted_together() {
+        let (policy, memory) = (policy([window(9), tokens(20)]), Memory::new(Clock::tokio(), 1));
+        let call = |name| outcome(&memory, &policy, &subject(name), "tokens", 10);
+        assert_eq!(call("a"), Outcome::Admitted);
+        assert_eq!(call("b"), Outcome::Admitted, "it takes the place of the other subject");
+        assert_eq!([call("a"), call("a")], [Outcome::Admitted; 2]);
+        assert!(matches!(call("a"), Outcome::Denied { rule: 1, .. }));
+    }
+
+    #[test]
+    fn a_subject_with_a_denied_unit_is_not_evicted() {
+        let (policy, memory) = (policy([window(9), tokens(1)]), Memory::new(Clock::tokio(), 1));
+        assert_eq!(outcome(&memory, &policy, &subject("a"), "tokens", 1), Outcome::Admitted);
+        let other = subject("b");
+        assert_eq!(memory.outcome_in_units(UnitCall::new(&policy, &other, 1, GroupCost::new(1, 1))), None);
+    }
+
+    #[test]
+    fn versions_of_a_policy_find_the_counts_of_each_unit() {
+        let (memory, alice) = (Memory::new(Clock::tokio(), 9), subject("alice"));
+        assert_eq!(memory.outcome(&policy([window(9)]), &alice, 2), Some(Outcome::Admitted));
+        let [one, other] = [policy([window(9), tokens(9), bytes(9)]), policy([bytes(9), window(9), tokens(9)])];
+        assert_eq!(outcome(&memory, &one, &alice, "tokens", 3), Outcome::Admitted);
+        assert_eq!(outcome(&memory, &other, &alice, "bytes", 4), Outcome::Admitted);
+        assert_eq!(outcome(&memory, &one, &alice, "tokens", 1), Outcome::Admitted);
+        assert_eq!(remaining(&memory, &one, alice), [4, 5, 5]);
+        assert_eq!(remaining(&memory, &other, alice), [5, 4, 5]);
+        assert_eq!(
+            remaining(&memory, &policy([bytes(9)]), alice),
+            [9],
+            "without a rule on calls, it has another entry"
+        );
+    }
+
+    #[test]
+    fn a_reset_unit_leaves_the_others() {
+        let (memory, alice) = (Memory::new(Clock::tokio(), 9), subject("alice"));
+        let policy = policy([window(9), tokens(9)]);
+        assert_eq!(outcome(&memory, &policy, &alice, "tokens", 3), Outcome::Admitted);
+        let subjects = [alice; 2];
+        let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
+        memory.reset(call.part(1));
+        assert_eq!(remaining(&memory, &policy, alice), [8, 9]);
+        assert_eq!(outcome(&memory, &policy, &alice, "tokens", 3), Outcome::Admitted);
+        memory.reset(call.part(0));
+        assert_eq!(remaining(&memory, &policy, alice), [9, 6]);
+        memory.reset(call);
+        assert_eq!(remaining(&memory, &policy, alice), [9, 9]);
+        assert_eq!(format!("{memory:?}"), "Memory { tallies: 0, .. }");
+    }
+
+    #[test]
+    fn calls_under_a_bucket_are_counted_beside_units_that_came_first() {
+        let (memory, alice) = (Memory::new(Clock::tokio(), 9), subject("alice"));
+        let bucket = || Rule::from_bucket(5, TokenBucket::new(HOUR));
+        let policy = policy([bucket(), tokens(9)]);
+        let subjects = [alice; 2];
+        let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
+        assert_eq!(memory.decide(call.part(1)).unwrap().outcome, Outcome::Admitted);
+        assert_eq!(outcome(&memory, &policy, &alice, "tokens", 3), Outcome::Admitted);
+        assert_eq!(remaining(&memory, &policy, alice), [4, 5]);
+    }
+}

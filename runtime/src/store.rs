@@ -5,6 +5,7 @@ mod decider;
 pub(crate) mod memory;
 #[cfg(not(feature = "redis"))]
 mod no_redis;
+mod outcome_builder;
 mod override_store;
 mod pauses;
 #[cfg(feature = "redis")]

@@ -3,7 +3,6 @@
 mod counters;
 mod leases;
 mod log;
-mod outcome_builder;
 #[cfg(feature = "admin")]
 mod scan;
 mod shard;
@@ -16,7 +15,6 @@ mod units;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use self::outcome_builder::OutcomeBuilder;
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::ShardScan;
 use self::shard::{Shard, TallyPlace};
@@ -30,6 +28,7 @@ use crate::observe::{GaugeChange, opaque_debug};
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
 use crate::store::decider::tally_to_ban;
+use crate::store::outcome_builder::OutcomeBuilder;
 use crate::subject::SubjectKey;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::system::RandomState;

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use tallygate_rules::Ban;
 
 use super::leases::Leases;
-use super::outcome_builder::OutcomeBuilder;
 use crate::algorithm::{Cell, Celled, CostChange, DecidedByCell, Quota};
 use crate::clock::is_set_back;
 use crate::decision::Wait;
 use crate::micros;
 use crate::policy::RuleGroup;
+use crate::store::outcome_builder::OutcomeBuilder;
 
 /// The cells of rules, the ban and the concurrent calls of one subject.
 #[derive(Debug, Default)]

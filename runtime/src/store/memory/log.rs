@@ -5,10 +5,10 @@ mod entries;
 use tallygate_rules::{MAX_LOG_ENTRIES, MAX_REFUND_DISTANCE};
 
 use self::entries::{DeniedUntil, LogEntries, LogEntry};
-use super::outcome_builder::OutcomeBuilder;
 use crate::algorithm::{CostChange, Quota, Window};
 use crate::decision::Wait;
 use crate::policy::RuleGroup;
+use crate::store::outcome_builder::OutcomeBuilder;
 
 /// The calls that sliding windows count, in the order of their times.
 ///

@@ -7,13 +7,13 @@ use std::sync::Arc;
 pub(super) use self::units::GroupTallies;
 use super::counters::{self, Counters};
 use super::log::Log;
-use super::outcome_builder::OutcomeBuilder;
 use crate::algorithm::{CostChange, Quota, Window};
 use crate::call::LeaseName;
 use crate::clock::is_set_back;
 use crate::decision::Wait;
 use crate::policy::RuleGroup;
 use crate::store::Outcome;
+use crate::store::outcome_builder::OutcomeBuilder;
 
 /// The stored state of one subject.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Calls that pay in units, of one subject: all its tallies are in one entry, under one lock.
 
 use super::Memory;
-use super::outcome_builder::OutcomeBuilder;
 use super::tally::GroupTallies;
 use crate::call::{TallyId, UnitCall};
 use crate::store::answer::Outcome;
+use crate::store::outcome_builder::OutcomeBuilder;
 
 impl Memory {
     /// Decides a call whose groups have their tallies in one entry; `None` if there is no room for a new subject.

@@ -6,12 +6,11 @@
 //!
 //! A part is what of the call is in one slot: the calls and the units of one subject, or those of several.
 
-use std::cmp::Reverse;
 use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tallygate_rules::Role;
+use tallygate_rules::{Role, Rule};
 use tokio::sync::oneshot;
 
 use crate::call::{Call, CallOptions, OwnedCall, Slot};
@@ -20,6 +19,7 @@ use crate::error::BackendError;
 use crate::observe::report;
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
+use crate::store::outcome_builder::OutcomeBuilder;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::fault::{is_cross_slot, is_try_again};
 use crate::store::redis::connection::real_time;
@@ -304,40 +304,31 @@ fn outcome(policy: &Policy, parts: &[Answer]) -> Outcome {
     if let Some(paused) = parts.iter().map(|part| part.outcome).find(|outcome| outcome.is_by_pause()) {
         return paused;
     }
-    let longest = parts.iter().enumerate().max_by_key(|(place, part)| (part.outcome.wait(), Reverse(*place)));
-    let Some((_, longest)) = longest.filter(|(_, part)| !part.outcome.wait().is_none()) else {
-        return Outcome::Admitted;
-    };
-    let lapse = parts.iter().map(|part| part.lapse).min().unwrap_or(Wait::NEVER);
-    let is_bound = parts.iter().filter_map(denying).any(|rule| has_role(policy, rule, Role::Concurrency));
-    let retry_after = if is_bound || longest.outcome.wait() < lapse { longest.outcome.wait() } else { Wait::NEVER };
-    if parts.iter().any(|part| matches!(part.outcome, Outcome::Banned { .. })) {
-        return Outcome::Banned { retry_after };
+    // The index of a part stands for the place of its rule: the parts are in the order of the policy's groups.
+    let mut builder = OutcomeBuilder::new();
+    for (index, part) in parts.iter().enumerate() {
+        builder.add_lapse(part.lapse);
+        match part.outcome {
+            Outcome::Denied { rule, retry_after } => match policy.rules().get(rule as usize).map(Rule::role) {
+                Some(Role::Duplicate) => builder.add_duplicate_wait(index, retry_after),
+                Some(Role::Concurrency) => builder.add_bound(index, retry_after),
+                _ => builder.add_wait(index, retry_after),
+            },
+            Outcome::Banned { retry_after } => builder.add_ban(retry_after),
+            _ => {}
+        }
     }
-    let duplicate = parts.iter().filter_map(denying).find(|&rule| has_role(policy, rule, Role::Duplicate));
-    match duplicate.or_else(|| denying(longest)) {
-        Some(rule) => Outcome::Denied { rule, retry_after },
-        None => Outcome::Admitted,
+    match (builder.build(), parts.get(builder.denying()).map(|part| part.outcome)) {
+        (Outcome::Denied { retry_after, .. }, Some(Outcome::Denied { rule, .. })) => {
+            Outcome::Denied { rule, retry_after }
+        }
+        (outcome, _) => outcome,
     }
-}
-
-/// The rule by which a part denies the call.
-fn denying(part: &Answer) -> Option<u32> {
-    match part.outcome {
-        Outcome::Denied { rule, .. } => Some(rule),
-        _ => None,
-    }
-}
-
-fn has_role(policy: &Policy, position: u32, role: Role) -> bool {
-    policy.rules().get(position as usize).is_some_and(|rule| rule.role() == role)
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use tallygate_rules::Rule;
 
     use super::*;
     use crate::error::BackendErrorKind;

@@ -1,9 +1,9 @@
-//! Combines the answers of all rules on one call.
+//! Combines the answers of all rules on one call, or those of its parts.
 
 use crate::decision::Wait;
 use crate::store::Outcome;
 
-/// Any rule that makes the call wait denies it.
+/// Any rule or part that makes the call wait denies it.
 ///
 /// The wait is the longest of all rules and bans. If a rule lapses before it ends, the call is never admitted, unless a
 /// wait is only an upper bound. The rule to report is the first duplicate rule that denies, or else the rule with the

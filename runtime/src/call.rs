@@ -17,7 +17,7 @@ use crate::policy::{GroupCost, Policy, RuleGroup, SubjectCost};
 use crate::subject::SubjectKey;
 use crate::system::{Instant, per_process};
 
-/// One call to decide: charge every rule of every subject, or none.
+/// One call to decide: every rule of every subject counts it, or none does.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) policy: &'a Policy,
@@ -101,7 +101,7 @@ impl<'a> UnitCall<'a> {
 }
 
 impl<'a> PlainCall<'a> {
-    /// Returns the call without its subject, as another policy decides it.
+    /// Returns the call as `policy` decides it, without its subject: for the decision, which shows none.
     pub(crate) fn by(self, policy: &'a Policy) -> Call<'a> {
         Call::new(policy, &[], CallOptions { cost: self.cost, ..CallOptions::PLAIN })
     }
@@ -112,7 +112,7 @@ impl<'a> PlainCall<'a> {
 pub(crate) enum Scope {
     /// All subjects of the call.
     Call,
-    /// Some subjects of a call: for the others, calls were taken ahead.
+    /// Some subjects of a call. For the others, this process decides by what it has taken ahead.
     Rest,
     /// The subject of the group with this index. The answers to all parts are combined.
     Part(usize),
@@ -164,7 +164,8 @@ impl<'a> Call<'a> {
         self.options.cost > 0 || self.costs.iter().any(|cost| matches!(cost, SubjectCost::Unit(1..)))
     }
 
-    /// Returns the part of the call that takes leases; `None` if it takes none. No caller awaits the return of leases.
+    /// Returns the part of the call that takes leases; `None` if it takes none. Leases are given back whether somebody
+    /// waits or not, so nobody awaits this part.
     pub(crate) fn leases(self) -> Option<Self> {
         let first = self.policy.counting_groups();
         let subjects = self.subjects.get(first..).filter(|subjects| !subjects.is_empty())?;
@@ -348,13 +349,13 @@ impl DerefMut for SubjectKeys {
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct CallOptions {
-    /// The weight of the call.
+    /// As how many calls it counts.
     pub(crate) cost: u64,
     /// Reports where every rule stands.
     pub(crate) report: bool,
     /// The report is for the response to a request, for which a cached denial is enough.
     pub(crate) report_is_optional: bool,
-    /// Decides only, and charges nothing.
+    /// Decides and counts nothing.
     pub(crate) peek: bool,
     /// A denial does not count towards a ban, because the call may be decided again.
     pub(crate) provisional: bool,
@@ -368,7 +369,7 @@ pub(crate) struct CallOptions {
     pub(crate) wait: Option<WaitLimit>,
     /// What the caller asks for: the call runs even if it is denied. An override or a file may say otherwise.
     pub(crate) shadow: bool,
-    /// The name of its leases, where concurrent calls are counted.
+    /// The name of the leases that it takes; `None` if it takes none.
     pub(crate) lease: Option<LeaseName>,
 }
 
@@ -385,7 +386,7 @@ impl CallOptions {
         !self.late && !self.ignores_pause
     }
 
-    /// A plain call of weight 1.
+    /// A plain call of cost 1.
     pub(crate) const PLAIN: Self = Self {
         cost: 1,
         report: false,
@@ -435,16 +436,16 @@ impl Demand {
 pub(crate) struct LeaseName(NonZeroU64);
 
 per_process! {
-    /// The name of the next call.
-    static CALLS: AtomicU64 = AtomicU64::new(1);
+    /// The number of the next lease name.
+    static LEASE_NAMES: AtomicU64 = AtomicU64::new(1);
 }
 
 impl LeaseName {
     /// Returns a new name. Later names are greater.
     pub(crate) fn next() -> Self {
-        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        let number = LEASE_NAMES.fetch_add(1, Ordering::Relaxed);
         // In practice, the counter never wraps to 0.
-        Self(NonZeroU64::new(call).unwrap_or(NonZeroU64::MAX))
+        Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MAX))
     }
 
     pub(crate) fn number(self) -> u64 {
@@ -464,7 +465,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_calls_have_the_same_name_and_later_ones_are_greater() {
+    fn no_two_names_are_the_same_and_later_ones_are_greater() {
         let (one, other) = (LeaseName::next(), LeaseName::next());
         assert!(one < other);
     }

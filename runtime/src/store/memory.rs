@@ -68,7 +68,7 @@ impl Memory {
         self.outcome_at(policy, subject, cost, |_| {})
     }
 
-    /// Like [`outcome`](Self::outcome); `tell_us` gets the time of the decision.
+    /// Decides as [`outcome`](Self::outcome) does, and tells `tell_us` the time of the decision in microseconds.
     #[inline]
     pub(crate) fn outcome_at(
         &self,
@@ -183,8 +183,7 @@ impl Memory {
         Ok(answer(call, outcome, quotas, now_us))
     }
 
-    /// Replaces the cost of an admitted call by what it has used, in every rule in which the call still counts; returns
-    /// whether anything has changed.
+    /// See [`Decider::recount`](crate::store::Decider::recount).
     pub(crate) fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> bool {
         let (mut has_changed, mut lost) = (false, None);
         for (index, id) in counted.tally_ids().enumerate() {

@@ -96,8 +96,8 @@ impl Check<'_> {
             PauseDue::Nothing | PauseDue::Tell | PauseDue::Probe => {}
         }
         match attempt.foregone_decision() {
-            // A refresh may end the override, so a flood of such denials begins refreshes like any other calls. They are
-            // denied without Redis unless the known overrides are so old that every call waits for the refresh.
+            // Such a denial also begins a refresh that is due, because the override may have ended. It waits for that only
+            // if the rules are too old.
             Some(_) if state == StoreState::There && attempt.core.refresh_overrides().is_some() => None,
             Some(foregone) => Some(Ok(foregone)),
             None => decide(attempt.call()).map(|answered| answered.map(|answer| attempt.decision(answer))),
@@ -212,7 +212,8 @@ impl<'a> Attempt<'a> {
     ///
     /// # Errors
     ///
-    /// The call left out a subject of its policy, or has one that the policy does not know, or there is no policy.
+    /// The call left out a subject, or names a subject or a unit that the policy does not have, or one of its subjects is
+    /// mistaken.
     pub(super) fn new(check: &'a Check<'_>) -> Result<Self, BackendError> {
         Ok(Self::in_force(check, check.inputs.subjects()?))
     }
@@ -270,7 +271,7 @@ impl<'a> Attempt<'a> {
         let closed = closed(&policy, matches!(policy, Cow::Owned(_)), &given);
         let is_certain = |known: &KnownPause| !matches!(known.due, PauseDue::Ask | PauseDue::Probe);
         let foregone = closed.or(known.filter(is_certain).map(pausing::outcome));
-        // Such a call charges nothing: the store is only asked for a report.
+        // A call with a known outcome counts nothing: the store is only asked for its report.
         options.peek |= foregone.is_some();
         options.ignores_pause |= foregone.is_some();
         options.lease = (policy.has_leases() && !options.peek).then(LeaseName::next);
@@ -501,7 +502,7 @@ impl<'a> Attempt<'a> {
         }))
     }
 
-    /// Returns the ticket that refunds an admitted call.
+    /// Returns the ticket for a recount of an admitted call.
     fn ticket(&self, call: Call<'_>, at: AdmittedAt, decided_by: DecidedBy) -> RecountTicket {
         let call = match (decided_by, &self.core.stack) {
             (DecidedBy::Nobody, _) => return RecountTicket::of_nothing(call.peeked()),
@@ -534,7 +535,7 @@ async fn reported(layers: &Layers, call: Call<'_>, paused: LayeredAnswer) -> Lay
     }
 }
 
-/// Decides a call after a question about the pause alone.
+/// Asks whether the subject is paused, and decides the call if not: no script looks for this pause.
 async fn ask_behind_pause(layers: &Layers, call: Call<'_>, id: TallyId<'_>) -> Result<LayeredAnswer, BackendError> {
     match layers.server().pause(call.policy, id, 0).await? {
         Outcome::Admitted => layers.below().decide(call).await,

@@ -33,7 +33,7 @@ pub(super) struct OwnedInputs<'a> {
     subjects: CallSubjects,
     /// What the call costs in the units that it names.
     costs: Vec<UnitCost>,
-    /// What gives a denial its message. It is kept here so that most calls do not carry it.
+    /// What gives a denial its message. It is kept here, so that most calls do not have it.
     reword: Option<Arc<Reword>>,
 }
 
@@ -122,12 +122,12 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Adds the subject with this label in the policy.
+    /// Sets the subject that this label of the policy stands for.
     pub(super) fn insert_subject(&mut self, label: &str, subject: &Subject) {
         self.change(|OwnedInputs { policy, subjects, .. }| subjects.insert(policy, label, subject));
     }
 
-    /// Lets this give a denial its message.
+    /// Sets what gives a denial its message.
     pub(super) fn set_messages(&mut self, reword: Arc<Reword>) {
         self.change(|inputs| inputs.reword = Some(reword));
     }
@@ -170,7 +170,8 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     ///
-    /// The call left out a subject, or has one that the policy does not know, or there is no policy.
+    /// The call left out a subject, or names a subject or a unit that the policy does not have, or one of its subjects is
+    /// mistaken.
     pub(super) fn subjects(&self) -> Result<Cow<'_, [SubjectKey]>, BackendError> {
         match self {
             Self::Borrowed { policy, subject, .. } => Ok(repeated(policy, subject)),
@@ -193,7 +194,7 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     ///
-    /// The call has a subject that the policy does not know, or there is no policy.
+    /// The call names a subject or a unit that the policy does not have, or one of its subjects is mistaken.
     pub(super) fn subjects_filled_by_main(&self) -> Result<Cow<'_, [SubjectKey]>, BackendError> {
         match self {
             Self::Borrowed { policy, subject, .. } => Ok(repeated(policy, subject)),
@@ -241,7 +242,7 @@ impl CallSubjects {
         Self(Ok(GivenSubjects { keys: SubjectKeys::One(subject), missing: Vec::new() }))
     }
 
-    /// Adds the subject with this label in the policy.
+    /// Sets the subject that this label of the policy stands for.
     pub(crate) fn insert(&mut self, policy: &Policy, label: &str, subject: &Subject) {
         let Ok(GivenSubjects { keys, missing }) = &mut self.0 else { return };
         let (key, mut is_known) = (subject.key(), false);
@@ -263,7 +264,8 @@ impl CallSubjects {
     ///
     /// # Errors
     ///
-    /// The call left out a subject, or has one that the policy does not know, or there is no policy.
+    /// The call left out a subject, or names a subject or a unit that the policy does not have, or one of its subjects is
+    /// mistaken.
     pub(crate) fn complete(&self, policy: &Policy) -> Result<&[SubjectKey], BackendError> {
         let GivenSubjects { keys, missing } = self.given()?;
         missing.first().map_or(Ok(keys), |&missing| Err(left_out(policy, missing)))

@@ -1,4 +1,4 @@
-//! The part of a tally that is not its log.
+//! What a tally holds beside its log: cells, a ban, and running calls.
 
 use std::collections::VecDeque;
 
@@ -48,12 +48,12 @@ impl Counters {
         }
     }
 
-    /// Decides a call that only this rule decides, which has the only cell, and counts it.
+    /// Decides a call, and counts it. `only` is the only rule, and has the only cell.
     #[inline]
     pub(super) fn decide(&mut self, only: &dyn Celled, cost: u64, now_us: u64) -> DecidedByCell {
         match self.cells.first_mut() {
             Some(cell) => only.decide(cell, cost, now_us),
-            // An unknown algorithm admits nothing.
+            // A rule without its cell would be a mistake of this library. It admits nothing.
             None => DecidedByCell { wait: Wait::NEVER, plain: Wait::NEVER, expires_us: 0 },
         }
     }
@@ -69,7 +69,7 @@ impl Counters {
         let mut cells = self.cells.iter();
         for (place, rule) in &group.celled {
             let Some(cell) = cells.next() else {
-                // An unknown algorithm admits nothing.
+                // A rule without its cell would be a mistake of this library. It admits nothing.
                 builder.add_wait(first + place, Wait::NEVER);
                 continue;
             };
@@ -101,8 +101,7 @@ impl Counters {
         self.ban_state = BanState::ban(duration_us, now_us);
     }
 
-    /// Replaces the cost of an admitted call by what it has used, where it still counts; returns whether anything has
-    /// changed.
+    /// See [`Decider::recount`](crate::store::Decider::recount).
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = false;
         for (cell, (_, rule)) in self.cells.iter_mut().zip(&group.celled) {

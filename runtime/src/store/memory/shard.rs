@@ -138,8 +138,8 @@ impl<'a> TallyPlace<'a> {
     ///
     /// # Errors
     ///
-    /// The memory is full, and each visited tally of the new one's policy is denied: removing it would end its denial,
-    /// and admitting the call uncounted would break the limit. Or all tallies have running calls.
+    /// The memory is full, and no tally can be removed: those that were visited are denied, which would end with them, or
+    /// have running calls.
     #[inline]
     pub(super) fn tally(self, now_us: u64) -> Result<&'a mut Tally, BackendError> {
         match self {

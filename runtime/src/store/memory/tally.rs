@@ -1,4 +1,4 @@
-//! The stored state of one subject.
+//! A tally: a log and cells, and the tallies of units beside it.
 
 mod units;
 
@@ -15,7 +15,7 @@ use crate::policy::RuleGroup;
 use crate::store::Outcome;
 use crate::store::outcome_builder::OutcomeBuilder;
 
-/// The stored state of one subject.
+/// What one rule group has counted of one subject. That of its calls has those of its units with it.
 #[derive(Debug)]
 pub(super) struct Tally {
     /// The calls that the sliding windows have admitted.
@@ -70,7 +70,7 @@ impl Tally {
         self.more.as_deref().is_some_and(|more| !more.counters.leases.is_empty())
     }
 
-    /// Keeps the tally at this time, although nothing in it may count.
+    /// Keeps the tally from being swept at this time, also while nothing in it counts.
     pub(super) fn keep(&mut self, now_us: u64) {
         self.expires_us = self.expires_us.max(now_us + 1);
     }
@@ -200,14 +200,14 @@ impl Tally {
         now_us
     }
 
-    /// Asks every rule, and whether the subject is banned. The first rule has the place `first` in its request.
+    /// Asks every rule, and whether the subject is banned. `first` is the place of the group's first rule.
     #[inline]
     pub(super) fn ask(&self, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
         self.log.ask(group, first, cost, now_us, builder);
         if let Some(More { counters, .. }) = self.more.as_deref() {
             counters.ask(group, first, cost, now_us, builder);
         } else if !group.celled.is_empty() {
-            // An unknown algorithm admits nothing.
+            // A rule without its cell would be a mistake of this library. It admits nothing.
             builder.add_wait(first, Wait::NEVER);
         }
     }
@@ -272,8 +272,7 @@ impl Tally {
         }
     }
 
-    /// Replaces the cost of an admitted call by what it has used, in every rule in which it still counts; returns
-    /// whether anything has changed.
+    /// See [`Decider::recount`](crate::store::Decider::recount).
     pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
         let mut changed = self.log.refund(group, costs, admitted_us, now_us);
         if let Some(More { counters, .. }) = self.more.as_deref_mut() {
@@ -293,7 +292,7 @@ impl Tally {
             self.expires_us = now_us + group.reach_us;
         }
         if let Some(More { counters, .. }) = self.more.as_deref_mut() {
-            // A call of cost 0 opens the windows; what it has used is added like use beyond a cost.
+            // A charge of 0 begins a window that is not open; the use is then added as use beyond a cost is.
             counters.charge(group, 0, now_us);
             counters.refund(group, costs, now_us, now_us);
             self.expires_us = self.expires_us.max(counters.expires_us(group));

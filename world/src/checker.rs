@@ -11,6 +11,7 @@ mod drains;
 mod forged;
 mod handover;
 mod keys;
+mod pauses;
 mod prefetch;
 mod slots;
 mod standby;
@@ -41,6 +42,7 @@ pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Re
     denials::check(scenario, history)?;
     closed::check(scenario, history)?;
     waits::check(scenario, history)?;
+    pauses::check(scenario, history)?;
     handover::check(scenario, history)?;
     drains::check(scenario, history)?;
     attempts::check(scenario, history, attempts)?;

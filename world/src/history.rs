@@ -48,6 +48,17 @@ pub enum Event {
         /// The answer.
         answer: Answer,
     },
+    /// The partner to whom an admitted call was sent has answered.
+    Heard {
+        /// The number of the call.
+        call: usize,
+        /// The clock of its process.
+        local_us: u64,
+        /// How long the answer says to wait, in microseconds; `None` if it depends on who reads it.
+        said_us: Option<u64>,
+        /// How long to wait was read in it, in microseconds, if at all.
+        heard_us: Option<u64>,
+    },
     /// The caller had no use for the answer any more.
     Dropped {
         /// The number of the call.

@@ -11,6 +11,8 @@ pub mod history;
 #[cfg(tallygate_world)]
 pub mod net;
 #[cfg(tallygate_world)]
+mod partner;
+#[cfg(tallygate_world)]
 pub mod planted;
 #[cfg(tallygate_world)]
 pub mod run;

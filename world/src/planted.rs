@@ -96,4 +96,14 @@ pub const ALL: &[Planted] = &[
         old: "if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end",
         new: "",
     },
+    Planted {
+        name: "a pause that a shorter one shortens",
+        old: "local lasts = math.max(length, math.min(left, ARGV[3] + 0))",
+        new: "local lasts = length",
+    },
+    Planted {
+        name: "a probe that does not give its place back",
+        old: "elseif left < 0 and call(",
+        new: "elseif length < 0 and left < 0 and call(",
+    },
 ];

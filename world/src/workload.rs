@@ -2,12 +2,14 @@
 
 mod calls;
 mod faults;
+mod partner;
 mod policies;
 mod scenario;
 mod topology;
 
 pub use self::calls::{Action, CallPlan};
 pub use self::faults::{Fault, FaultPlan, Handover};
+pub use self::partner::{Form, PartnerPlan};
 pub use self::policies::{Group, PolicyPlan};
 pub use self::scenario::{Extent, Scenario, Settings};
 pub use self::topology::Topology;

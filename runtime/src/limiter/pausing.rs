@@ -46,7 +46,7 @@ impl Core {
     async fn step_in_store(&self, pausable: &Pausable, name: LeaseName, step: ProbeStep) -> Result<(), BackendError> {
         let (id, asked) = (pausable.id()?, self.pauses.moment());
         if let Stack::Remote(layers) = &self.stack {
-            layers.server().probe(&pausable.policy, id, name, step).await?;
+            layers.server().probe(&pausable.policy, id, name, step, None).await?;
         }
         if step == ProbeStep::Open {
             self.pauses.hear(id, asked, self.clock.now_us(), 0);

@@ -52,7 +52,7 @@ impl NoRedis {
         now_us() -> u64;
         refresh_time() -> NoAnswer<()>;
         pause(&Policy, TallyId<'_>, u64) -> NoAnswer<Outcome>;
-        probe(&Policy, TallyId<'_>, LeaseName, ProbeStep) -> NoAnswer<Outcome>;
+        probe(&Policy, TallyId<'_>, LeaseName, ProbeStep, Option<Instant>) -> NoAnswer<Outcome>;
         resume(&Policy, TallyId<'_>) -> NoAnswer<()>;
     }
 }

@@ -270,16 +270,19 @@ impl Redis {
         self.ask(key.as_str(), until, |step| step.pause(policy, id, length_us, &reason)).await
     }
 
-    /// Takes a step of a probe. Returns what the pause has made of a call before: the place was taken if it was free.
+    /// Takes a step of a probe, by the deadline of its call if it has one. Returns what the pause has made of a call before:
+    /// the place was taken if it was free.
     pub(crate) async fn probe(
         &self,
         policy: &Policy,
         id: TallyId<'_>,
         name: LeaseName,
         step: ProbeStep,
+        until: Option<Instant>,
     ) -> Result<Outcome, BackendError> {
         let key = id.key(&self.setup.prefix);
-        self.ask(key.as_str(), self.until_for(policy)?, |asked| asked.probe(policy, id, name, step)).await
+        let until = until.map_or_else(|| self.until_for(policy), Ok)?;
+        self.ask(key.as_str(), until, |asked| asked.probe(policy, id, name, step)).await
     }
 
     /// Ends the pause of a subject.

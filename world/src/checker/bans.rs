@@ -41,7 +41,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
             }
             Deed::Banned { key } => _ = records.remove(key.as_str()),
             Deed::Removed { keys } => keys.iter().for_each(|key| _ = records.remove(key.as_str())),
-            Deed::Corrected { .. } => {}
+            Deed::Corrected { .. } | Deed::Paused { .. } | Deed::FoundPaused { .. } | Deed::Probed { .. } => {}
         }
     }
     Ok(())

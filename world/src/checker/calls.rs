@@ -51,7 +51,7 @@ fn check_time(scenario: &Scenario, plan: &CallPlan, took_us: u64, us: u64, call:
 }
 
 /// How often a caller asks when its wait is over.
-fn last_asked(policy: &PolicyPlan) -> u64 {
+pub(super) fn last_asked(policy: &PolicyPlan) -> u64 {
     let with_ban = if policy.ban.is_some() { 2 } else { 1 };
     if policy.has_leases() { 2 * with_ban } else { with_ban }
 }

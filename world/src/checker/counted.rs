@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tallygate::{DecidedBy, OnOutage};
+use tallygate::{DecidedBy, OnOutage, RejectionKind};
 
 use super::keys::{find, is_leases, parts, unit};
 use super::violation::Violation;
@@ -120,7 +120,12 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<Counted, Vec<Span>>
         let policy = scenario.policies.get(plan.policy).filter(|policy| policy.prefetch_us.is_none());
         let Some(policy) = policy else { continue };
         // What Redis denies, it has not counted. A limit that is closed after the reply was lost has no time to wait for.
-        let is_denied = matches!(answer, Some(Answer::Denied { by: DecidedBy::Backend, retry_us: Some(_), .. }));
+        let is_denied = match answer {
+            // What was counted is taken back if the process has been told of the pause meanwhile.
+            Some(Answer::Denied { kind: RejectionKind::Paused, .. }) => false,
+            Some(Answer::Denied { by: DecidedBy::Backend, retry_us: Some(_), .. }) => true,
+            _ => false,
+        };
         if is_denied && !counts_in_parts(policy) {
             continue;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tallygate::DecidedBy;
+use tallygate::{DecidedBy, RejectionKind};
 
 use super::keys::{Tally, tally};
 use super::violation::Violation;
@@ -43,6 +43,8 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                     Answer::Done if plan.action == Action::Reset => {
                         denials.reset.insert((plan.process, (plan.policy, plan.subject)), (began_us, entry.us));
                     }
+                    // A pause is said by somebody, and no rule denies.
+                    Answer::Denied { kind: RejectionKind::Paused, .. } => {}
                     Answer::Denied { by: DecidedBy::Backend, .. } => {
                         denials.check_denied(scenario, plan, (began_us, is_behind), entry.us)?;
                     }

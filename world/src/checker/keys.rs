@@ -39,10 +39,16 @@ pub(super) fn parts(key: &str) -> Option<(&str, &str)> {
 
 /// The unit that a tally counts; `None` for calls.
 pub(super) fn unit(key: &str) -> Option<&'static str> {
-    // It is in the slot of the tally of calls, whose rules have another name.
-    let (own, calls) = key.split_once(":{")?;
+    // It is in the slot of the tally of calls, or in that of the pause, whose rules have another name.
+    let (own, slot) = key.split_once(":{")?;
     let name = |key: &str| key.split_once('/').map(|(name, _)| name.to_owned());
-    (name(own) != name(calls) && !is_leases(key)).then_some("tokens")
+    let of_slot = name(slot).or_else(|| slot.rsplit_once(':').map(|(name, _)| name.to_owned()));
+    (name(own) != of_slot && !is_leases(key)).then_some("tokens")
+}
+
+/// Whether a key holds a pause, and not a tally.
+pub(super) fn is_pause(key: &str) -> bool {
+    key.contains("/pause:")
 }
 
 /// Whether a tally counts the calls of a main subject, which has the ban.

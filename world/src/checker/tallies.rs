@@ -127,7 +127,11 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                     }
                 }
             }
-            Deed::Corrected { .. } | Deed::Banned { .. } => {}
+            Deed::Corrected { .. }
+            | Deed::Banned { .. }
+            | Deed::Paused { .. }
+            | Deed::FoundPaused { .. }
+            | Deed::Probed { .. } => {}
         }
     }
     Ok(())

@@ -82,7 +82,9 @@ impl<'h> Waits<'h> {
     fn wake(&mut self, scenario: &Scenario, by: &CallPlan, since_us: u64, us: u64) {
         // A limit that is closed denies without asking.
         let is_closed = |call: &CallPlan| call.policy == by.policy && matches!(call.action, Action::Close(_));
-        if scenario.calls.iter().any(is_closed) {
+        // A caller that waits for the end of a pause has no use for room.
+        let is_pausable = scenario.policies.get(by.policy).is_some_and(|policy| policy.partner.is_some());
+        if is_pausable || scenario.calls.iter().any(is_closed) {
             return;
         }
         for (call, (plan, began_us)) in &self.begun {

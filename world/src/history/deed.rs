@@ -49,7 +49,40 @@ pub enum Deed {
         /// Its tally.
         key: String,
     },
-    /// Tallies were removed.
+    /// A subject was paused.
+    Paused {
+        /// The key of its pause.
+        key: String,
+        /// The server's time.
+        at_us: u64,
+        /// For how long it was to be paused.
+        length_us: u64,
+        /// When its pause ends, by the server's answer.
+        ends_us: u64,
+    },
+    /// A call was not decided, because its subject is paused, or another call is tried after the pause.
+    FoundPaused {
+        /// The key of the pause.
+        key: String,
+        /// The server's time.
+        at_us: u64,
+        /// How long the pause still lasts, or how the place of the call that is tried stands.
+        left_us: i64,
+    },
+    /// A call was to be tried after a pause, or has been.
+    Probed {
+        /// The key of the pause.
+        key: String,
+        /// The name of the call.
+        name: u128,
+        /// The server's time.
+        at_us: u64,
+        /// For how long it takes the place; 0 gives it back, and less opens the subject.
+        length_us: i64,
+        /// How the pause stood before.
+        left_us: i64,
+    },
+    /// Tallies or pauses were removed.
     Removed {
         /// Which ones.
         keys: Vec<String>,
@@ -79,7 +112,7 @@ pub fn deeds(asked: &[u8], answered: &[u8]) -> Vec<Deed> {
 }
 
 /// The scripts, by what clients send to call them.
-struct Scripts(HashMap<Vec<u8>, Script>);
+struct Scripts(HashMap<Vec<u8>, (Script, Subjects)>);
 
 #[derive(Clone, Copy)]
 enum Script {
@@ -87,6 +120,15 @@ enum Script {
     Decide,
     Refund,
     Ban,
+    Pause,
+    Probe,
+}
+
+/// Whether the subjects of requests may be paused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Subjects {
+    Plain,
+    Pausable,
 }
 
 /// What a script for windows is asked about.
@@ -102,13 +144,26 @@ enum Form {
 impl Scripts {
     fn known() -> Self {
         let windows = (1..=8).flat_map(|rules| {
-            let texts = [lua::windows_alone(rules), lua::windows(rules), lua::windows_together(rules)];
-            let scripts = [Form::One, Form::Many, Form::Together].map(|form| Script::Windows { rules, form });
-            texts.into_iter().zip(scripts)
+            let script = |form| Script::Windows { rules, form };
+            let alone = (lua::windows_alone(rules), script(Form::One));
+            let others =
+                [(lua::windows(rules), script(Form::Many)), (lua::windows_together(rules), script(Form::Together))];
+            let pausable = others.clone().map(|(text, script)| (lua::pausable(&text), script));
+            let pausable = pausable.into_iter().chain([(lua::pausable_alone(rules), script(Form::One))]);
+            with_subjects(Subjects::Plain, others.into_iter().chain([alone]))
+                .chain(with_subjects(Subjects::Pausable, pausable))
         });
-        let others = [(lua::DECIDE, Script::Decide), (lua::REFUND, Script::Refund), (lua::BAN, Script::Ban)];
+        let others = [
+            (lua::DECIDE, Script::Decide),
+            (lua::REFUND, Script::Refund),
+            (lua::BAN, Script::Ban),
+            (lua::PAUSE, Script::Pause),
+            (lua::PROBE_PLACE, Script::Probe),
+        ];
         let others = others.map(|(text, script)| (text.to_owned(), script));
-        let both = windows.chain(others).flat_map(|(text, script)| {
+        let others = with_subjects(Subjects::Plain, others);
+        let decide = with_subjects(Subjects::Pausable, [(lua::pausable(lua::DECIDE), Script::Decide)]);
+        let both = windows.chain(others).chain(decide).flat_map(|(text, script)| {
             let name = sha1_smol::Sha1::from(text.as_bytes()).digest().to_string();
             [(name.into_bytes(), script), (text.into_bytes(), script)]
         });
@@ -131,11 +186,19 @@ impl Scripts {
         if !name.starts_with(b"EVAL") {
             return None;
         }
-        let script = *self.0.get(*script)?;
+        let (script, subjects) = *self.0.get(*script)?;
         let keys: usize = std::str::from_utf8(keys).ok()?.parse().ok()?;
         let (keys, arguments) = rest.split_at_checked(keys)?;
-        Some(Call { script, keys, arguments })
+        let call = Call { script, keys, arguments, pauses: &[] };
+        if subjects == Subjects::Pausable { call.with_pauses() } else { Some(call) }
     }
+}
+
+fn with_subjects(
+    subjects: Subjects,
+    scripts: impl IntoIterator<Item = (String, Script)>,
+) -> impl Iterator<Item = (String, (Script, Subjects))> {
+    scripts.into_iter().map(move |(text, script)| (text, (script, subjects)))
 }
 
 /// A call of a script.
@@ -143,10 +206,26 @@ struct Call<'a> {
     script: Script,
     keys: &'a [&'a [u8]],
     arguments: &'a [&'a [u8]],
+    /// The keys of the pauses that it looks for: one for each request, or none.
+    pauses: &'a [&'a [u8]],
 }
 
 impl Call<'_> {
+    /// Finds the pauses, as `paused.lua` describes them.
+    fn with_pauses(self) -> Option<Self> {
+        let (number, arguments) = match (self.script, self.arguments) {
+            (Script::Windows { form: Form::One, .. }, arguments) => (1, arguments),
+            (_, [arguments @ .., number]) => (usize::try_from(self::number(number)?).ok()?, arguments),
+            _ => return None,
+        };
+        let (keys, pauses) = self.keys.split_at_checked(self.keys.len().checked_sub(number)?)?;
+        Some(Self { keys, arguments, pauses, ..self })
+    }
+
     fn deeds(&self, answer: &[u8]) -> Option<Vec<Deed>> {
+        if let Some(paused) = self.found_paused(answer) {
+            return Some(paused);
+        }
         match self.script {
             Script::Windows { rules, form } => self.windows(answer, rules, form),
             Script::Decide => self.requests(answer),
@@ -161,7 +240,37 @@ impl Call<'_> {
                 Some(vec![Deed::Corrected { keys, admitted_us, costs, used, changed }])
             }
             Script::Ban => Some(self.names(0..1).into_iter().map(|key| Deed::Banned { key }).collect()),
+            Script::Pause => {
+                let [_, length, ..] = self.arguments else { return None };
+                let (key, length_us, mut answer) = (self.names(0..1).pop()?, number(length)?, Fields(answer));
+                // A length of zero only asks.
+                if length_us == 0 {
+                    return None;
+                }
+                let (at_us, left_us) = (answer.unsigned()?, answer.unsigned()?);
+                Some(vec![Deed::Paused { key, at_us, length_us, ends_us: at_us + left_us }])
+            }
+            Script::Probe => {
+                let [_, name, length] = self.arguments else { return None };
+                let (key, mut answer) = (self.names(0..1).pop()?, Fields(answer));
+                let name = name.iter().fold(0, |name, &byte| name << 8 | u128::from(byte));
+                let length_us = std::str::from_utf8(length).ok()?.parse().ok()?;
+                let (at_us, left_us) = (answer.unsigned()?, answer.integer()?);
+                Some(vec![Deed::Probed { key, name, at_us, length_us, left_us }])
+            }
         }
+    }
+
+    /// `None` if the answer does not say that a subject is paused.
+    fn found_paused(&self, answer: &[u8]) -> Option<Vec<Deed>> {
+        let mut answer = Fields(answer);
+        if self.pauses.is_empty() || answer.integer()? != lua::PAUSED {
+            return None;
+        }
+        let at_us = answer.unsigned()?;
+        let lefts = self.pauses.iter().map(|_| answer.integer()).collect::<Option<Vec<_>>>()?;
+        let paused = names(self.pauses).into_iter().zip(lefts).filter(|(_, left_us)| *left_us != 0);
+        Some(paused.map(|(key, left_us)| Deed::FoundPaused { key, at_us, left_us }).collect())
     }
 
     fn windows(&self, answer: &[u8], rules: usize, form: Form) -> Option<Vec<Deed>> {

@@ -21,6 +21,10 @@ impl fmt::Display for Event {
             Self::Answered { call, local_us, paused_us, answer } => {
                 write!(f, "call {call}: {answer} at {local_us}, paused for {paused_us}")
             }
+            Self::Heard { call, local_us, said_us, heard_us } => {
+                let us = |wait: &Option<u64>| wait.map_or_else(|| "-".to_owned(), |us| us.to_string());
+                write!(f, "call {call}: its partner said to wait {}, heard {} at {local_us}", us(said_us), us(heard_us))
+            }
             Self::Dropped { call } => write!(f, "call {call}: dropped"),
             Self::Ended { call } => write!(f, "call {call}: over"),
             Self::Done { server, branch: 0, deed, .. } => write!(f, "    server {server}: {deed}"),
@@ -67,6 +71,13 @@ impl fmt::Display for Deed {
                 write!(f, "corrected {} of {admitted_us} from {costs} to {used}: {changed} changed", keys.join(" "))
             }
             Self::Banned { key } => write!(f, "banned {key}"),
+            Self::Paused { key, at_us, length_us, ends_us } => {
+                write!(f, "paused {key} for {length_us} at {at_us}, until {ends_us}")
+            }
+            Self::FoundPaused { key, at_us, left_us } => write!(f, "found {key} at {at_us}, for {left_us}"),
+            Self::Probed { key, name, at_us, length_us, left_us } => {
+                write!(f, "probe {name:x} of {key} for {length_us} at {at_us}, which stood at {left_us}")
+            }
             Self::Removed { keys } => write!(f, "removed {}", keys.join(" ")),
         }
     }

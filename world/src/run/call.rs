@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use tallygate::client::ResponseReader;
 use tallygate::config::{ConfigError, Policies};
 use tallygate::{BackendError, BackendErrorKind, Check, Decision, Error, Permit, RejectionKind, Rule, Subject};
 
 use super::process::{Limits, Running};
 use crate::fleet::{Member, sleeping};
 use crate::history::{Answer, Event, History};
-use crate::workload::{Action, CallPlan};
+use crate::partner::{PartnerAnswer, Partners};
+use crate::workload::{Action, CallPlan, PolicyPlan};
 
 /// Notes how a call ends, even if its future is dropped.
 struct Note {
@@ -44,8 +46,9 @@ impl Drop for Note {
     }
 }
 
-pub(super) async fn perform(call: usize, plan: CallPlan, member: Arc<Member>, running: Running, history: History) {
+pub(super) async fn perform(call: usize, plan: CallPlan, running: Running, partners: Arc<Partners>, history: History) {
     let Some(limits) = running.limits() else { return };
+    let member = running.member;
     let mut note = Note::begin(call, &plan, Arc::clone(&member), history);
     if let Action::Stop(us) = plan.action {
         let left = limits.limiter.drain(Duration::from_micros(us)).await;
@@ -68,9 +71,30 @@ pub(super) async fn perform(call: usize, plan: CallPlan, member: Arc<Member>, ru
     };
     note.answer(answer(&decision));
     if let Ok(Decision::Allowed(permit)) = decision {
-        let has_units = limits.policies[plan.policy].plan.has_units();
+        let policy = &limits.policies[plan.policy].plan;
+        if plan.action != Action::Peek
+            && let Some(answer) = partners.call(plan.policy, plan.subject).await
+        {
+            hear(&answer, policy, &permit, &note).await;
+        }
+        let has_units = policy.has_units();
         use_permit(&plan, has_units, permit, &member).await;
     }
+}
+
+/// Reads the answer of a partner, and pauses the subject of the call if it says so.
+async fn hear(answer: &PartnerAnswer, policy: &PolicyPlan, permit: &Permit, note: &Note) {
+    let Some(partner) = &policy.partner else { return };
+    let reader = ResponseReader::new().longest_pause(Duration::from_micros(partner.longest_pause_us));
+    let heard = reader.read(answer.status, &answer.headers).wait();
+    let heard_us = heard.and_then(|wait| u64::try_from(wait.as_micros()).ok());
+    let local_us = note.member.local_us();
+    note.history.note(Event::Heard { call: note.call, local_us, said_us: answer.said_us, heard_us });
+    // If it is not stored, this process honours a pause all the same, and another call is tried after one.
+    let _ = match heard {
+        Some(wait) => permit.pause(wait).await,
+        None => permit.succeeded().await,
+    };
 }
 
 /// Awaits a future, until another one ends.
@@ -104,6 +128,8 @@ async fn administer(limits: &Limits, plan: &CallPlan) -> Result<(), BackendError
         Action::Apply(divisor) => return apply(limits, plan, divisor).map_err(|_| BackendErrorKind::Unknown),
         Action::Ban(us) => check.ban(Duration::from_micros(us)).await,
         Action::Unban => check.unban().await,
+        Action::Pause(us) => check.pause(Duration::from_micros(us)).await,
+        Action::Resume => check.resume().await,
         _ => check.reset().await,
     };
     done.map_err(|error| error.kind())

@@ -92,7 +92,9 @@ fn longest_us(scenario: &Scenario) -> u64 {
         _ => rule.per().unwrap_or_default(),
     });
     let bans = scenario.policies.iter().filter_map(|policy| policy.ban).flat_map(|ban| [ban.within(), ban.duration()]);
-    let longest = windows.chain(bans).max().unwrap_or_default();
+    let pauses = scenario.policies.iter().filter_map(|policy| policy.partner.as_ref());
+    let pauses = pauses.map(|partner| Duration::from_micros(partner.longest_pause_us));
+    let longest = windows.chain(bans).chain(pauses).max().unwrap_or_default();
     let longest_us = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX / 8);
     3 * longest_us.max(scenario.horizon_us) + 3 * ROOM_US
 }

@@ -61,6 +61,11 @@ fn a_call_that_one_slot_denies_may_ask_again_after_a_reset_of_the_other() {
 }
 
 #[test]
+fn a_report_about_a_paused_call_takes_one_deadline() {
+    play(Topology::Server, 86);
+}
+
+#[test]
 fn a_process_that_is_killed_twice_is_started_once() {
     play(Topology::Server, 205_035);
 }

@@ -10,6 +10,7 @@ use crate::engine;
 use crate::fleet::Member;
 use crate::history::{Event, History};
 use crate::net::{self, Link, Party};
+use crate::partner::Partners;
 use crate::topology::{Plant, Servers};
 use crate::workload::{Action, Fault, FaultPlan, Scenario};
 
@@ -21,6 +22,7 @@ pub(super) struct World {
     pub(super) scenario: Scenario,
     pub(super) servers: Rc<Servers>,
     pub(super) history: History,
+    partners: Arc<Partners>,
     processes: RefCell<Vec<Running>>,
 }
 
@@ -33,6 +35,7 @@ impl World {
             scenario: scenario.clone(),
             servers,
             history: history.clone(),
+            partners: Arc::new(Partners::new(scenario)),
             processes: RefCell::default(),
         });
         for number in 0..scenario.processes.len() {
@@ -65,8 +68,9 @@ impl World {
             if let Action::Stop(us) = plan.action {
                 self.replace_later(plan.process, Arc::clone(&running.member), us + STARTING_US);
             }
-            let (history, member) = (self.history.clone(), Arc::clone(&running.member));
-            let call = perform(number, plan.clone(), Arc::clone(&member), running, history);
+            let (history, partners) = (self.history.clone(), Arc::clone(&self.partners));
+            let member = Arc::clone(&running.member);
+            let call = perform(number, plan.clone(), running, partners, history);
             member.spawn(call);
         }
     }

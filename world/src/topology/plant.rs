@@ -27,9 +27,13 @@ impl Plant {
     /// Replaces a text wherever the scripts have it. Returns `None` if none has it.
     #[must_use]
     pub fn replacing(old: &str, new: &str) -> Option<Self> {
-        let windows =
-            (1..=8).flat_map(|rules| [lua::windows(rules), lua::windows_alone(rules), lua::windows_together(rules)]);
-        let others = [lua::DECIDE, lua::REFUND, lua::LEASE, lua::BAN].map(str::to_owned);
+        let windows = (1..=8).flat_map(|rules| {
+            let (several, together) = (lua::windows(rules), lua::windows_together(rules));
+            let pausable = [lua::pausable(&several), lua::pausable(&together), lua::pausable_alone(rules)];
+            [several, together, lua::windows_alone(rules)].into_iter().chain(pausable)
+        });
+        let others = [lua::DECIDE, lua::REFUND, lua::LEASE, lua::BAN, lua::PAUSE, lua::PROBE_PLACE].map(str::to_owned);
+        let others = others.into_iter().chain([lua::pausable(lua::DECIDE)]);
         let changed = windows.chain(others).filter(|text| text.contains(old));
         let scripts: Vec<_> =
             changed.map(|text| (Text::new(text.clone()), Text::new(text.replace(old, new)))).collect();

@@ -51,6 +51,10 @@ pub enum Action {
     Ban(u64),
     /// Its subject is pardoned.
     Unban,
+    /// Its subject is paused for so many microseconds.
+    Pause(u64),
+    /// The pause of its subject is ended.
+    Resume,
     /// An override closes its policy for so many microseconds.
     Close(u64),
     /// Its process drains its limiter, for so many microseconds at most, and ends. It is started again.
@@ -86,6 +90,7 @@ pub(super) fn draw(
     }
     calls.extend(draw_files(seed, horizon_us, processes, policies));
     calls.extend(draw_busy(seed, horizon_us, processes, policies));
+    calls.extend(draw_paced(seed, horizon_us, processes, policies));
     draw_tokens(seed, policies, &mut calls);
     calls.extend(draw_stops(seed, horizon_us, processes));
     calls.sort_by_key(|call| call.us);
@@ -154,6 +159,32 @@ fn draw_busy(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPla
     calls
 }
 
+/// Draws crowds of calls to the partners of policies: more than these admit.
+fn draw_paced(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPlan]) -> Vec<CallPlan> {
+    let mut chance = Chance::new(seed, "calls to partners");
+    let mut calls = Vec::new();
+    for (number, policy) in policies.iter().enumerate() {
+        let Some(partner) = &policy.partner else { continue };
+        let longest_us = 2 * partner.per_us;
+        for _ in 0..chance.between(1, 6) {
+            let (us, subject) = (chance.between(0, horizon_us), chance.index(2));
+            let apart_us = chance.spread(100, longest_us / partner.count);
+            calls.extend((0..chance.spread(4, 6 * partner.count)).map(|place| {
+                let action = match chance.between(0, 99) {
+                    0..=49 => Action::Decide,
+                    50..=89 => Action::Wait(chance.spread(10_000, longest_us)),
+                    90 => Action::Pause(chance.spread(1_000, 2 * longest_us)),
+                    91 => Action::Resume,
+                    _ => draw_action(&mut chance, policy, horizon_us),
+                };
+                let us = us + place * apart_us;
+                CallPlan { us, process: chance.index(processes), policy: number, subject, cost: 1, tokens: 0, action }
+            }));
+        }
+    }
+    calls
+}
+
 fn draw_action(chance: &mut Chance, policy: &PolicyPlan, horizon_us: u64) -> Action {
     let later_us = chance.spread(1, horizon_us / 4);
     match chance.between(0, 199) {
@@ -200,7 +231,8 @@ impl CallPlan {
     pub fn is_administration(&self) -> bool {
         let changes_policy = matches!(self.action, Action::Close(_) | Action::Apply(_));
         let changes_subject = matches!(self.action, Action::Reset | Action::Ban(_) | Action::Unban);
-        changes_policy || changes_subject || matches!(self.action, Action::Stop(_))
+        let changes_pause = matches!(self.action, Action::Pause(_) | Action::Resume);
+        changes_policy || changes_subject || changes_pause || matches!(self.action, Action::Stop(_))
     }
 }
 

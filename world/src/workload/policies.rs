@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tallygate::{Algorithm, Ban, OnOutage, Policy, Role, Rule, Schedule, TokenBucket, format_rules};
 
+use super::partner::PartnerPlan;
 use crate::engine::Chance;
 
 /// By how much files divide counts at most.
@@ -25,6 +26,8 @@ pub struct PolicyPlan {
     pub ban: Option<Ban>,
     /// For how many microseconds its calls are taken ahead.
     pub prefetch_us: Option<u64>,
+    /// To whom its admitted calls are sent, who can pause it.
+    pub partner: Option<PartnerPlan>,
     /// Whether overrides close it now and then.
     pub may_close: bool,
     /// Whether files divide its counts now and then.
@@ -74,6 +77,9 @@ impl PolicyPlan {
         }
         if let Some(ban) = self.ban {
             builder = builder.ban(ban);
+        }
+        if let Some(partner) = &self.partner {
+            builder = builder.longest_pause(Duration::from_micros(partner.longest_pause_us));
         }
         builder.build().ok()
     }
@@ -159,6 +165,7 @@ pub(super) fn draw(seed: u64, horizon_us: u64) -> Vec<PolicyPlan> {
             *policy = with_tokens;
         }
     }
+    policies.extend(draw_paced(seed, horizon_us));
     let mut chance = Chance::new(seed, "units");
     for policy in policies.iter_mut().filter(|policy| policy.prefetch_us.is_none() && !policy.may_be_in_files) {
         if chance.happens(0.2)
@@ -168,6 +175,26 @@ pub(super) fn draw(seed: u64, horizon_us: u64) -> Vec<PolicyPlan> {
         }
     }
     policies
+}
+
+/// One world in four has a partner, and a policy that paces the calls to it.
+fn draw_paced(seed: u64, horizon_us: u64) -> Option<PolicyPlan> {
+    let mut chance = Chance::new(seed, "partner");
+    if !chance.happens(0.25) {
+        return None;
+    }
+    let partner = PartnerPlan::draw(&mut chance, horizon_us);
+    (0..50).find_map(|_| {
+        let mut policy = draw_one(&mut chance, 9, horizon_us)?;
+        if chance.happens(0.7) {
+            // It may admit more than the partner does.
+            let count = chance.between(partner.count.div_ceil(2), 3 * partner.count);
+            policy.groups.first_mut()?.rules = vec![Rule::sliding_window(count, Duration::from_micros(partner.per_us))];
+        }
+        policy.partner = Some(partner.clone());
+        policy.may_be_in_files = policy.has_plain_rules() && chance.happens(0.2);
+        policy.build().map(|_| policy)
+    })
 }
 
 /// Adds rules that count tokens. The library may refuse them.
@@ -257,6 +284,7 @@ fn draw_one(chance: &mut Chance, number: u64, horizon_us: u64) -> Option<PolicyP
         deadline_us: chance.happens(0.3).then(|| chance.spread(20_000, 800_000)),
         ban,
         prefetch_us: None,
+        partner: None,
         may_close: chance.happens(0.15),
         may_be_in_files: false,
     };
@@ -306,6 +334,7 @@ impl fmt::Display for PolicyPlan {
             write!(f, " [{}: {}]", group.label.unwrap_or("user"), format_rules(&group.rules))?;
         }
         write!(f, " on outage {:?}, deadline {:?}, ban {:?}", self.on_outage, self.deadline_us, self.ban)?;
-        self.prefetch_us.map_or(Ok(()), |us| write!(f, ", {us} µs ahead"))
+        self.prefetch_us.map_or(Ok(()), |us| write!(f, ", {us} µs ahead"))?;
+        self.partner.as_ref().map_or(Ok(()), |partner| write!(f, ", for {partner:?}"))
     }
 }

@@ -169,6 +169,30 @@ const ALL: &[Planted] = &[
         new: "rule.clone()",
     },
     Planted {
+        name: "a process that was told of a pause and still sends",
+        file: "runtime/src/limiter/pausing.rs",
+        old: "self.pauses.find(id, || self.clock.now_us())",
+        new: "None",
+    },
+    Planted {
+        name: "a probe that is never free again",
+        file: "runtime/src/decision/pause.rs",
+        old: "Arc::clone(&self.pauser).give_back(&self.pausable, probe)",
+        new: "_ = probe",
+    },
+    Planted {
+        name: "an epoch that is taken for seconds",
+        file: "runtime/src/client/moment.rs",
+        old: "at(Timestamp::new(whole.try_into().ok()?, nanos))",
+        new: "Some(Self::After(number))",
+    },
+    Planted {
+        name: "milliseconds that are taken for seconds",
+        file: "runtime/src/client/moment.rs",
+        old: "at(Timestamp::from_millisecond(whole.try_into().ok()?))",
+        new: "at(Timestamp::from_second(whole.try_into().ok()?))",
+    },
+    Planted {
         name: "a part that never ends",
         file: "runtime/src/limiter/prefetch/part.rs",
         old: "now_us < self.ends_us",

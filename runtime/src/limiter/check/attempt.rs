@@ -19,6 +19,7 @@ use crate::limiter::stack::{Layers, Stack};
 use crate::policy::{Policy, RuleGroup, SubjectCost, Trial, UnitCost};
 use crate::store::{Answer, Decider as _, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMoment, ProbeStep};
 use crate::subject::SubjectKey;
+use crate::system::Instant;
 use crate::system::home::in_runtime;
 use crate::system::under_way::TaskKind;
 use crate::wait::Wait;
@@ -162,6 +163,11 @@ impl Check<'_> {
         let decision = if let Some(foregone) = attempt.foregone_decision() {
             foregone
         } else {
+            // A call of a subject that is paused asks several questions, which share one deadline.
+            let until = until.or_else(|| {
+                attempt.pause?;
+                core.stack.store().deadline_of(&attempt.policy).map(|deadline| Instant::now() + deadline)
+            });
             let awaited = until.map(|until| Awaited { caller: None, until: Some(until) });
             let call = Call { awaited: awaited.as_ref(), ..attempt.call() };
             match &core.stack {
@@ -364,7 +370,7 @@ impl<'a> Attempt<'a> {
         }
         let name = LeaseName::next();
         let place = self.pause_ticket(Some(ProbeName::Stored(name)));
-        match layers.server().probe(call.policy, id, name, ProbeStep::Take).await {
+        match layers.server().probe(call.policy, id, name, ProbeStep::Take, call.until()).await {
             Ok(Outcome::Probing { retry_after: Wait::NONE }) => (layers.below().decide(tried).await, place),
             // Meanwhile, it was opened.
             Ok(Outcome::Admitted) => (layers.below().decide(tried).await, None),

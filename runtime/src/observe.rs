@@ -46,5 +46,5 @@ use self::no_metrics as metrics;
 #[cfg(not(feature = "tracing-spans"))]
 use self::no_span as span;
 pub(crate) use self::once::{ReportedOnce, has_listeners, note_listener};
-pub(crate) use self::terms::{ObservedRule, PrefetchUse, WaitRefusal};
+pub(crate) use self::terms::{ChargeChange, ObservedRule, PrefetchUse, WaitRefusal};
 pub(crate) use self::voice::{Quiet, report};

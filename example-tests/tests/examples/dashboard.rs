@@ -91,6 +91,7 @@ async fn everyday(traffic: &Traffic, tick: u8) {
     let address = if tick.is_multiple_of(8) { "alice".to_owned() } else { format!("user{}", fastrand::u32(..)) };
     traffic.code(tick % 240, &format!("{address}@example.org")).await;
     if tick.is_multiple_of(4) {
+        traffic.answer(&format!("user{}", fastrand::u32(..))).await;
         traffic.draw(tick % 240, &format!("user{tick}")).await;
     }
 }

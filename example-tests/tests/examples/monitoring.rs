@@ -55,6 +55,8 @@ async fn scraped() -> String {
     for _ in 0..40 {
         assert_eq!(traffic.search(3).await, 200);
     }
+    // Tokens of a language model.
+    assert_eq!(traffic.answer("bob").await, 200);
     // Calls that are taken ahead.
     until_found("suggestions are decided ahead", async || {
         traffic.suggest(5).await;
@@ -76,18 +78,21 @@ async fn metrics(traffic: &Traffic) -> String {
 }
 
 /// The metrics of a process whose exporter has quantiles in place of buckets, as by default, in which a call has too many tokens,
-/// and another one lacks the user that others have.
+/// another one is paused, and another one lacks the user that others have.
 async fn of_another_process() -> String {
     let recorder = PrometheusBuilder::new().build_recorder();
     let metrics = recorder.handle();
     let _recording = metrics::set_default_local_recorder(&recorder);
     let tokens = Rule::sliding_window(1_000, Duration::from_secs(60)).counting("tokens");
-    let policy = Policy::builder("quantiles").rule(tokens).build().unwrap();
+    let policy = Policy::builder("quantiles").rule(tokens).pausable().build().unwrap();
     let limiter = Limiter::in_memory();
     for (tokens, is_allowed) in [(1_000, true), (1, false)] {
         let decision = limiter.check(&policy, &Subject::everyone()).cost_of("tokens", tokens).await.unwrap();
         assert_eq!(decision.is_allowed(), is_allowed, "{tokens}");
     }
+    let partner = Subject::of("partner");
+    limiter.check(&policy, &partner).pause(Duration::from_secs(60)).await.unwrap();
+    assert!(!limiter.check(&policy, &partner).cost_of("tokens", 1).await.unwrap().is_allowed());
     context::declare(["monitored_user"]);
     let unidentified = async { limiter.check(&policy, &limiter.subject().context("monitored_user").build()).await };
     context::scope(Context::new(), unidentified).await.unwrap_err();

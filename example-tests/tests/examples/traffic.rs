@@ -49,6 +49,16 @@ impl Traffic {
         answer(self.from(client, Method::POST, "/lottery").header("x-user", user)).await
     }
 
+    /// Asks for an answer of three tokens, and hears all of it.
+    pub(crate) async fn answer(&self, user: &str) -> StatusCode {
+        let question = json!({ "text": "tell me a story", "longest": 3 });
+        let request = self.service.request(Method::POST, "/answers").header("x-user", user).json(&question);
+        let answered = request.send().await.expect("the service answers");
+        let status = answered.status();
+        answered.bytes().await.expect("the answer ends");
+        status
+    }
+
     /// Begins an import, which is running until the contacts are sent.
     pub(crate) async fn import(&self, client: u8, user: &str) -> Upload {
         Upload::begin(&self.service, &[("x-forwarded-for", &address(client)), ("x-user", user)]).await

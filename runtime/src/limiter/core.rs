@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::context;
 use crate::decision::{Charge, DecidedBy, Recount, Recounter, Recounting, Report, RuleStatus, Warning};
 use crate::error::BackendError;
-use crate::observe::{ObservedRule, log};
+use crate::observe::{ChargeChange, ObservedRule, log};
 use crate::policy::Policy;
 use crate::sleepers::Sleepers;
 use crate::store::{Answer, Decider as _, LayeredAnswer, LeaseHolder, Pauses};
@@ -71,8 +71,8 @@ impl Core {
         })
     }
 
-    /// Wakes the callers for which a recount may have made room, and tells the listeners of the context what has
-    /// changed.
+    /// Wakes the callers for which a recount may have made room, and tells the metrics and the listeners of the context
+    /// what has changed.
     fn finish_recount(&self, charge: &Charge, recount: &Recount, has_changed: bool) {
         let counted = charge.counted();
         let makes_room = |index: usize| recount.change_of(counted, index).is_some_and(|change| change.given_back() > 0);
@@ -80,6 +80,7 @@ impl Core {
             self.sleepers.wake(part);
         }
         if has_changed {
+            count_changes(charge, recount);
             context::recounted(charge, recount);
         }
     }
@@ -170,5 +171,19 @@ impl Recounter for Core {
 
     fn begin_metering(&self) -> CountedTask {
         self.runtimes.background.begin(TaskKind::Meter)
+    }
+}
+
+/// Counts what a recount has changed of what the call was charged in units.
+fn count_changes(charge: &Charge, recount: &Recount) {
+    let policy = &charge.call.policy;
+    if policy.is_trial() {
+        return;
+    }
+    for (index, unit) in policy.charged_units() {
+        if let Some(change) = recount.change_of(charge.counted(), index) {
+            policy.observed().charged(unit, ChargeChange::Added, change.beyond());
+            policy.observed().charged(unit, ChargeChange::Removed, change.given_back());
+        }
     }
 }

@@ -4,7 +4,7 @@ use tallygate_rules::Rule;
 
 use super::metrics::{self, DecisionStart, PolicyMetrics};
 use super::span::{self, DecisionSpan};
-use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
+use super::terms::{ChargeChange, Labels, ObservedRule, PrefetchUse, WaitRefusal};
 use super::{log, opaque_debug};
 use crate::error::{BackendError, BackendErrorKind};
 
@@ -49,6 +49,11 @@ impl Observed<'_> {
     /// Counts that units taken ahead have ended before their time.
     pub(crate) fn ended_early(self) {
         metrics::count_early_end(self.policy);
+    }
+
+    /// Counts what calls are charged in a unit.
+    pub(crate) fn charged(self, unit: &str, change: ChargeChange, amount: u64) {
+        self.metrics.count_charge(self.policy, self.rules, unit, change, amount);
     }
 
     /// Reports that a concurrent call has begun.

@@ -15,7 +15,7 @@ use metrics::{
 use tallygate_rules::Rule;
 
 use super::once::ReportedOnce;
-use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
+use super::terms::{ChargeChange, Labels, ObservedRule, PrefetchUse, WaitRefusal};
 use crate::system::Instant;
 
 pub(super) const IS_ON: bool = true;
@@ -28,6 +28,7 @@ const WARNINGS: &str = "tallygate_warnings_total";
 const LOST_POLICIES: &str = "tallygate_lost_policies_total";
 const WAITING_CALLS: &str = "tallygate_waiting_calls";
 const WAITS_REFUSED: &str = "tallygate_waits_refused_total";
+const CHARGED_UNITS: &str = "tallygate_charged_units_total";
 const AHEAD_DECISIONS: &str = "tallygate_prefetch_decisions_total";
 const AHEAD_UNITS: &str = "tallygate_prefetch_units_total";
 const AHEAD_EARLY_ENDS: &str = "tallygate_prefetch_early_ends_total";
@@ -59,9 +60,19 @@ pub(crate) struct PolicyMetrics {
     decisions_ahead: OnceLock<Key>,
     unavailable: OnceLock<Key>,
     unidentified: OnceLock<Key>,
+    /// One for each unit but calls.
+    charges: OnceLock<Box<[ChargeKeys]>>,
     by_backend: DecisionKeys,
     /// Empty before the first outage in which this process decides.
     by_standby: OnceLock<Box<DecisionKeys>>,
+}
+
+/// The keys of what calls are charged in a unit.
+#[derive(Debug)]
+struct ChargeKeys {
+    unit: Box<str>,
+    /// In the order of [`ChargeChange::ALL`].
+    by_change: [Key; ChargeChange::ALL.len()],
 }
 
 /// The keys of the decisions of the backend, or of the standby.
@@ -109,6 +120,22 @@ impl PolicyMetrics {
         count(self.decisions_ahead.get_or_init(|| key_of_policy(AHEAD_DECISIONS, policy)), 1);
     }
 
+    /// Counts what calls are charged in a unit of these rules.
+    pub(super) fn count_charge(&self, policy: &str, rules: &[Rule], unit: &str, change: ChargeChange, amount: u64) {
+        let are_new = self.charges.get().is_none();
+        let charges = self
+            .charges
+            .get_or_init(|| rules.iter().filter_map(Rule::unit).map(|unit| ChargeKeys::new(policy, unit)).collect());
+        // The counters begin at 0, so that a rate shows the first settlement.
+        if are_new {
+            charges.iter().flat_map(|keys| &keys.by_change).for_each(|key| count(key, 0));
+        }
+        let keys = charges.iter().find(|keys| *keys.unit == *unit);
+        if let Some(key) = keys.and_then(|keys| keys.by_change.get(change as usize)) {
+            count(key, amount);
+        }
+    }
+
     pub(super) fn add_concurrent_calls(&self, policy: &str, calls: f64) {
         let key = self.concurrent_calls.get_or_init(|| key_of_policy(CONCURRENT_CALLS, policy));
         tell(|| with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).increment(calls));
@@ -149,6 +176,14 @@ impl Drop for WaitingCall {
         if let Some(gauge) = &self.0 {
             tell(|| gauge.decrement(1.0));
         }
+    }
+}
+
+impl ChargeKeys {
+    fn new(policy: &str, unit: &str) -> Self {
+        let labels = |change: ChargeChange| vec![label("unit", unit), label("change", change.as_str())];
+        let key = |change| key_of_policy(CHARGED_UNITS, policy).with_extra_labels(labels(change));
+        Self { unit: unit.into(), by_change: ChargeChange::ALL.map(key) }
     }
 }
 
@@ -311,6 +346,11 @@ fn describe() {
             WAITS_REFUSED,
             Unit::Count,
             "Calls that were denied at once although they may wait, by reason."
+        );
+        describe_counter!(
+            CHARGED_UNITS,
+            Unit::Count,
+            "What calls were charged in units such as tokens, and what settlements added and removed."
         );
         describe_counter!(WARNINGS, Unit::Count, "Subjects that came near a limit, by policy and rule.");
         describe_gauge!(TALLIES.name, Unit::Count, "Tallies in the memory of this process.");

@@ -4,7 +4,7 @@
 
 use tallygate_rules::Rule;
 
-use super::terms::{Labels, ObservedRule, PrefetchUse, WaitRefusal};
+use super::terms::{ChargeChange, Labels, ObservedRule, PrefetchUse, WaitRefusal};
 
 pub(super) const IS_ON: bool = false;
 
@@ -32,6 +32,7 @@ impl NoMetrics {
     #[inline]
     pub(super) fn record(&self, _: &str, _: &[Rule], _: Labels<'_>, _: &Self) {}
     pub(super) fn count_cached_denial(&self, _: &str) {}
+    pub(super) fn count_charge(&self, _: &str, _: &[Rule], _: &str, _: ChargeChange, _: u64) {}
     pub(super) fn count_ahead(&self, _: &str) {}
     pub(super) fn add_concurrent_calls(&self, _: &str, _: f64) {}
 

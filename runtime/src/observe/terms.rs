@@ -59,6 +59,29 @@ impl PrefetchUse {
     }
 }
 
+/// How what calls are charged in a unit changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChargeChange {
+    /// A call was admitted at this cost.
+    Charged,
+    /// A settlement charged what was used beyond the cost.
+    Added,
+    /// A settlement or a refund gave back what was not used.
+    Removed,
+}
+
+impl ChargeChange {
+    pub(super) const ALL: [Self; 3] = [Self::Charged, Self::Added, Self::Removed];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Charged => "charged",
+            Self::Added => "added",
+            Self::Removed => "removed",
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct Labels<'a> {
     pub(super) outcome: &'static str,

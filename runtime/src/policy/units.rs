@@ -120,6 +120,13 @@ impl Policy {
         unit.map(Some).ok_or_else(|| self.unknown_unit(name))
     }
 
+    /// Returns each unit that enforced rules count beside calls, with the index of its first group.
+    pub(crate) fn charged_units(&self) -> impl Iterator<Item = (usize, &Arc<str>)> {
+        let units =
+            || self.groups().iter().enumerate().filter_map(|(index, group)| Some((index, group.unit.as_ref()?)));
+        units().filter(move |(index, unit)| units().all(|(other, known)| other >= *index || known != *unit))
+    }
+
     /// Fails if no rule counts what a call costs in that unit.
     #[cfg(any(feature = "client", feature = "web"))]
     pub(crate) fn check_counted(&self, unit: &str) -> Result<(), BackendError> {

@@ -71,6 +71,9 @@ async fn a_denial_and_a_warning_say_the_unit_of_a_rule_that_does_not_count_calls
         "policy=chat rule=hourly outcome=limited decided_by=backend unit=tokens 1",
         "policy=chat rule=hourly unit=tokens 1",
         "policy=chat rule=none outcome=allowed decided_by=backend 3",
+        "policy=chat unit=tokens change=added 0",
+        "policy=chat unit=tokens change=charged 92",
+        "policy=chat unit=tokens change=removed 0",
     ];
     assert_eq!(counted, expected);
 }

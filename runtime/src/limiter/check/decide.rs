@@ -16,7 +16,7 @@ use crate::decision::{
 use crate::error::{BackendError, BackendErrorKind};
 use crate::limiter::Limiter;
 use crate::limiter::stack::Stack;
-use crate::observe::{self, DecisionOutcome, Observation, ObservedRule, Purpose, log};
+use crate::observe::{self, ChargeChange, DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::policy::Policy;
 use crate::store::Outcome;
 use crate::subject::SubjectKey;
@@ -220,6 +220,7 @@ impl Check<'_> {
         observation.finish(purpose, self.policy().observed(), outcome, decided_by.as_str());
         let is_call = purpose == Purpose::Call;
         match decided {
+            Ok(Decision::Allowed(permit)) if self.policy().has_units() => self.count_charged(purpose, permit),
             Ok(Decision::Denied(denial)) if is_call => self.count_denied(denial),
             Err(error) if error.kind() == BackendErrorKind::Misuse => log::misuse(self.policy().name(), error),
             Err(error) if error.kind() == BackendErrorKind::Unidentified => {
@@ -229,6 +230,17 @@ impl Check<'_> {
         }
         if let (Ok(decision), true) = (decided, is_call) {
             context::decided(self.policy(), decision);
+        }
+    }
+
+    /// Counts what the call was charged in units. Trials and peeks charge nothing of it.
+    fn count_charged(&self, purpose: Purpose, permit: &Permit) {
+        if !matches!(purpose, Purpose::Call | Purpose::Shadow) || permit.decided_by() == DecidedBy::Nobody {
+            return;
+        }
+        for (_, unit) in self.policy().charged_units() {
+            let cost = self.inputs.costs().iter().find(|(named, _)| named == unit).map_or(0, |(_, cost)| *cost);
+            self.policy().observed().charged(unit, ChargeChange::Charged, cost);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::commands::check::CheckCommand;
 use crate::commands::completions::CompletionsCommand;
 use crate::commands::doctor::DoctorCommand;
 use crate::commands::overriding::OverrideCommand;
+use crate::commands::pause::{PauseCommand, ResumeCommand};
 use crate::commands::peek::PeekCommand;
 use crate::commands::policies::PoliciesCommand;
 use crate::commands::reset::ResetCommand;
@@ -60,6 +61,8 @@ enum Command {
     Ban(BanCommand),
     Unban(UnbanCommand),
     Bans(BansCommand),
+    Pause(PauseCommand),
+    Resume(ResumeCommand),
     Override(OverrideCommand),
     Check(CheckCommand),
     Simulate(SimulateCommand),
@@ -96,6 +99,8 @@ impl CommandLine {
             Command::Ban(command) => command.run(connection).await,
             Command::Unban(command) => command.run(connection).await,
             Command::Bans(command) => command.run(connection).await,
+            Command::Pause(command) => command.run(connection).await,
+            Command::Resume(command) => command.run(connection).await,
             Command::Override(command) => command.run(connection).await,
             Command::Check(command) => command.run(connection).await,
             Command::Simulate(command) => command.run(),

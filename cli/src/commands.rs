@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod overriding;
+pub(crate) mod pause;
 pub(crate) mod peek;
 pub(crate) mod policies;
 pub(crate) mod reset;

@@ -65,11 +65,12 @@ fn rules(policy: &RegisteredPolicy) -> String {
         let [within, duration] = [ban.within(), ban.duration()].map(duration::shown);
         format!("ban of {duration} for {} denials in {within}", ban.denials())
     });
+    let pause = policy.longest_pause().map(|longest| format!("pausable for up to {}", format_duration(longest)));
     let prefetch = policy.prefetch().map(|ahead| format!("takes {} ahead", format_duration(ahead)));
     let shadow = policy.is_shadow().then(|| "shadow".to_owned());
     let plans: Vec<_> = policy.plans().map(|(plan, count)| format!("{plan} {}", grouped(count))).collect();
     let plans = Some(format!("plans: {}", plans.join(", "))).filter(|_| !plans.is_empty());
-    rules.chain(plans).chain(ban).chain(prefetch).chain(shadow).collect::<Vec<_>>().join(" · ")
+    rules.chain(plans).chain(ban).chain(pause).chain(prefetch).chain(shadow).collect::<Vec<_>>().join(" · ")
 }
 
 fn overridden(own: &[&Override]) -> String {

@@ -1,8 +1,8 @@
 //! Every example of the help is run.
 
 use crate::console::Console;
-use crate::plans;
 use crate::seeded::Seeded;
+use crate::{pauses, plans};
 
 /// The examples that the help of a command shows.
 fn examples(console: &Console<'_>, help: &str) -> Vec<String> {
@@ -16,6 +16,7 @@ fn examples(console: &Console<'_>, help: &str) -> Vec<String> {
 async fn every_example_of_the_help_does_what_it_says() {
     let seeded = Seeded::start().await;
     plans::begin(&seeded).await;
+    pauses::begin(&seeded).await;
     let console = seeded.console();
     let mut helps: Vec<_> = console.commands().iter().map(|command| format!("help {command}")).collect();
     helps.push("--help".to_owned());

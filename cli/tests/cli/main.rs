@@ -15,6 +15,7 @@ mod interruptions;
 mod looking;
 mod overrides;
 mod page;
+mod pauses;
 mod plans;
 mod running;
 mod seeded;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::console::{Console, impossible_time, steady};
 use crate::seeded::{Seeded, folder, write};
-use crate::{plans, running};
+use crate::{pauses, plans, running};
 
 const PAGE: &str = include_str!("../../../docs/cli.md");
 
@@ -63,6 +63,7 @@ async fn every_example_of_the_page_prints_what_stands_there() {
     let seeded = Seeded::start().await;
     let _permit = running::begin(&seeded, Duration::from_secs(30)).await;
     plans::begin(&seeded).await;
+    pauses::begin(&seeded).await;
     let console = seeded.console();
     write(console.folder, "mistaken.toml", blocks("toml").next().expect("the page shows a mistaken file"));
     let address = format!("127.0.0.1:{}", seeded.server.port());

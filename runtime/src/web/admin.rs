@@ -30,7 +30,7 @@ use self::resource::Resource;
 use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
 
-/// Routes for operators, in JSON: they list policies, peek at subjects, reset, ban and override.
+/// Routes for operators, in JSON: they list policies, peek at subjects, reset, ban, pause and override.
 ///
 /// <div class="warning">
 ///
@@ -52,6 +52,8 @@ use crate::observe::opaque_debug;
 /// | `PUT` | `/policies/{name}/ban?…` | [bans](crate::Check::ban): `{"duration":"10m"}`, or for the time of the policy's ban |
 /// | `DELETE` | `/policies/{name}/ban?…` | [ends the ban](crate::Check::unban) |
 /// | `GET` | `/policies/{name}/bans` | lists who is banned; `?from=…`, with the `next` of a page, is the next page |
+/// | `PUT` | `/policies/{name}/pause?…` | [pauses](crate::Check::pause) the main subject: `{"duration":"30s"}` |
+/// | `DELETE` | `/policies/{name}/pause?…` | [ends the pause](crate::Check::resume) |
 /// | `GET` | `/policies/{name}/override?…` | the override for the policy, or for a subject |
 /// | `PUT` | `/policies/{name}/override?…` | [sets it](crate::OverrideBuilder::text): `{"rules":"daily = 50 per 1d","for":"2h"}`, or `{"shadow":true}` |
 /// | `DELETE` | `/policies/{name}/override?…` | [clears it](crate::OverrideBuilder::clear) |
@@ -86,7 +88,7 @@ use crate::observe::opaque_debug;
 ///
 /// # Answers
 ///
-/// `/policies`, `/overrides`, peeks, resets, bans, unbans and changed overrides have the documents of the command line
+/// `/policies`, `/overrides`, peeks, resets, bans, unbans, pauses, resumes and changed overrides have the documents of the command line
 /// with `--json`. Other answers: one policy is alone; a page of bans has the `next` one, and may repeat a subject of
 /// the page before; one override is the member `override`. In memory, `shadow` is `null`, because only calls know it.
 /// The `rules` of a changed override are `null` if they could not be read. No cache may store an answer.

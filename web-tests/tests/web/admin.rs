@@ -8,6 +8,7 @@ mod mistakes;
 mod openapi;
 mod outages;
 mod overrides;
+mod pauses;
 mod secrets;
 mod subjects;
 

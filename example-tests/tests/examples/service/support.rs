@@ -100,9 +100,14 @@ async fn the_document_of_the_service_has_what_clients_and_support_can_do() {
     assert_eq!(statuses("/login", "post"), ["200", "401", "429", "503"]);
     assert_eq!(statuses("/lottery", "post"), ["200", "409", "429", "503"]);
     assert_eq!(statuses("/answers", "post"), ["200", "429", "503"]);
-    for (path, method) in
-        [("subject", "get"), ("subject", "delete"), ("ban", "put"), ("ban", "delete"), ("override", "put")]
-    {
+    for (path, method) in [
+        ("subject", "get"),
+        ("subject", "delete"),
+        ("ban", "put"),
+        ("ban", "delete"),
+        ("pause", "put"),
+        ("override", "put"),
+    ] {
         let statuses = statuses(&format!("/admin/limits/policies/{{name}}/{path}"), method);
         assert!(statuses.iter().any(|status| status == "422"), "{path} {method}: {statuses:?}");
     }

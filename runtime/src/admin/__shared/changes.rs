@@ -1,4 +1,4 @@
-//! Bans and overrides, as operators make them.
+//! Bans, pauses and overrides, as operators make them.
 
 use std::time::Duration;
 
@@ -25,6 +25,22 @@ impl OpenPolicy<'_> {
         };
         self.policy.ban().map(|ban| ban.duration()).ok_or_else(none)
     }
+
+    /// Returns how long a subject of the policy may be paused.
+    ///
+    /// # Errors
+    ///
+    /// Its subjects cannot be paused.
+    pub fn longest_pause(&self) -> Result<Duration, Error> {
+        let none = || {
+            let name = self.described.name();
+            Error::new(format!(
+                "subjects of policy `{name}` cannot be paused; add `pause = …` to its attribute, or `.pausable()` where it \
+                 is built"
+            ))
+        };
+        self.described.longest_pause().ok_or_else(none)
+    }
 }
 
 /// Checks the duration of a ban. The error names the `argument` that gives it, and the `end` that ends a ban.
@@ -38,6 +54,22 @@ pub fn check_ban_duration(duration: Duration, argument: &str, end: &str) -> Resu
     }
     if duration > MAX_PER {
         return Err(format!("`{argument}` must be {} at most", format_duration(MAX_PER)));
+    }
+    Ok(())
+}
+
+/// Checks the length of a pause. The error names the `argument` that gives it, and the `end` that ends a pause.
+///
+/// # Errors
+///
+/// The length is zero, or longer than the longest pause of the policy.
+pub fn check_pause_length(length: Duration, longest: Duration, argument: &str, end: &str) -> Result<(), String> {
+    if length.is_zero() {
+        return Err(format!("`{argument}` must be longer than zero; to end a pause, use `{end}`"));
+    }
+    if length > longest {
+        let longest = format_duration(longest);
+        return Err(format!("`{argument}` must be {longest} at most, which is the longest pause of the policy"));
     }
     Ok(())
 }

@@ -60,6 +60,7 @@ fn policy_with<'o>(policy: &RegisteredPolicy, own: impl Iterator<Item = &'o Over
         "subjects": subjects.collect::<Vec<_>>(),
         "rules": policy.rules().iter().enumerate().map(rule).collect::<Vec<_>>(),
         "ban": policy.ban().map(ban),
+        "longest_pause_ms": policy.longest_pause().map(ms),
         "prefetch_ms": policy.prefetch().map(ms),
         "plans": policy.plans().collect::<HashMap<_, _>>(),
         "shadow": policy.shadow(),

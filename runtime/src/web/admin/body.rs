@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tallygate_rules::read_duration;
 
 use super::error::AdminError;
-use crate::admin::__shared::{check_ban_duration, remedy};
+use crate::admin::__shared::{check_ban_duration, check_pause_length, remedy};
 
 /// Reads for how long to ban; `None` is the duration of the policy's ban.
 pub(super) fn ban(body: &[u8]) -> Result<Option<Duration>, AdminError> {
@@ -14,6 +14,16 @@ pub(super) fn ban(body: &[u8]) -> Result<Option<Duration>, AdminError> {
     let Some(duration) = duration(&members, "duration", "10m")? else { return Ok(None) };
     check_ban_duration(duration, "duration", "DELETE").map_err(AdminError::refused)?;
     Ok(Some(duration))
+}
+
+/// Reads for how long to pause, which is at most the longest pause of the policy.
+pub(super) fn pause(body: &[u8], longest: Duration) -> Result<Duration, AdminError> {
+    const LIKE: &str = r#"{"duration":"30s"}"#;
+    let members = members(body, ["duration"], LIKE)?;
+    let length = duration(&members, "duration", "30s")?
+        .ok_or_else(|| AdminError::refused(format!("`duration` is missing; write it like `{LIKE}`")))?;
+    check_pause_length(length, longest, "duration", "DELETE").map_err(AdminError::refused)?;
+    Ok(length)
 }
 
 /// An override, as a body says it.

@@ -59,11 +59,12 @@ const fn operation(
 const POLICY: &str = "/policies/{name}";
 const SUBJECT: &str = "/policies/{name}/subject";
 const BAN: &str = "/policies/{name}/ban";
+const PAUSE: &str = "/policies/{name}/pause";
 const OVERRIDE: &str = "/policies/{name}/override";
 const ON_LABEL: &str = "/policies/{name}/override/{label}";
 
 #[rustfmt::skip]
-const OPERATIONS: [Operation; 15] = [
+const OPERATIONS: [Operation; 17] = [
     operation(("/policies", Get, "listLimitPolicies"), "Lists the policies.", Takes::Nothing, "LimitPolicies"),
     operation((POLICY, Get, "getLimitPolicy"), "Shows a policy.", Takes::Policy, "LimitPolicy"),
     operation((SUBJECT, Get, "peekAtLimits"), "Shows where subjects stand, and counts nothing.", Takes::ValuesAndCounts, "LimitState"),
@@ -73,6 +74,8 @@ const OPERATIONS: [Operation; 15] = [
     operation((BAN, Put, "banSubject"), "Bans the main subject.", Takes::Values, "LimitBanned"),
     operation((BAN, Delete, "unbanSubject"), "Ends the ban of the main subject.", Takes::Values, "LimitUnbanned"),
     operation(("/policies/{name}/bans", Get, "listBans"), "Lists who is banned, by pages.", Takes::Page, "LimitBans"),
+    operation((PAUSE, Put, "pauseSubject"), "Pauses the main subject.", Takes::Values, "LimitPaused"),
+    operation((PAUSE, Delete, "resumeSubject"), "Ends the pause of the main subject.", Takes::Values, "LimitResumed"),
     operation((OVERRIDE, Get, "getLimitOverride"),
         "Shows the override for the policy, or for a subject.", Takes::Values, "LimitOverrideFound"),
     operation((OVERRIDE, Put, "setLimitOverride"),
@@ -133,6 +136,7 @@ impl Operation {
     fn body(&self) -> RequestBody {
         let (schema, required) = match self.path {
             BAN => ("LimitBanBody", Required::False),
+            PAUSE => ("LimitPauseBody", Required::True),
             _ => ("LimitRulesBody", Required::True),
         };
         RequestBodyBuilder::new().content("application/json", content(schema)).required(Some(required)).build()

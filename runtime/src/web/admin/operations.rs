@@ -54,6 +54,7 @@ pub(super) async fn run(
         | Resource::Subjects(policy)
         | Resource::Ban(policy)
         | Resource::Bans(policy)
+        | Resource::Pause(policy)
         | Resource::Override { policy, .. } => policy,
     };
     let registered = limiter.operated_policies().await?;
@@ -76,6 +77,8 @@ pub(super) async fn run(
         (Resource::Ban(_), Method::Put) => request.ban(&body).await,
         (Resource::Ban(_), _) => request.unban().await,
         (Resource::Bans(_), _) => request.bans().await,
+        (Resource::Pause(_), Method::Put) => request.pause(&body).await,
+        (Resource::Pause(_), _) => request.resume().await,
         _ => {
             query.none()?;
             Ok(documents::policy(described, &limiter.overrides().await?))
@@ -152,6 +155,23 @@ impl PolicyRequest<'_> {
         let unbanned = subjects.check(&self.operated.limiter, &self.listed.policy).unban().await;
         self.changed(unbanned, "a ban of a subject was ended, if there was one")?;
         Ok(json!({ "policy": self.name(), "unbanned": [subjects.main().to_string()] }))
+    }
+
+    async fn pause(&self, body: &[u8]) -> Result<Value, AdminError> {
+        let length = body::pause(body, self.listed.longest_pause()?)?;
+        let subjects = self.main()?;
+        let paused = subjects.check(&self.operated.limiter, &self.listed.policy).pause(length).await;
+        self.changed(paused, "a subject was paused")?;
+        let subject = subjects.main().to_string();
+        Ok(json!({ "policy": self.name(), "paused": subject, "duration_ms": ms(length) }))
+    }
+
+    async fn resume(&self) -> Result<Value, AdminError> {
+        self.listed.longest_pause()?;
+        let subjects = self.main()?;
+        let resumed = subjects.check(&self.operated.limiter, &self.listed.policy).resume().await;
+        self.changed(resumed, "the pause of a subject was ended, if there was one")?;
+        Ok(json!({ "policy": self.name(), "resumed": subjects.main().to_string() }))
     }
 
     async fn bans(&self) -> Result<Value, AdminError> {

@@ -14,6 +14,7 @@ pub(super) enum Resource {
     Subjects(String),
     Ban(String),
     Bans(String),
+    Pause(String),
     /// The override of all rules on the main subject, or on the subject of a label.
     Override {
         policy: String,
@@ -40,6 +41,7 @@ impl Resource {
             ["policies", name, "subjects"] => Self::Subjects(decoded(name)?),
             ["policies", name, "ban"] => Self::Ban(decoded(name)?),
             ["policies", name, "bans"] => Self::Bans(decoded(name)?),
+            ["policies", name, "pause"] => Self::Pause(decoded(name)?),
             ["policies", name, "override"] => Self::Override { policy: decoded(name)?, label: None },
             ["policies", name, "override", label] => {
                 Self::Override { policy: decoded(name)?, label: Some(decoded(label)?) }
@@ -65,7 +67,7 @@ impl Resource {
             Self::Policies | Self::Policy(_) | Self::Bans(_) | Self::Overrides => "GET, HEAD",
             Self::Subject(_) => "GET, HEAD, DELETE",
             Self::Subjects(_) => "DELETE",
-            Self::Ban(_) => "PUT, DELETE",
+            Self::Ban(_) | Self::Pause(_) => "PUT, DELETE",
             Self::Override { .. } => "GET, HEAD, PUT, DELETE",
         }
     }

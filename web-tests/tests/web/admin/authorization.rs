@@ -15,6 +15,7 @@ async fn what_a_service_refuses_changes_nothing() {
             (Method::DELETE, "/subject?phone=138"),
             (Method::PUT, "/override"),
             (Method::PUT, "/ban?phone=138"),
+            (Method::PUT, "/pause?phone=138"),
         ] {
             let path = format!("{PREFIX}{}", path_of(&policy, rest));
             for fields in [&[][..], &[("authorization", "Bearer of nobody")]] {

@@ -5,11 +5,11 @@ use serde_json::json;
 use tallygate::Limiter;
 use tallygate_harness::log::Log;
 
-use super::{Service, codes, path_of};
+use super::{Service, codes_builder, path_of};
 
 #[tokio::test]
 async fn each_change_is_reported_with_its_policy_and_without_its_subject() {
-    let policy = codes("admin.logged");
+    let policy = codes_builder("admin.logged").pausable().build().unwrap();
     let (log, _guard) = Log::listen();
     let service = Service::in_axum(Limiter::in_memory(), None).await;
     let reported = || -> Vec<_> {
@@ -23,6 +23,8 @@ async fn each_change_is_reported_with_its_policy_and_without_its_subject() {
         (Method::DELETE, "/ban?phone=13800000000", "", "a ban of a subject was ended, if there was one"),
         // Whether there was one is not known.
         (Method::DELETE, "/ban?phone=13800000000", "", "a ban of a subject was ended, if there was one"),
+        (Method::PUT, "/pause?phone=13800000000", r#"{"duration":"1m"}"#, "a subject was paused"),
+        (Method::DELETE, "/pause?phone=13800000000", "", "the pause of a subject was ended, if there was one"),
         (Method::PUT, "/override?phone=13800000000", r#"{"rules":"9 per 1h"}"#, "rules were overridden, or"),
         (Method::DELETE, "/override?phone=13800000000", "", "or an override was cleared"),
     ];

@@ -144,6 +144,7 @@ async fn a_method_that_a_path_does_not_have_is_refused_with_those_that_it_has() 
             (Method::PUT, "/subject?phone=138", "GET, HEAD, DELETE"),
             (Method::GET, "/subjects?phone=138", "DELETE"),
             (Method::GET, "/ban?phone=138", "PUT, DELETE"),
+            (Method::GET, "/pause?phone=138", "PUT, DELETE"),
             (Method::DELETE, "/bans", "GET, HEAD"),
             (Method::PATCH, "/override", "GET, HEAD, PUT, DELETE"),
         ] {

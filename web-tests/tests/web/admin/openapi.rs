@@ -10,7 +10,7 @@ use tallygate::web::AdminRoutes;
 use tallygate_web_tests::Answer;
 use utoipa::openapi::OpenApi;
 
-use super::{PREFIX, Service, codes};
+use super::{PREFIX, Service, codes_builder};
 
 const BODY: &str = r#"{"rules":"9 per 1h","for":"2h"}"#;
 const METHODS: [&str; 3] = ["get", "put", "delete"];
@@ -47,13 +47,17 @@ impl Operation {
     }
 
     fn body(&self) -> &'static str {
-        if self.method == Method::PUT && self.path.contains("override") { BODY } else { "" }
+        match self.path.rsplit('/').next() {
+            Some("pause") if self.method == Method::PUT => r#"{"duration":"10m"}"#,
+            Some("override" | "{label}") if self.method == Method::PUT => BODY,
+            _ => "",
+        }
     }
 
     /// The query of a request that is carried out.
     fn query(&self) -> &'static str {
         match self.path.rsplit('/').next().unwrap() {
-            "subject" | "ban" => "?phone=138",
+            "subject" | "ban" | "pause" => "?phone=138",
             "subjects" => "?phone=138&@ip=192.0.2.1",
             "{label}" => "?@ip=192.0.2.1",
             "override" => "?phone=139",
@@ -82,7 +86,7 @@ impl Operation {
 
 #[tokio::test]
 async fn every_operation_answers_as_the_document_says() {
-    let (document, policy) = (document(), codes("admin.documented"));
+    let (document, policy) = (document(), codes_builder("admin.documented").pausable().build().unwrap());
     let service = Service::in_axum_and_redis().await;
     service.calls(&policy, "138", 3).await;
     let in_memory = Service::in_axum(Limiter::in_memory(), None).await;
@@ -92,7 +96,7 @@ async fn every_operation_answers_as_the_document_says() {
         service
     };
     let operations = operations(&document);
-    assert_eq!(operations.len(), 15);
+    assert_eq!(operations.len(), 17);
     for operation in &operations {
         let (path, body, query) = (operation.path(policy.name()), operation.body(), operation.query());
         let ask = async |service: &Service, path: &str, body: &str| {

@@ -34,6 +34,7 @@ async fn policies_are_listed_with_keys_rules_bans_and_overrides() {
                 rule(1, None, "100 per 1h", Some("network")),
             ],
             "ban": { "denials": 3, "within_ms": 3_600_000, "duration_ms": 7_200_000 },
+            "longest_pause_ms": null,
             "prefetch_ms": null,
             "plans": {},
             "shadow": service.server.is_some().then_some(false),

@@ -43,6 +43,7 @@ fn policy() -> Schemas {
                 ("subjects", list(&reference("LimitSubject"), "The other subjects of a call.")),
                 ("rules", list(&reference("LimitRule"), "The rules of the program, or of a file.")),
                 ("ban", or_null(&reference("LimitBan"))),
+                ("longest_pause_ms", of(NUMBER_OR_NULL, "How long a subject may be paused; `null` is not at all.")),
                 ("prefetch_ms", of(NUMBER_OR_NULL, "How long calls are taken ahead.")),
                 (
                     "plans",
@@ -187,6 +188,11 @@ fn changes() -> Schemas {
             object([policy(), ("banned", of(TEXT, "The subject.")), ("duration_ms", of(NUMBER, "For how long."))]),
         ),
         ("LimitUnbanned", object([policy(), ("unbanned", list(&of(TEXT, "A subject."), "Who is not banned."))])),
+        (
+            "LimitPaused",
+            object([policy(), ("paused", of(TEXT, "The subject.")), ("duration_ms", of(NUMBER, "For how long."))]),
+        ),
+        ("LimitResumed", object([policy(), ("resumed", of(TEXT, "The subject."))])),
         ("LimitOverrideFound", object([("override", one())])),
         ("LimitOverrideSet", object([("set", one()), ("replaced", one())])),
         ("LimitOverrideCleared", object([("cleared", one())])),
@@ -210,6 +216,7 @@ fn bodies() -> Schemas {
     let time = "For how long, like `2h`; until it is cleared unless it is given.";
     vec![
         ("LimitBanBody", object_with([("duration", of(TEXT_OR_NULL, duration))], [])),
+        ("LimitPauseBody", object([("duration", of(TEXT, "For how long, like `30s`."))])),
         (
             "LimitRulesBody",
             object_with(

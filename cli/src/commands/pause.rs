@@ -1,0 +1,95 @@
+//! `tallygate pause` and `tallygate resume`: close a subject for a while because the other side said so, or open it again.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use tallygate::admin::__shared::check_pause_length;
+
+use crate::confirmation::Confirmation;
+use crate::connection::Connection;
+use crate::duration;
+use crate::failure::Failure;
+use crate::fleet::Fleet;
+use crate::live;
+use crate::output::Output;
+use crate::subject::{self, Main};
+
+/// Pause somebody under a policy that can be paused, as the other side of the calls has said; asks first
+///
+/// A pause does not shorten a longer one: `resume` ends that.
+#[derive(Args, Debug)]
+#[command(after_help = PAUSE_EXAMPLES)]
+pub(crate) struct PauseCommand {
+    /// The name of the policy
+    #[arg(add = live::policies())]
+    policy: String,
+
+    #[command(flatten)]
+    who: Main,
+
+    /// For how long, at most the longest pause of the policy
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
+    length: Duration,
+
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
+
+const PAUSE_EXAMPLES: &str = "\
+Examples:
+  tallygate pause partner acme --for 30s --yes";
+
+impl PauseCommand {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
+        let fleet = Fleet::connect(connection).await?;
+        let listed = fleet.find(&self.policy)?;
+        check_pause_length(self.length, listed.longest_pause()?, "--for", "tallygate resume")
+            .map_err(Failure::usage)?;
+        let subjects = self.who.subjects(&fleet, &listed)?;
+        let (policy, subject, shown) = (&self.policy, subjects.main().to_string(), duration::shown(self.length));
+        let somebody = subject::name(&subject);
+        self.confirmation.ask(&format!("Pause {somebody} under {policy} for {shown}?"))?;
+        let paused = subjects.check(&fleet.limiter, &listed.policy).pause(self.length).await;
+        paused.map_err(|error| Failure::from(error).amid_changes())?;
+        let json = json!({ "policy": policy, "paused": subject, "duration_ms": duration::ms(self.length) });
+        Ok(Output::done(format!("{somebody} is paused under {policy} for {shown}"), json))
+    }
+}
+
+/// End the pause of somebody, if there is one; asks first
+///
+/// What the subject has used stays counted, so its rules may deny it still.
+#[derive(Args, Debug)]
+#[command(after_help = RESUME_EXAMPLES)]
+pub(crate) struct ResumeCommand {
+    /// The name of the policy
+    #[arg(add = live::policies())]
+    policy: String,
+
+    #[command(flatten)]
+    who: Main,
+
+    #[command(flatten)]
+    confirmation: Confirmation,
+}
+
+const RESUME_EXAMPLES: &str = "\
+Examples:
+  tallygate resume partner acme --yes";
+
+impl ResumeCommand {
+    pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
+        let fleet = Fleet::connect(connection).await?;
+        let listed = fleet.find(&self.policy)?;
+        listed.longest_pause()?;
+        let subjects = self.who.subjects(&fleet, &listed)?;
+        let (policy, subject) = (&self.policy, subjects.main().to_string());
+        let somebody = subject::name(&subject);
+        self.confirmation.ask(&format!("End the pause of {somebody} under {policy}?"))?;
+        let resumed = subjects.check(&fleet.limiter, &listed.policy).resume().await;
+        resumed.map_err(|error| Failure::from(error).amid_changes())?;
+        let json = json!({ "policy": policy, "resumed": subject });
+        Ok(Output::done(format!("{somebody} is not paused under {policy}"), json))
+    }
+}

@@ -46,6 +46,8 @@ pub(crate) struct RuleGroup {
     /// The largest count of a sliding window, at least 1, or 0 without a sliding window and so without a log. No more
     /// units than that are logged of one call.
     pub(crate) largest: u64,
+    /// The smallest count of the sliding windows, where one for duplicates counts nothing.
+    pub(crate) smallest: u64,
     /// The length of the longest sliding window, which is how far the log reaches back.
     pub(crate) reach_us: u64,
     /// The longest time for which a hit or a denial counts, without regard to schedules.
@@ -173,6 +175,7 @@ impl RuleGroup {
             is_windows: false,
             lease_us: None,
             largest: 0,
+            smallest: 0,
             reach_us: 0,
             longest_us: 0,
         };
@@ -280,8 +283,11 @@ impl RuleGroup {
         let windows: Vec<_> = windows(&rules).collect();
         let lease = rules.first().and_then(Rule::lease);
         let celled: Vec<_> = cells(&rules).collect();
+        let is_windows = celled.is_empty() && lease.is_none() && self.ban.is_none();
+        let smallest = windows.iter().map(|window| if window.is_duplicate { 0 } else { window.count }).min();
         Self {
-            is_windows: celled.is_empty() && lease.is_none() && self.ban.is_none(),
+            is_windows,
+            smallest: smallest.unwrap_or_default(),
             lease_us: lease.map(micros::from_duration),
             largest: windows.iter().map(|window| window.count.max(1)).max().unwrap_or_default(),
             reach_us: reach_us(&windows),

@@ -87,6 +87,32 @@ impl Log {
         longest
     }
 
+    /// Whether the group has only sliding windows, and they admit a call of this cost at this time.
+    #[inline]
+    pub(super) fn has_room(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
+        let is_decided = group.is_windows && self.latest_us() <= now_us;
+        is_decided && (self.fits(group, cost) || self.fits_later(group, cost, now_us))
+    }
+
+    /// Notes whether a call of cost 1 has to wait, in a group that has only sliding windows.
+    #[inline]
+    pub(super) fn note_room(&mut self, group: &RuleGroup, now_us: u64) {
+        let plain = if self.fits(group, 1) { Wait::NONE } else { self.longest_wait(&group.windows, 1, now_us) };
+        self.set_denied_until(plain, None, now_us);
+    }
+
+    /// Whether there is room for a call of this cost even if all entries count.
+    #[inline]
+    fn fits(&self, group: &RuleGroup, cost: u64) -> bool {
+        self.weight().saturating_add(cost) <= group.smallest
+    }
+
+    /// Whether there is room because some entries no longer count.
+    #[inline(never)]
+    fn fits_later(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
+        self.longest_wait(&group.windows, cost, now_us).is_none()
+    }
+
     /// How long this window makes a call of this cost wait.
     #[inline]
     pub(super) fn wait(&self, window: &Window, cost: u64, now_us: u64) -> Wait {

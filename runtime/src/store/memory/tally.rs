@@ -144,13 +144,6 @@ impl Tally {
         wait
     }
 
-    /// Whether the group has only sliding windows, and they admit the call at this time.
-    #[inline]
-    pub(super) fn has_room_in_windows(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
-        let admits = |window| self.log.wait(window, cost, now_us).is_none();
-        group.is_windows && self.log.latest_us() <= now_us && group.windows.iter().all(admits)
-    }
-
     /// The place of the rule to report for a call that sliding windows have just denied.
     #[inline]
     pub(super) fn denying_window(&self, group: &RuleGroup, cost: u64, now_us: u64) -> usize {
@@ -210,18 +203,6 @@ impl Tally {
             // A rule without its cell would be a mistake of this library. It admits nothing.
             builder.add_wait(first, Wait::NEVER);
         }
-    }
-
-    /// Counts a call that sliding windows alone have admitted.
-    #[inline]
-    fn charge_windows_of(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {
-        if cost == 0 {
-            return;
-        }
-        self.log.charge(group, cost, now_us);
-        self.expires_us = now_us + group.reach_us;
-        let plain = self.log.longest_wait(&group.windows, 1, now_us);
-        self.log.set_denied_until(plain, None, now_us);
     }
 
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {

@@ -17,8 +17,7 @@ impl Memory {
         let now_us = self.clock.now_us();
         let tally = place.tally(now_us).ok()?;
         // Most calls are decided by windows alone, and admitted.
-        if tally.have_room(call, now_us) {
-            tally.charge_windows(call, now_us);
+        if tally.count_in_windows(groups, call, now_us) {
             return Some(Outcome::Admitted);
         }
         Some(decide(tally.of_several(groups), call, now_us))
@@ -142,6 +141,15 @@ mod tests {
         memory.reset(call);
         assert_eq!(remaining(&memory, &policy, alice), [9, 9]);
         assert_eq!(format!("{memory:?}"), "Memory { tallies: 0, .. }");
+    }
+
+    #[test]
+    fn a_call_of_cost_0_is_denied_while_more_is_used_than_the_count() {
+        for rule in [tokens(7), Rule::fixed_window(7, HOUR).counting("tokens")] {
+            let (memory, alice, open) = (Memory::new(Clock::tokio(), 9), subject("alice"), policy([rule]));
+            assert_eq!(outcome(&memory, &open, &alice, "tokens", 1), Outcome::Admitted);
+            assert!(matches!(outcome(&memory, &open.with_counts([0]), &alice, "tokens", 0), Outcome::Denied { .. }));
+        }
     }
 
     #[test]

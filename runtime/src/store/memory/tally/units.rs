@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Tally, UnitTally};
 use crate::call::UnitCall;
 use crate::policy::RuleGroup;
+use crate::store::memory::log::Log;
 
 /// The tallies of several groups in one entry.
 pub(in crate::store::memory) struct GroupTallies<'t> {
@@ -92,28 +93,40 @@ impl Tally {
         units.len() >= beside.len() && units.iter().zip(beside).all(|(unit, group)| unit.is_of(group))
     }
 
-    /// Whether the policy of the call has only sliding windows, and all of them admit it at this time.
+    /// Counts a call in the tallies of these groups, if sliding windows alone decide it and all of them admit it at this
+    /// time; returns whether they do.
     #[inline]
-    pub(in crate::store::memory) fn have_room(&self, call: UnitCall<'_>, now_us: u64) -> bool {
-        let has_room =
-            |tally: &Self, group: &RuleGroup| tally.has_room_in_windows(group, call.needed_of(group), now_us);
-        let ((own, beside), units) = (split(call.policy.groups()), self.all_units());
-        units.len() >= beside.len()
-            && own.is_none_or(|own| has_room(self, own))
-            && units.iter().zip(beside).all(|(unit, group)| unit.is_of(group) && has_room(&unit.tally, group))
-    }
-
-    /// Counts a call for which these windows [have room](Self::have_room).
-    #[inline]
-    pub(in crate::store::memory) fn charge_windows(&mut self, call: UnitCall<'_>, now_us: u64) {
-        let (own, beside) = split(call.policy.groups());
+    pub(in crate::store::memory) fn count_in_windows(
+        &mut self,
+        groups: &[RuleGroup],
+        call: UnitCall<'_>,
+        now_us: u64,
+    ) -> bool {
+        let (own, beside) = split(groups);
+        let Self { log, more, expires_us } = self;
+        let units = more.as_deref_mut().map_or(&mut [][..], |more| &mut more.units);
+        let has_room = |log: &Log, group: &RuleGroup| log.has_room(group, call.needed_of(group), now_us);
+        let have_room = units.len() >= beside.len()
+            && own.is_none_or(|own| has_room(log, own))
+            && units.iter().zip(beside).all(|(unit, group)| unit.is_of(group) && has_room(&unit.tally.log, group));
+        if !have_room {
+            return false;
+        }
+        let count = |log: &mut Log, expires_us: &mut u64, group: &RuleGroup| {
+            let charged = call.charged_to(group);
+            if charged > 0 {
+                log.charge(group, charged, now_us);
+                log.note_room(group, now_us);
+                *expires_us = now_us + group.reach_us;
+            }
+        };
         if let Some(own) = own {
-            self.charge_windows_of(own, call.charged_to(own), now_us);
+            count(log, expires_us, own);
         }
-        let Some(more) = self.more.as_deref_mut() else { return };
-        for (unit, group) in more.units.iter_mut().zip(beside) {
-            unit.tally.charge_windows_of(group, call.charged_to(group), now_us);
+        for (UnitTally { tally, .. }, group) in units.iter_mut().zip(beside) {
+            count(&mut tally.log, &mut tally.expires_us, group);
         }
+        true
     }
 
     /// The segments of all tallies in which something counts; `own` is that of this one.

@@ -20,18 +20,22 @@ pin_project! {
 }
 
 impl<B> Held<B> {
-    pub(crate) fn new(body: B, permits: Vec<Permit>) -> Self {
+    /// The call has ended if its body has: nobody may ever poll an empty body.
+    pub(crate) fn new(body: B, permits: Vec<Permit>, has_ended: impl FnOnce(&B) -> bool) -> Self {
+        let permits = if has_ended(&body) { Vec::new() } else { permits };
         Self { body, permits }
     }
 
-    /// Polls the body, and ends the call with it: a server may keep a body that has ended.
+    /// Polls the body, and ends the call with it: a server may keep a body that has ended, and need not poll one again that says
+    /// so.
     pub(crate) fn poll_body<T, E>(
         self: Pin<&mut Self>,
         poll: impl FnOnce(Pin<&mut B>) -> Poll<Option<Result<T, E>>>,
+        has_ended: impl FnOnce(&B) -> bool,
     ) -> Poll<Option<Result<T, E>>> {
-        let this = self.project();
-        let polled = poll(this.body);
-        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+        let mut this = self.project();
+        let polled = poll(this.body.as_mut());
+        if matches!(polled, Poll::Ready(None | Some(Err(_)))) || has_ended(&this.body) {
             this.permits.clear();
         }
         polled
@@ -43,7 +47,7 @@ impl<B: Body> Body for Held<B> {
     type Error = B::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.poll_body(|body| body.poll_frame(cx))
+        self.poll_body(|body| body.poll_frame(cx), Body::is_end_stream)
     }
 
     fn is_end_stream(&self) -> bool {

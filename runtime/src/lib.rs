@@ -113,6 +113,7 @@
 //! | `axum`, `actix`, `tonic` | no | the module `web` for these frameworks |
 //! | `utoipa` | no | the responses of limited handlers in documents of OpenAPI |
 //! | `client` | no | the module `client`: calls to other servers, paced and heard |
+//! | `client-reqwest` | no | the same as a middleware of reqwest |
 //! | `simulation` | no | the module `simulation`: what a policy would have decided on a trace of calls |
 //! | `admin` | no | the module `admin`: the policies of a fleet and their subjects, for tools of operators; with `web`, `web::AdminRoutes` |
 //! | `testing` | no | the module `testing`: a clock that tests set, and a limiter for each test |
@@ -132,6 +133,7 @@
         feature = "admin",
         feature = "axum",
         feature = "client",
+        feature = "client-reqwest",
         feature = "config",
         feature = "cron",
         feature = "metrics",
@@ -166,7 +168,7 @@ mod error;
 #[cfg(any(feature = "client", feature = "web"))]
 mod field_text;
 pub mod guide;
-#[cfg(any(feature = "client", feature = "web"))]
+#[cfg(feature = "web")]
 mod held;
 mod limiter;
 mod lock;

@@ -1,4 +1,4 @@
-//! The cost of the layer, and of a limit around a router, for a web server.
+//! The cost of the layer, and of a limit around a router, for a web server; and of a pace for its client.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::routing::get;
 use reqwest::Client;
+use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 use tallygate::web::{self, Layer};
-use tallygate::{Limiter, Policy, Rule};
+use tallygate::{Limiter, Policy, Rule, client};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -25,21 +26,28 @@ const BARE: &str = "the same server without it";
 pub(crate) fn figures() -> Vec<Figure> {
     let runtime = &runtime(2);
     // More than all rounds use.
-    let policy = Policy::builder("bench.web").rule(Rule::sliding_counter(1 << 25, Duration::from_secs(3_600)));
-    let policy = policy.build().expect("the rule is sound");
-    let limit = web::limit(&policy, "{@ip}").expect("the key is sound").limiter(&Limiter::in_memory());
+    let policy =
+        |name: &'static str| Policy::builder(name).rule(Rule::sliding_counter(1 << 25, Duration::from_secs(3_600)));
+    let limiter = Limiter::in_memory();
+    let of_server = policy("bench.web").build().expect("the rule is sound");
+    let limit = web::limit(&of_server, "{@ip}").expect("the key is sound").limiter(&limiter);
+    let of_client = policy("bench.client").pausable().build().expect("the rule is sound");
+    let pace = client::pace(&of_client, "{@host}").expect("the key is sound").limiter(&limiter);
     let servers = [
         ("requests by HTTP/1 through `web::Layer`", router().layer(Layer::new())),
         ("the same, and a limit in memory", router().layer(limit.clone()).layer(Layer::new())),
         ("the same, with fields in each response", router().layer(limit).layer(Layer::new().on_success(true))),
     ];
     let bare = Server::start(runtime, router());
-    let compare = |(what, router)| {
-        let ours = Server::start(runtime, router);
+    let compare = |what, ours: &Server, than| {
         let duel = Duel::of(ROUNDS, || ours.requests_a_second(runtime), || bare.requests_a_second(runtime));
-        Figure::ratio(what, "/s", BARE, &duel)
+        Figure::ratio(what, "/s", than, &duel)
     };
-    servers.into_iter().map(compare).collect()
+    let measure = |(what, router)| compare(what, &Server::start(runtime, router), BARE);
+    let mut figures: Vec<_> = servers.into_iter().map(measure).collect();
+    let paced = bare.asked_by(|client| client.with(pace));
+    figures.push(compare("requests of reqwest through `client::pace`", &paced, "the same client without it"));
+    figures
 }
 
 fn router() -> Router {
@@ -49,7 +57,7 @@ fn router() -> Router {
 /// A server, and a client that keeps its connections.
 struct Server {
     url: String,
-    client: Client,
+    client: ClientWithMiddleware,
 }
 
 impl Server {
@@ -58,8 +66,17 @@ impl Server {
         let url = format!("http://{}/", listener.local_addr().expect("an address"));
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         runtime.spawn(async move { axum::serve(listener, service).await });
+        Self::at(url, |client| client)
+    }
+
+    /// Returns the same server with a client of its own.
+    fn asked_by(&self, middlewares: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Self {
+        Self::at(self.url.clone(), middlewares)
+    }
+
+    fn at(url: String, middlewares: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Self {
         let client = Client::builder().no_proxy().http1_only().build().expect("a client");
-        Self { url, client }
+        Self { url, client: middlewares(ClientBuilder::new(client)).build() }
     }
 
     fn requests_a_second(&self, runtime: &Runtime) -> f64 {
@@ -77,7 +94,7 @@ impl Server {
 }
 
 /// Returns how many requests were answered with the body of the router.
-async fn ask(client: Client, url: String) -> usize {
+async fn ask(client: ClientWithMiddleware, url: String) -> usize {
     let mut answered = 0;
     for _ in 0..REQUESTS {
         let response = client.get(&url).send().await.expect("an answer");

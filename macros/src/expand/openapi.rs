@@ -35,7 +35,10 @@ impl<'m> Expansion<'m> {
             Some(policy) if self.is_item(policy) => quote_hygienic!(#private::limit_responses(&#policy)),
             policy => {
                 let limits = document::rejection_text(self.model);
-                let statuses = if policy.is_some() { vec![429, 409] } else { self.statuses_of_denials() };
+                let statuses = match policy {
+                    Some(_) => [429, 409].into_iter().chain(self.status_of_pauses()).collect(),
+                    None => self.statuses_of_denials(),
+                };
                 let units = self.limited_units();
                 quote_hygienic!(#private::responses(#limits, &[#(#statuses),*], [#(#units),*]))
             }
@@ -85,7 +88,11 @@ impl<'m> Expansion<'m> {
         let (duplicates, limits): (Vec<_>, Vec<_>) =
             self.enforced_rules().partition(|model| model.rule.role() == Role::Duplicate);
         let limited = (!limits.is_empty() || self.model.ban.is_some()).then_some(429);
-        limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).collect()
+        limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).chain(self.status_of_pauses()).collect()
+    }
+
+    fn status_of_pauses(self) -> Option<u16> {
+        self.model.pause.is_some().then_some(503)
     }
 
     /// Returns what the limits count. Those of a policy that is known only at run time count calls.

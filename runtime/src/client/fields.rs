@@ -1,6 +1,7 @@
 //! The fields of an answer that speak of limits.
 
 mod by_name;
+mod grpc;
 mod structured;
 
 use std::time::Duration;
@@ -18,9 +19,6 @@ const MOST: usize = 32;
 const RETRY_FIELDS: [&str; 4] = ["retry-after", "retry-after-ms", "x-ms-retry-after-ms", PUSHBACK];
 /// Milliseconds, by gRPC's design of retries (A6).
 const PUSHBACK: &str = "grpc-retry-pushback-ms";
-
-/// The code `RESOURCE_EXHAUSTED` of gRPC.
-const RESOURCE_EXHAUSTED: &str = "8";
 
 /// Reads the fields of an answer, and notes which of them it cannot believe.
 pub(super) struct FieldReader<'a> {
@@ -44,6 +42,9 @@ impl<'a> FieldReader<'a> {
 
     /// Returns the longest time after which the answer says to come back.
     pub(super) fn retry_after(&mut self) -> Option<HeardPause> {
+        #[cfg(feature = "tonic")]
+        let mut longest = self.retry_info();
+        #[cfg(not(feature = "tonic"))]
         let mut longest: Option<HeardPause> = None;
         for field in RETRY_FIELDS {
             let parse = if field.ends_with("-ms") { millis } else { Moment::parse };
@@ -65,16 +66,11 @@ impl<'a> FieldReader<'a> {
     pub(super) fn limits(&mut self) -> Vec<HeardLimit> {
         let quotas = self.quotas();
         let mut limits = self.structured_limits(&quotas);
-        self.add_limits_by_name(&mut limits);
+        limits.extend(self.limits_by_name(MOST.saturating_sub(limits.len())));
         for limit in &mut limits {
             limit.take_window(&quotas);
         }
         limits
-    }
-
-    /// Whether the answer is a denial of gRPC, whose status of HTTP is 200.
-    pub(super) fn is_exhausted(&self) -> bool {
-        self.headers.get("grpc-status").is_some_and(|status| status == RESOURCE_EXHAUSTED)
     }
 
     /// Returns the fields that are not taken at their word.

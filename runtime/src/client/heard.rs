@@ -6,7 +6,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     pub(super) pause: Option<HeardPause>,
-    pub(super) spacing: Option<Duration>,
+    /// `None` if the pause says all, as after a denial.
+    pub(super) longest_spacing: Option<Duration>,
     pub(super) limits: Vec<HeardLimit>,
 }
 
@@ -20,17 +21,49 @@ impl Heard {
     /// Returns the time that a call takes of a limit which is used up, if it is not known to count by fixed windows. Who sends
     /// the next call after that time neither waits for all calls to be forgotten nor sends more than the limit.
     ///
-    /// It is the window divided by the limit, or the time until the reset, whichever is shorter.
+    /// It is the window divided by the limit, or the time until the reset, whichever is shorter. Of a limit of another unit than
+    /// requests, it is the whole window, because what the next call costs is not known: see [`wait_for`](Self::wait_for).
     #[must_use]
     pub fn spacing(&self) -> Option<Duration> {
-        self.spacing
+        self.spacing_for(|_| None)
     }
 
     /// Returns the time until the next call should be sent: the pause or the spacing, whichever is longer. `None` if it may be
     /// sent at once.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
-        self.pause.as_ref().map(HeardPause::duration).max(self.spacing)
+        self.wait_for(|_| None)
+    }
+
+    /// Returns the [wait](Self::wait) of a call of such costs. `cost` says what it costs of a unit, which is named as the
+    /// server calls it, or `None` if that is not known.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use http::{HeaderMap, HeaderValue, StatusCode};
+    /// use tallygate::client::ResponseReader;
+    ///
+    /// let mut headers = HeaderMap::new();
+    /// headers.insert("ratelimit-policy", HeaderValue::from_static(r#""chat";q=6000;qu="tokens";w=60"#));
+    /// headers.insert("ratelimit", HeaderValue::from_static(r#""chat";r=0;t=50"#));
+    ///
+    /// let heard = ResponseReader::new().read(StatusCode::OK, &headers);
+    /// let tokens = |unit: &str| (unit == "tokens").then_some(500);
+    /// assert_eq!(heard.wait_for(tokens), Some(Duration::from_secs(5)));
+    /// assert_eq!(heard.wait(), Some(Duration::from_secs(50)));
+    /// ```
+    #[must_use]
+    pub fn wait_for(&self, cost: impl Fn(&str) -> Option<u64>) -> Option<Duration> {
+        self.pause.as_ref().map(HeardPause::duration).max(self.spacing_for(cost))
+    }
+
+    fn spacing_for(&self, cost: impl Fn(&str) -> Option<u64>) -> Option<Duration> {
+        let longest = self.longest_spacing?;
+        let spaced = self.limits.iter().filter(|limit| limit.is_used_up(false) && !limit.has_fixed_windows);
+        let spacing = spaced.filter_map(|limit| limit.spacing(cost(&limit.unit))).max()?.min(longest);
+        (!spacing.is_zero()).then_some(spacing)
     }
 
     /// Returns the limits of which the answer says how much is left, at most 32.
@@ -77,7 +110,7 @@ pub struct HeardLimit {
 }
 
 /// The unit of limits that name none.
-const REQUESTS: &str = "requests";
+pub(super) const REQUESTS: &str = "requests";
 /// The draft's unit of limits on concurrent requests.
 const CONCURRENT: &str = "concurrent-requests";
 
@@ -147,14 +180,21 @@ impl HeardLimit {
         self.remaining.map_or(is_denial, |remaining| remaining == 0)
     }
 
-    /// Returns the time until something is left of a limit that is used up, as it is to be expected if calls come evenly. The
+    /// Returns the time until so much is left of a limit that is used up, as it is to be expected if calls come evenly. The
     /// places of concurrent calls are free as soon as these end.
-    pub(super) fn spacing(&self) -> Option<Duration> {
+    pub(super) fn spacing(&self, cost: Option<u64>) -> Option<Duration> {
         if self.unit == CONCURRENT {
             return None;
         }
-        let limit = self.limit.and_then(|limit| u32::try_from(limit).ok()).filter(|limit| *limit > 0);
-        let share = self.window.zip(limit).map(|(window, limit)| window / limit);
-        share.into_iter().chain(self.reset).min()
+        let cost = cost.or((self.unit == REQUESTS).then_some(1));
+        let flows_in =
+            self.window.zip(self.limit).and_then(|(window, limit)| share(window, cost.unwrap_or(limit), limit));
+        flows_in.into_iter().chain(self.reset).min()
     }
+}
+
+/// Returns the time in which `cost` of a limit flows in: at most its whole window.
+fn share(window: Duration, cost: u64, limit: u64) -> Option<Duration> {
+    let nanos = window.as_nanos().saturating_mul(cost.min(limit).into()).checked_div(limit.into())?;
+    u64::try_from(nanos).ok().map(Duration::from_nanos)
 }

@@ -1,6 +1,9 @@
 //! The pace of calls to other servers.
 
+mod body;
 mod error;
+#[cfg(feature = "client-reqwest")]
+mod reqwest;
 mod service;
 mod settings;
 
@@ -11,6 +14,7 @@ use std::time::Duration;
 use http::request::Parts;
 use tallygate_rules::CALLS;
 
+pub use self::body::PacedBody;
 pub use self::error::PaceError;
 pub use self::service::PaceService;
 use self::settings::{PaceSettings, RequestCost};
@@ -33,9 +37,16 @@ use crate::policy::Policy;
 /// this one, so that each attempt counts. A call that was admitted counts even if it fails. Under a concurrency limit, it runs until
 /// the body of its response ends.
 ///
+/// A call takes its turn once the client is ready, so that it is sent as soon as it is admitted. A client that is ready for only so
+/// many calls at a time keeps a place for each that waits: count them by [`Rule::concurrency`](crate::Rule::concurrency) instead.
+///
 /// What the response says about limits, its [`Heard`](super::Heard), is in its extensions. If the policy is
-/// [`pausable`](crate::PolicyBuilder::pausable), the subject of the call is paused for the [wait](super::Heard::wait) that was heard,
-/// for all processes. The policy's longest pause bounds it, too.
+/// [`pausable`](crate::PolicyBuilder::pausable), the subject of the call is paused for the [wait](super::Heard::wait_for) that was
+/// heard: in this process before the response is returned, and elsewhere as soon as the store has heard of it, for which nobody
+/// waits. The policy's longest pause bounds it, too. Trailers are heard in the same way, though too late for extensions.
+///
+/// Around a channel of tonic, a `ServiceBuilder` with `.map_err(Status::from).layer(pace)` makes a status of each [`PaceError`], with
+/// the feature `tonic`.
 ///
 /// # Errors
 ///

@@ -19,7 +19,8 @@ use crate::system;
 /// | --- | --- |
 /// | `Retry-After` | seconds, or a date |
 /// | `retry-after-ms`, `x-ms-retry-after-ms` | milliseconds |
-/// | `grpc-retry-pushback-ms` | milliseconds, beside a `grpc-status` in the headers, where errors without a message have it |
+/// | `grpc-retry-pushback-ms` | milliseconds |
+/// | `grpc-status-details-bin` | the `RetryInfo` of gRPC, with the feature `tonic` |
 /// | `RateLimit`, `RateLimit-Policy` | versions 7 to 11 of their draft: `"burst";r=0;t=20` or `limit=5, remaining=0, reset=20` |
 /// | `RateLimit-Limit`, `-Remaining`, `-Reset` | the draft's older versions |
 /// | `X-RateLimit-Limit`, `-Remaining`, `-Reset`, and `X-Rate-Limit-…` | with a reset in any of the forms below |
@@ -31,8 +32,8 @@ use crate::system;
 ///
 /// # When to pause
 ///
-/// * A denial says when to come back. A denial is the status 429, `RESOURCE_EXHAUSTED` of gRPC, a 403 with one of these fields, as GitHub sends, or a 5xx with one
-///   that says when to come back. Of several such times, the longest counts. Where it says none, the longest reset of the limits
+/// * A denial says when to come back. A denial is the status 429, `RESOURCE_EXHAUSTED` of gRPC, a 403 with one of these fields, as
+///   GitHub sends, or a 5xx or `UNAVAILABLE` of gRPC with one that says when to come back. Of several such times, the longest counts. Where it says none, the longest reset of the limits
 ///   that are used up counts, and else [`default_pause`](Self::default_pause).
 /// * A limit of [fixed windows](HeardLimit::has_fixed_windows) with nothing left lasts until its reset, whatever the status is.
 /// * Any other limit with nothing left asks only for [spacing](Heard::spacing): most resets are the time until nothing is counted any
@@ -62,7 +63,8 @@ use crate::system;
 pub struct ResponseReader {
     longest_pause: Duration,
     default_pause: Duration,
-    fixed_windows: bool,
+    /// `None` means that the form of a reset tells.
+    fixed_windows: Option<bool>,
 }
 
 impl ResponseReader {
@@ -70,7 +72,7 @@ impl ResponseReader {
     #[must_use]
     pub const fn new() -> Self {
         let (longest_pause, default_pause) = (Duration::from_secs(3_600), Duration::from_secs(1));
-        Self { longest_pause, default_pause, fixed_windows: false }
+        Self { longest_pause, default_pause, fixed_windows: None }
     }
 
     /// Sets the longest time for which an answer can stop calls: an hour by default.
@@ -85,11 +87,12 @@ impl ResponseReader {
         Self { default_pause: pause, ..self }
     }
 
-    /// Declares that the server counts by fixed windows, as its documentation may say. With nothing left, calls then pause until
-    /// the reset.
+    /// Declares whether the server counts by fixed windows, as its documentation may say. If it does, calls pause until the
+    /// reset once nothing is left; if not, they are only [spaced](Heard::spacing). By default, a reset that is a point in time
+    /// is taken for the end of a fixed window.
     #[must_use]
-    pub const fn fixed_windows(self) -> Self {
-        Self { fixed_windows: true, ..self }
+    pub const fn fixed_windows(self, are_fixed: bool) -> Self {
+        Self { fixed_windows: Some(are_fixed), ..self }
     }
 
     /// Reads an answer that came just now.
@@ -109,9 +112,9 @@ impl ResponseReader {
         let mut fields = FieldReader::new(headers, AnswerClock::new(headers, now, longest));
         let retry_after = fields.retry_after();
         let mut limits = fields.limits();
-        let status = if fields.is_exhausted() { StatusCode::TOO_MANY_REQUESTS } else { status };
+        let status = fields.status_of_grpc().unwrap_or(status);
         for limit in &mut limits {
-            limit.has_fixed_windows |= self.fixed_windows;
+            limit.has_fixed_windows = self.fixed_windows.unwrap_or(limit.has_fixed_windows);
         }
         let doubts = fields.doubts();
         let heard = self.heard(status, retry_after, limits);
@@ -142,9 +145,7 @@ impl ResponseReader {
         let unsaid = HeardPause { duration: self.default_pause.min(self.longest_pause), field: None };
         let is_unsaid = pause.is_none() && is_denial;
         let pause = pause.or(is_unsaid.then_some(unsaid)).filter(|pause| !pause.duration.is_zero());
-        let spaced = used_up().filter(|limit| !limit.has_fixed_windows && !is_denial);
-        let spacing = spaced.filter_map(HeardLimit::spacing).max().map(|spacing| spacing.min(self.longest_pause));
-        Heard { pause, spacing: spacing.filter(|spacing| !spacing.is_zero()), limits }
+        Heard { pause, longest_spacing: (!is_denial).then_some(self.longest_pause), limits }
     }
 }
 
@@ -152,7 +153,7 @@ impl HeardLimit {
     /// Returns the pause until the reset. If the reset is not said, as draft 11 allows, the window of a limit with nothing left
     /// says how long it is until something is left.
     fn closed(&self, longest: Duration) -> Option<HeardPause> {
-        let unsaid = || self.spacing().filter(|_| self.is_used_up(false));
+        let unsaid = || self.spacing(None).filter(|_| self.is_used_up(false));
         let duration = self.reset.or_else(unsaid)?.min(longest);
         (!duration.is_zero()).then_some(HeardPause { duration, field: Some(self.field) })
     }

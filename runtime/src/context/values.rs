@@ -24,7 +24,8 @@ pub struct Context {
 
 #[derive(Clone, Default)]
 struct ContextInner {
-    values: Vec<(Cow<'static, str>, Box<str>)>,
+    /// `None` hides the value of the contexts around this one.
+    values: Vec<(Cow<'static, str>, Option<Box<str>>)>,
     /// The context around this one.
     outer: Option<Context>,
     /// The names of the values that the layer looks for in each request.
@@ -97,21 +98,33 @@ impl Context {
     #[must_use]
     pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Display) -> Self {
         let (name, value) = (name.into(), value.to_string());
-        let value = if name == "ip" { address::counted(value) } else { value }.into_boxed_str();
+        let value = if name == "ip" { address::counted(value) } else { value };
+        self.set(name, Some(value.into_boxed_str()));
+        self
+    }
+
+    /// Hides the value of this name that contexts around this one may have.
+    pub(crate) fn without(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.set(name.into(), None);
+        self
+    }
+
+    fn set(&mut self, name: Cow<'static, str>, value: Option<Box<str>>) {
         let values = &mut Arc::make_mut(&mut self.inner).values;
         match values.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = value,
             None => values.push((name, value)),
         }
-        self
     }
 
     /// Returns the value of this name, from this context or from one around it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         let ContextInner { values, outer, .. } = &*self.inner;
-        let own = values.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
-        own.or_else(|| outer.as_ref()?.get(name))
+        match values.iter().find(|(known, _)| known == name) {
+            Some((_, own)) => own.as_deref(),
+            None => outer.as_ref()?.get(name),
+        }
     }
 
     /// Whether a layer around this call looks for a value of this name in each request.
@@ -122,7 +135,7 @@ impl Context {
     /// Returns the end of a message about a value that this context does not have: the value that was probably meant.
     pub(super) fn value_meant(&self, name: &str) -> String {
         let contexts: Vec<_> = self.with_outer().collect();
-        let own = contexts.iter().flat_map(|context| context.inner.values.iter().map(|(name, _)| name));
+        let own = contexts.iter().flat_map(|context| context.names());
         let looked_for = contexts.iter().flat_map(|context| context.inner.looked_for.iter());
         did_you_mean(name, own.chain(looked_for).map(|name| &**name))
     }
@@ -171,7 +184,7 @@ impl Context {
 
     /// The names of this context's own values.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Cow<'static, str>> {
-        self.inner.values.iter().map(|(name, _)| name)
+        self.inner.values.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name)
     }
 
     /// Sets the names of the values that the layer looks for in each request.

@@ -19,6 +19,9 @@ pub(crate) trait Pauser: Send + Sync {
     /// Pauses a subject: here at once, and elsewhere once this is awaited.
     fn pause<'a>(&'a self, pausable: &'a Pausable, length: Duration) -> Pausing<'a>;
 
+    /// Pauses a subject here at once, and elsewhere in the background, unless the pause that is known ends no earlier.
+    fn begin_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError>;
+
     /// Pauses for callers that cannot await.
     fn blocking_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError>;
 
@@ -101,6 +104,12 @@ impl PauseTicket {
     pub(super) fn pause(&self, length: Duration) -> Pausing<'_> {
         let pausing = self.pauser.pause(&self.pausable, length);
         if self.probe.is_none() || length.is_zero() { pausing } else { self.ending(pausing) }
+    }
+
+    pub(super) fn begin_pause(&self, length: Duration) -> Result<(), BackendError> {
+        let paused = Arc::clone(&self.pauser).begin_pause(&self.pausable, length);
+        self.note_end(paused.is_ok() && !length.is_zero());
+        paused
     }
 
     pub(super) fn blocking_pause(&self, length: Duration) -> Result<(), BackendError> {

@@ -179,6 +179,14 @@ impl Permit {
         });
     }
 
+    /// Begins a pause of the subject, if the policy lets it be paused: this process honours it at once, and the others are told in
+    /// the background.
+    pub(crate) fn begin_pause_logged(&self, length: Duration) {
+        if let Some(pausing) = self.pausing() {
+            self.log_pause(pausing.begin_pause(length));
+        }
+    }
+
     pub(crate) fn blocking_pause_logged(&self, length: Option<Duration>) {
         self.log_pause(match length {
             Some(length) => self.blocking_pause(length),

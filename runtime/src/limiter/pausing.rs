@@ -10,6 +10,7 @@ use crate::call::{LeaseName, TallyId};
 use crate::decision::{Pausable, Pauser, Pausing, ProbeName};
 use crate::error::BackendError;
 use crate::micros;
+use crate::observe::log;
 use crate::policy::Policy;
 use crate::store::{KnownPause, Outcome, PauseDue, PauseMoment, ProbeStep, ToldPause};
 use crate::system::under_way::TaskKind;
@@ -104,11 +105,17 @@ impl Core {
     #[cold]
     pub(super) fn tell_again(self: &Arc<Self>, policy: &Policy, id: TallyId<'_>) {
         let Some(told) = self.pauses.begin_telling(id, self.clock.now_us()) else { return };
-        let (core, pausable) = (Arc::clone(self), Pausable { policy: policy.clone(), subject: *id.subject });
+        self.tell_in_background(Pausable { policy: policy.clone(), subject: *id.subject }, told);
+    }
+
+    /// If this fails, it is due again later.
+    fn tell_in_background(self: &Arc<Self>, pausable: Pausable, told: ToldPause) {
+        let core = Arc::clone(self);
         self.runtimes.spawn(TaskKind::Correction, async move {
-            if let Stack::Remote(layers) = &core.stack {
-                // If this fails, it is due again later.
-                let _ = core.tell(layers, &pausable, told).await;
+            if let Stack::Remote(layers) = &core.stack
+                && let Err(error) = core.tell(layers, &pausable, told).await
+            {
+                log::not_paused(pausable.policy.name(), &error);
             }
         });
     }
@@ -134,6 +141,16 @@ impl Pauser for Core {
             Ok(Some((layers, told))) => Box::pin(self.tell(layers, pausable, told)),
             paused => Box::pin(ready(paused.map(drop))),
         }
+    }
+
+    fn begin_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError> {
+        let known = self.known_pause(pausable.id()?).filter(|known| known.due != PauseDue::Probe);
+        let Some((_, told)) = self.pause_here(pausable, length)? else { return Ok(()) };
+        // The store knows a pause that ends no earlier, or will be told of it with later calls.
+        if known.is_none_or(|known| known.left_us < told.length_us) {
+            self.tell_in_background(pausable.clone(), told);
+        }
+        Ok(())
     }
 
     fn blocking_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError> {

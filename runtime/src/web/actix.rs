@@ -75,7 +75,7 @@ impl<T: Responder<Body: 'static>> Responder for Answered<T> {
 /// The body keeps its pieces and its size.
 impl HoldPermit for HttpResponse {
     fn hold_permit(self, permit: Permit) -> Self {
-        self.map_body(|_, body| BoxBody::new(Held::new(body, vec![permit])))
+        self.map_body(|_, body| BoxBody::new(Held::new(body, vec![permit], has_ended)))
     }
 }
 
@@ -84,7 +84,9 @@ impl<T: Responder<Body: 'static>> Responder for Holding<T> {
     type Body = Held<T::Body>;
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse<Self::Body> {
-        self.response.respond_to(request).map_body(|_, body| Held::new(body, self.permit.into_iter().collect()))
+        self.response
+            .respond_to(request)
+            .map_body(|_, body| Held::new(body, self.permit.into_iter().collect(), has_ended))
     }
 }
 
@@ -96,8 +98,13 @@ impl<B: MessageBody> MessageBody for Held<B> {
     }
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Result<Bytes, B::Error>>> {
-        self.poll_body(|body| body.poll_next(cx))
+        // The size is that of the whole body, and does not show its end.
+        self.poll_body(|body| body.poll_next(cx), |_| false)
     }
+}
+
+fn has_ended(body: &impl MessageBody) -> bool {
+    body.size().is_eof()
 }
 
 fn response(rejection: &Rejection) -> HttpResponse {

@@ -8,6 +8,7 @@ use axum::extract::{FromRequestParts, MatchedPath, OptionalFromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{Extensions, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_body::Body as _;
 
 use super::client_ip::{ClientIp, MissingClientIp};
 use super::problem::Problem;
@@ -71,7 +72,7 @@ impl<T: IntoResponse> IntoResponse for Answered<T> {
 /// The body keeps its frames and its length.
 impl HoldPermit for Response<Body> {
     fn hold_permit(self, permit: Permit) -> Self {
-        self.map(|body| Body::new(Held::new(body, vec![permit])))
+        self.map(|body| Body::new(Held::new(body, vec![permit], Body::is_end_stream)))
     }
 }
 

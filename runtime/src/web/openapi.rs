@@ -9,7 +9,7 @@ use std::iter;
 use tallygate_rules::{Ban, CALLS, EffectiveRule, Role, Rule, counted_in_words, format_duration, limit_in_words};
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
-use utoipa::openapi::{RefOr, Response, ResponseBuilder};
+use utoipa::openapi::{Header, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
 use self::limit_fields::{header, of_denial};
@@ -82,24 +82,31 @@ fn statuses_of(policy: &Policy) -> Vec<u16> {
     let (duplicates, limits): (Vec<_>, Vec<_>) =
         policy.rules().iter().filter(|rule| !rule.is_shadow()).partition(|rule| rule.role() == Role::Duplicate);
     let limited = (!limits.is_empty() || policy.ban().is_some()).then_some(429);
-    limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).collect()
+    let paused = policy.longest_pause().map(|_| 503);
+    limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).chain(paused).collect()
 }
 
-/// Returns the responses for these statuses of denials. The description of the first one has the limits, in words. `counted`
+/// Returns the responses for these statuses of denials, of which 503 is that of a paused call. The description of the first one has the limits, in words. `counted`
 /// are their units.
 #[must_use]
 pub fn responses<'u>(limits: &str, statuses: &[u16], counted: impl IntoIterator<Item = &'u str>) -> Responses {
     let units = counted.into_iter().map(str::to_owned).collect();
     let limits = Some(limits).filter(|limits| !limits.is_empty());
-    let described = statuses.iter().zip(iter::once(limits).chain(iter::repeat(None)));
-    let denials = described.map(|(&status, limits)| {
+    let (paused, denied): (Vec<u16>, Vec<u16>) = statuses.iter().copied().partition(|status| *status == 503);
+    let described = denied.into_iter().zip(iter::once(limits).chain(iter::repeat(None)));
+    let denials = described.map(|(status, limits)| {
         let summary = match status {
             409 => "The same request was admitted a moment ago.",
             _ => "Too many requests.",
         };
         (status, denial([summary].into_iter().chain(limits).collect::<Vec<_>>().join("\n\n"), &units))
     });
-    let unavailable = response("The limits cannot be checked right now.").build();
+    let unavailable = if paused.is_empty() {
+        response("The limits cannot be checked right now.").build()
+    } else {
+        let paused = response("Calls are paused, or the limits cannot be checked right now.");
+        paused.header("Retry-After", retry_after()).build()
+    };
     denials.chain([(503, unavailable)]).map(|(status, response)| (status.to_string(), response.into())).collect()
 }
 
@@ -115,10 +122,13 @@ pub fn without_content(mut responses: Responses) -> Responses {
 }
 
 fn denial(description: String, units: &BTreeSet<String>) -> Response {
-    let retry_after = header("The seconds to wait, where waiting helps.", Type::Integer);
-    let mut response = response(description).header("Retry-After", retry_after).build();
+    let mut response = response(description).header("Retry-After", retry_after()).build();
     of_denial(&mut response, units);
     response
+}
+
+fn retry_after() -> Header {
+    header("The seconds to wait, where waiting helps.", Type::Integer)
 }
 
 fn response(description: impl Into<String>) -> ResponseBuilder {
@@ -129,7 +139,7 @@ fn response(description: impl Into<String>) -> ResponseBuilder {
 /// All responses that a rejection becomes: 409, 429 and 503.
 impl IntoResponses for Rejection {
     fn responses() -> Responses {
-        responses("", &[429, 409], [CALLS])
+        responses("", &[429, 409, 503], [CALLS])
     }
 }
 

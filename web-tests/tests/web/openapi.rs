@@ -158,6 +158,11 @@ async fn single() -> Result<(), Rejection> {
     Ok(())
 }
 
+#[rate_limit(rule(count = 5, per = "60s"), pause = |_| None::<Duration>, openapi = PausedLimits)]
+async fn by_pause() -> Result<(), Rejection> {
+    Ok(())
+}
+
 #[rate_limit(rule(count = 5, per = "60s"), prevent_duplicate, shadow, openapi = TriedLimits)]
 async fn tried() -> Result<(), Rejection> {
     Ok(())
@@ -188,7 +193,12 @@ async fn only_what_happens_is_listed_and_the_limits_once() {
     assert_eq!(listed(TriedLimits::responses()), json!({}));
     let unavailable = &banned_limits["503"];
     assert!(unavailable["headers"].is_null(), "an outage does not say how long it takes: {unavailable}");
-    assert!(banned().await.is_ok() && single().await.is_ok() && tried().await.is_ok());
+    let pausable = Policy::builder("paused").rule(Rule::sliding_window(2, MINUTE)).pausable().build().unwrap();
+    for paused in [listed(web::limit_responses(&pausable)), listed(PausedLimits::responses())] {
+        assert_eq!(statuses(&paused), ["429", "503"]);
+        assert_eq!(paused["503"]["headers"]["Retry-After"]["schema"]["type"], "integer");
+    }
+    assert!(by_pause().await.is_ok() && banned().await.is_ok() && single().await.is_ok() && tried().await.is_ok());
 }
 
 #[tokio::test]

@@ -13,17 +13,22 @@ use axum::body::Body as AxumBody;
 use axum::routing::any;
 use bytes::Bytes;
 use futures_util::future::join_all;
-use futures_util::{StreamExt as _, stream};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use http::{Request, StatusCode};
 use http_body::{Body, Frame};
+use http_body_util::BodyExt as _;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tallygate::client::{self, Heard, HeardPause, Pace, PaceError, PaceService};
 use tallygate::web::Layer as WebLayer;
-use tallygate::{Limiter, Policy, RejectionKind, Rule, web};
+use tallygate::{Limiter, Policy, RejectionKind, Rule, context, web};
 use tallygate_web_tests::server::serve;
 use tower::{Layer as _, Service as _, ServiceExt as _};
+
+mod grpc;
+mod middleware;
+mod pauses;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -181,6 +186,32 @@ async fn the_key_shows_the_host_the_method_a_header_and_values_of_the_request() 
 }
 
 #[tokio::test]
+async fn a_value_that_a_call_lacks_is_not_that_of_the_request_which_the_program_answers_meanwhile() {
+    let partner = Partner::start().await;
+    let around = || {
+        let values = [("account", "outer"), ("host", "outer"), ("header_x_api_key", "outer"), ("user", "alice")];
+        values.into_iter().fold(context::Context::new(), |context, (name, value)| context.with(name, value))
+    };
+    let within = |client: &Paced| {
+        let (client, request) = (client.clone(), partner.request("/"));
+        context::scope(around(), async move { rejected(&client, request).await })
+    };
+    let client = paced(pace([per_minute(1)], "{@account}").value("account", |_| None));
+    assert_eq!(within(&client).await, Some(RejectionKind::Unidentified));
+
+    // The same requests, in a context and without one.
+    let client = paced(pace([per_minute(2)], "{@host} {@header_x_api_key}"));
+    assert_eq!(within(&client).await, None);
+    assert_eq!(rejected(&client, partner.request("/")).await, None);
+    assert_eq!(within(&client).await, Some(RejectionKind::Limited));
+
+    // What only the context has is shown.
+    let client = paced(pace([per_minute(1)], "{@user}"));
+    assert_eq!(within(&client).await, None);
+    assert_eq!(within(&client).await, Some(RejectionKind::Limited));
+}
+
+#[tokio::test]
 async fn a_call_costs_what_it_uses_of_each_unit() {
     let partner = Partner::start().await;
     let tokens = |request: &http::request::Parts| request.uri.path().trim_start_matches('/').parse().unwrap_or(0);
@@ -209,6 +240,47 @@ async fn a_concurrent_call_runs_until_the_body_of_its_response_ends() {
 }
 
 #[tokio::test]
+async fn a_concurrent_call_has_ended_with_the_last_piece_of_its_response_although_that_is_kept() {
+    let empty = any(async || StatusCode::NO_CONTENT);
+    let partner = Partner::answering(|router| router.route("/empty", empty)).await;
+    let client = paced(pace([Rule::concurrency(1, MINUTE)], "{@host}"));
+    let kept = client.clone().oneshot(partner.request("/empty")).await.unwrap();
+    let mut answer = client.clone().oneshot(partner.request("/")).await.unwrap();
+    assert_eq!(rejected(&client, partner.request("/")).await, Some(RejectionKind::Concurrency));
+    let piece = answer.frame().await.unwrap().unwrap();
+    assert_eq!(piece.data_ref().unwrap(), "well");
+    assert_eq!(rejected(&client, partner.request("/")).await, None);
+    drop((kept, answer));
+}
+
+/// A client that is never ready.
+#[derive(Clone)]
+struct Busy;
+
+impl tower::Service<Request<Noted>> for Busy {
+    type Response = http::Response<AxumBody>;
+    type Error = Infallible;
+    type Future = std::future::Pending<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Pending
+    }
+
+    fn call(&mut self, _: Request<Noted>) -> Self::Future {
+        std::future::pending()
+    }
+}
+
+#[tokio::test]
+async fn a_call_counts_only_once_its_client_is_ready() {
+    let partner = Partner::start().await;
+    let pace = pace([per_minute(1)], "{@host}").limiter(&Limiter::in_memory());
+    assert!(pace.layer(Busy).oneshot(partner.request("/")).now_or_never().is_none());
+    let client: Paced = pace.layer(Client::builder(TokioExecutor::new()).build_http());
+    assert_eq!(rejected(&client, partner.request("/")).await, None);
+}
+
+#[tokio::test]
 async fn what_the_response_says_of_limits_is_in_its_extensions() {
     let limit = web::limit(&policy([per_minute(2)]), "all").unwrap().limiter(&Limiter::in_memory());
     let partner = Partner::answering(|router| router.layer(limit).layer(WebLayer::new().on_success(true))).await;
@@ -223,58 +295,6 @@ async fn what_the_response_says_of_limits_is_in_its_extensions() {
     assert_eq!((status, second.pause(), second.spacing()), (200, None, Some(MINUTE / 2)));
     let (status, denied) = heard().await;
     assert_eq!((status, denied.pause().and_then(HeardPause::field)), (429, Some("retry-after")));
-}
-
-#[tokio::test]
-async fn after_a_denial_of_the_other_side_nothing_is_sent_until_it_says() {
-    let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());
-    let partner = Partner::answering(|router| router.layer(limit)).await;
-    let pausable = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
-    let client = paced(client::pace(&pausable, "{@host}").unwrap());
-    assert_eq!(rejected(&client, partner.request("/admitted")).await, None);
-    let denied = client.clone().oneshot(partner.request("/denied")).await.unwrap();
-    let pause = denied.extensions().get::<Heard>().unwrap().wait().unwrap();
-    assert_eq!((denied.status(), pause), (StatusCode::TOO_MANY_REQUESTS, MINUTE));
-
-    let error = client.clone().oneshot(partner.request("/paused")).await.unwrap_err();
-    let rejection = error.rejection().unwrap();
-    assert_eq!(rejection.kind(), RejectionKind::Paused);
-    assert!(rejection.retry_after().is_some_and(|wait| wait <= pause && wait > MINUTE / 2));
-    assert_eq!(partner.asked(), ["/admitted"]);
-    // Other hosts are not paused.
-    let port = partner.address.port();
-    let elsewhere = Request::get(format!("http://localhost:{port}/")).body(Noted::default()).unwrap();
-    assert_eq!(rejected(&client, elsewhere).await, None);
-}
-
-#[tokio::test]
-async fn a_call_waits_for_the_end_of_a_pause() {
-    let denials = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&denials);
-    let answer = async move || {
-        let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
-        let status = if is_first { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::OK };
-        (status, [("retry-after-ms", "300")])
-    };
-    let partner = Partner::answering(|router| router.route("/busy", any(answer))).await;
-    let pausable = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
-    let client = paced(client::pace(&pausable, "{@host}").unwrap().wait(MINUTE));
-    let before = std::time::Instant::now();
-    let denied = client.clone().oneshot(partner.request("/busy")).await.unwrap();
-    assert_eq!(denied.status(), StatusCode::TOO_MANY_REQUESTS);
-    let admitted = client.clone().oneshot(partner.request("/busy")).await.unwrap();
-    assert_eq!((admitted.status(), denials.load(Ordering::SeqCst)), (StatusCode::OK, 2));
-    assert!(before.elapsed() >= Duration::from_millis(300));
-}
-
-#[tokio::test]
-async fn a_policy_that_cannot_be_paused_only_paces() {
-    let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());
-    let partner = Partner::answering(|router| router.layer(limit)).await;
-    let client = paced(pace([per_minute(100)], "{@host}"));
-    for _ in 0..3 {
-        assert_eq!(rejected(&client, partner.request("/")).await, None);
-    }
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! Fields whose names say what they hold: `X-RateLimit-Remaining`, `x-ratelimit-reset-tokens` and the like.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use http::HeaderValue;
 
-use super::{FieldReader, MOST, moments};
+use super::{FieldReader, moments};
 use crate::client::heard::HeardLimit;
 use crate::client::moment::{Moment, decimal};
 
@@ -14,8 +15,9 @@ const BEGINNINGS: [&str; 3] = ["ratelimit", "x-ratelimit", "x-rate-limit"];
 /// Fields of Anthropic's interface, which name the unit first: `anthropic-ratelimit-tokens-remaining`.
 const UNIT_FIRST: &str = "anthropic-ratelimit";
 
-/// Windows in place of units, as in `X-RateLimit-Remaining-Minute`.
-const WINDOWS: [(&str, u64); 4] = [("second", 1), ("minute", 60), ("hour", 3_600), ("day", 86_400)];
+/// Windows in place of units, as in `X-RateLimit-Remaining-Minute`. Those of the calendar count as long as the longest.
+const WINDOWS: [(&str, u64); 6] =
+    [("second", 1), ("minute", 60), ("hour", 3_600), ("day", 86_400), ("month", 31 * 86_400), ("year", 366 * 86_400)];
 
 /// What the name of a field says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,10 @@ impl<'a> FieldName<'a> {
         let (content, unit) = rest.split_once('-').unwrap_or((rest, ""));
         Some(Self { beginning, content: Content::read(content)?, unit })
     }
+
+    fn is_of_same_limit(&self, other: &Self) -> bool {
+        (self.beginning, self.unit) == (other.beginning, other.unit)
+    }
 }
 
 fn behind<'a>(name: &'a str, beginning: &str) -> Option<&'a str> {
@@ -62,77 +68,94 @@ impl Content {
     }
 }
 
+/// What the lines of one limit say. The order of lines and members does not matter.
+#[derive(Default)]
+struct LimitLines {
+    limits: Vec<WindowedCount>,
+    remaining: Vec<WindowedCount>,
+    resets: Vec<Moment>,
+}
+
 impl FieldReader<'_> {
-    /// Adds the limits that such fields tell of.
-    pub(super) fn add_limits_by_name(&mut self, limits: &mut Vec<HeardLimit>) {
-        let first = limits.len();
+    /// Returns the limits that such fields tell of, at most so many.
+    pub(super) fn limits_by_name(&mut self, most: usize) -> Vec<HeardLimit> {
+        let mut limits: Vec<(FieldName<'_>, LimitLines)> = Vec::new();
         for (name, value) in self.headers {
             let Some(name) = FieldName::read(name.as_str()) else { continue };
-            let window = WINDOWS.into_iter().find(|(window, _)| *window == name.unit);
-            let unit = if window.is_some() { "" } else { name.unit };
-            let window = window.map(|(_, seconds)| Duration::from_secs(seconds));
-            let known = limits.iter().skip(first);
-            let new = HeardLimit { window, ..HeardLimit::new(name.beginning, unit) };
-            let same = { known }.position(|known| known.field == new.field && known.is_of_unit(&new));
-            let index = same.map_or(limits.len(), |position| first + position);
-            if same.is_none() {
-                if limits.len() >= MOST {
-                    continue;
+            let has_room = limits.len() < most;
+            match limits.iter_mut().find(|(known, _)| known.is_of_same_limit(&name)) {
+                Some((_, lines)) => self.read_line(lines, &name, value),
+                None if has_room => {
+                    let mut lines = LimitLines::default();
+                    self.read_line(&mut lines, &name, value);
+                    limits.push((name, lines));
                 }
-                limits.push(new);
+                None => {}
             }
-            if let Some(limit) = limits.get_mut(index) {
-                self.fill(limit, name.content, value);
+        }
+        limits.into_iter().map(|(name, lines)| self.limit_of_lines(&name, lines)).collect()
+    }
+
+    fn read_line(&mut self, lines: &mut LimitLines, name: &FieldName<'_>, value: &HeaderValue) {
+        let field = name.beginning;
+        match name.content {
+            Content::Limit => lines.limits.extend(self.understood(field, value, counts).unwrap_or_default()),
+            Content::Remaining => lines.remaining.extend(self.understood(field, value, counts).unwrap_or_default()),
+            Content::Reset => {
+                let parse = |text: &str| moments(text, Moment::parse);
+                lines.resets.extend(self.understood(field, value, parse).unwrap_or_default());
             }
         }
     }
 
-    /// Takes what a line says. Of several lines or members, the stricter one counts.
-    fn fill(&mut self, limit: &mut HeardLimit, content: Content, value: &HeaderValue) {
-        let field = limit.field;
-        match content {
-            Content::Limit => {
-                let Some(quotas) = self.understood(field, value, quotas) else { return };
-                let Some((count, _)) = quotas.first().copied() else { return };
-                // The windows of a limit may stand behind it: `10, 10;w=1, 50;w=60`.
-                let window = quotas.iter().find(|(other, window)| *other == count && window.is_some());
-                limit.limit = Some(limit.limit.map_or(count, |known| known.min(count)));
-                limit.window = limit.window.or(window.and_then(|(_, window)| *window));
-            }
-            Content::Remaining => {
-                let least = |text: &str| quotas(text)?.into_iter().min_by_key(|(count, _)| *count);
-                let Some((count, window)) = self.understood(field, value, least) else { return };
-                limit.remaining = Some(limit.remaining.map_or(count, |known| known.min(count)));
-                limit.window = limit.window.or(window);
-            }
-            Content::Reset => {
-                for moment in self.understood(field, value, |text| moments(text, Moment::parse)).unwrap_or_default() {
-                    // In Anthropic's fields, a point in time is that at which a bucket is full.
-                    let is_fixed = matches!(moment, Moment::At(_)) && field != UNIT_FIRST;
-                    limit.has_fixed_windows |= is_fixed;
-                    limit.reset = limit.reset.max(Some(self.until(field, moment)));
-                }
-            }
+    fn limit_of_lines(&mut self, name: &FieldName<'_>, lines: LimitLines) -> HeardLimit {
+        let window = WINDOWS.into_iter().find(|(window, _)| *window == name.unit);
+        let limit = strictest_limit(&lines.limits);
+        let remaining = strictest(lines.remaining);
+        let written_window = [limit, remaining].into_iter().flatten().find_map(|count| count.window);
+        // In Anthropic's fields, a point in time is that at which a bucket is full.
+        let is_end = |reset: &Moment| matches!(reset, Moment::At(_)) && name.beginning != UNIT_FIRST;
+        HeardLimit {
+            limit: limit.map(|limit| limit.count),
+            remaining: remaining.map(|remaining| remaining.count),
+            window: window.map(|(_, seconds)| Duration::from_secs(seconds)).or(written_window),
+            has_fixed_windows: lines.resets.iter().any(is_end),
+            reset: lines.resets.into_iter().map(|reset| self.until(name.beginning, reset)).max(),
+            ..HeardLimit::new(name.beginning, if window.is_some() { "" } else { name.unit })
         }
     }
 }
 
-impl HeardLimit {
-    fn is_of_unit(&self, other: &Self) -> bool {
-        self.unit == other.unit && (self.window == other.window || other.window.is_none())
-    }
+/// Returns the limit among `10, 10;w=1, 50;w=60`: the members behind it describe the windows of the server.
+fn strictest_limit(members: &[WindowedCount]) -> Option<WindowedCount> {
+    let plain = members.iter().filter(|member| member.window.is_none()).copied();
+    let Some(WindowedCount { count, .. }) = strictest(plain) else { return strictest(members.iter().copied()) };
+    let window = members.iter().filter(|member| member.count == count).filter_map(|member| member.window).max();
+    Some(WindowedCount { count, window })
+}
+
+/// Returns the least count. Of equal ones, the longest window counts.
+fn strictest(counts: impl IntoIterator<Item = WindowedCount>) -> Option<WindowedCount> {
+    counts.into_iter().min_by_key(|member| (member.count, Reverse(member.window)))
+}
+
+/// A count and, if it is said, its window.
+#[derive(Clone, Copy)]
+pub(super) struct WindowedCount {
+    pub(super) count: u64,
+    pub(super) window: Option<Duration>,
 }
 
 /// Reads counts with their windows: `100`, `100;w=60`, or `10, 10;w=1, 50;w=60`.
-pub(super) fn quotas(text: &str) -> Option<Vec<(u64, Option<Duration>)>> {
-    let quota = |member: &str| {
+pub(super) fn counts(text: &str) -> Option<Vec<WindowedCount>> {
+    let count = |member: &str| {
         let mut parts = member.split(';');
         let count = decimal(parts.next()?)?.as_secs();
-        let window = parts.filter_map(|part| part.trim_ascii().split_once('='));
-        let window = { window }.find(|(key, _)| matches!(*key, "w" | "window")).and_then(|(_, value)| decimal(value));
-        Some((count, window))
+        let mut parameters = parts.filter_map(|part| part.trim_ascii().split_once('='));
+        let window = parameters.find(|(key, _)| matches!(*key, "w" | "window")).and_then(|(_, value)| decimal(value));
+        Some(WindowedCount { count, window })
     };
-    text.split(',').map(quota).collect()
+    text.split(',').map(count).collect()
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use sfv::{BareItem, Item, List, ListEntry, Parser};
 
-use super::by_name::quotas;
-use super::{Doubt, FieldReader, MOST};
+use super::by_name::{WindowedCount, counts};
+use super::{FieldReader, MOST};
 use crate::client::heard::HeardLimit;
 use crate::client::moment::{Moment, decimal};
 
@@ -32,32 +32,21 @@ struct ServiceLimit {
 
 impl FieldReader<'_> {
     pub(super) fn quotas(&mut self) -> Vec<QuotaPolicy> {
-        self.joined(POLICY, policies)
+        self.lines(POLICY, policies)
     }
 
     pub(super) fn structured_limits(&mut self, quotas: &[QuotaPolicy]) -> Vec<HeardLimit> {
-        self.joined(LIMIT, service_limits).into_iter().take(MOST).map(|left| self.limit(left, quotas)).collect()
+        self.lines(LIMIT, service_limits).into_iter().take(MOST).map(|left| self.limit(left, quotas)).collect()
     }
 
-    /// Reads the lines of a field as one, as structured fields are to be read.
-    fn joined<T>(&mut self, field: &'static str, parse: impl Fn(&str) -> Option<Vec<T>>) -> Vec<T> {
-        let lines: Vec<_> =
-            self.headers.get_all(field).iter().map(|line| String::from_utf8_lossy(line.as_bytes())).collect();
-        if lines.is_empty() {
-            return Vec::new();
-        }
-        parse(&lines.join(", ")).unwrap_or_else(|| {
-            self.doubt(Doubt::NotUnderstood(field));
-            Vec::new()
-        })
+    /// Reads the lines of a field. A line that is not understood leaves the others.
+    fn lines<T>(&mut self, field: &'static str, parse: impl Fn(&str) -> Option<Vec<T>>) -> Vec<T> {
+        let lines: Vec<_> = self.headers.get_all(field).iter().collect();
+        lines.into_iter().flat_map(|line| self.understood(field, line, &parse).unwrap_or_default()).collect()
     }
 
     fn limit(&mut self, left: ServiceLimit, quotas: &[QuotaPolicy]) -> HeardLimit {
-        let is_its = |quota: &&QuotaPolicy| match &left.name {
-            Some(_) => quota.name == left.name,
-            None => Some(quota.limit) == left.limit,
-        };
-        let quota = quotas.iter().find(is_its);
+        let quota = quotas.iter().find(|quota| left.name.is_some() && quota.name == left.name);
         let reset = left.reset.map(|reset| self.until(LIMIT, Moment::After(reset)));
         HeardLimit {
             name: left.name,
@@ -71,18 +60,18 @@ impl FieldReader<'_> {
 }
 
 impl HeardLimit {
-    /// Takes the window of a policy without a name, as versions 4 to 6 of the draft show it beside a field for each number.
+    /// Takes the window of a policy without a name, as versions 4 to 7 of the draft show it. Of several, the longest counts.
     pub(super) fn take_window(&mut self, quotas: &[QuotaPolicy]) {
         let is_its = |quota: &&QuotaPolicy| quota.name.is_none() && Some(quota.limit) == self.limit;
-        if self.field == LIMIT && self.window.is_none() {
-            self.window = quotas.iter().find(is_its).and_then(|quota| quota.window);
+        if self.field == LIMIT && self.name.is_none() && self.window.is_none() {
+            self.window = quotas.iter().filter(is_its).filter_map(|quota| quota.window).max();
         }
     }
 }
 
 /// `"captcha.1m";r=4;t=60`, or `limit=5, remaining=4, reset=60`
 fn service_limits(text: &str) -> Option<Vec<ServiceLimit>> {
-    let Some(list) = list(text) else { return Some(vec![unnamed_limit(text)?]) };
+    let Some(list) = list(text) else { return unnamed_limits(text) };
     let left = |(name, item): (String, Item)| {
         let seconds = integer(&item, "t").map(Duration::from_secs);
         Some(ServiceLimit { name: Some(name), limit: None, remaining: integer(&item, "r")?, reset: seconds })
@@ -90,14 +79,24 @@ fn service_limits(text: &str) -> Option<Vec<ServiceLimit>> {
     list.into_iter().map(left).collect()
 }
 
-fn unnamed_limit(text: &str) -> Option<ServiceLimit> {
-    let members = || text.split(',').filter_map(|member| member.trim_ascii().split_once('='));
-    let member = |name| decimal(members().find(|(key, _)| *key == name)?.1);
-    let (limit, remaining) = (member("limit"), member("remaining")?);
+/// Reads one limit, or several behind each other, as a proxy joins lines: each begins where a key comes again.
+fn unnamed_limits(text: &str) -> Option<Vec<ServiceLimit>> {
+    let mut limits: Vec<Vec<(&str, &str)>> = Vec::new();
+    for (key, value) in text.split(',').filter_map(|member| member.trim_ascii().split_once('=')) {
+        match limits.last_mut().filter(|limit| limit.iter().all(|(known, _)| *known != key)) {
+            Some(limit) => limit.push((key, value)),
+            None => limits.push(vec![(key, value)]),
+        }
+    }
+    if limits.is_empty() { None } else { limits.iter().map(|members| unnamed_limit(members)).collect() }
+}
+
+fn unnamed_limit(members: &[(&str, &str)]) -> Option<ServiceLimit> {
+    let member = |name| decimal(members.iter().find(|(key, _)| *key == name)?.1);
     Some(ServiceLimit {
         name: None,
-        limit: limit.map(|limit| limit.as_secs()),
-        remaining: remaining.as_secs(),
+        limit: member("limit").map(|limit| limit.as_secs()),
+        remaining: member("remaining")?.as_secs(),
         reset: member("reset"),
     })
 }
@@ -105,8 +104,9 @@ fn unnamed_limit(text: &str) -> Option<ServiceLimit> {
 /// `"captcha.1m";q=5;w=60`, or `5;w=60`
 fn policies(text: &str) -> Option<Vec<QuotaPolicy>> {
     let Some(list) = list(text) else {
-        let unnamed = |(limit, window)| QuotaPolicy { name: None, unit: String::new(), limit, window };
-        return Some(quotas(text)?.into_iter().map(unnamed).collect());
+        let unnamed =
+            |WindowedCount { count, window }| QuotaPolicy { name: None, unit: String::new(), limit: count, window };
+        return Some(counts(text)?.into_iter().map(unnamed).collect());
     };
     let quota = |(name, item): (String, Item)| {
         let unit = item.params.get("qu").and_then(BareItem::as_string);

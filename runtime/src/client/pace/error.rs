@@ -2,6 +2,8 @@
 
 use std::error::Error;
 use std::fmt;
+#[cfg(feature = "tonic")]
+use std::sync::Arc;
 
 use crate::decision::Rejection;
 
@@ -40,6 +42,21 @@ impl<E: Error + 'static> Error for PaceError<E> {
         match self {
             Self::Rejected(rejection) => Some(rejection),
             Self::Client(error) => error.source(),
+        }
+    }
+}
+
+/// The status of the rejection, which is also its source, or that of the client's error.
+#[cfg(feature = "tonic")]
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<PaceError<E>> for tonic::Status {
+    fn from(error: PaceError<E>) -> Self {
+        match error {
+            PaceError::Rejected(rejection) => {
+                let mut status = Self::from(rejection.clone());
+                status.set_source(Arc::new(rejection));
+                status
+            }
+            PaceError::Client(error) => Self::from_error(error.into()),
         }
     }
 }

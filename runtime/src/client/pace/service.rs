@@ -1,17 +1,18 @@
 //! The pace as a layer of `tower`.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{self, Poll};
 
 use http::{Request, Response};
+use http_body::Body;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::settings::PaceSettings;
-use super::{Pace, PaceError};
-use crate::held::Held;
+use super::settings::{PaceSettings, PacedCall};
+use super::{Pace, PaceError, PacedBody};
 use crate::observe::opaque_debug;
 
 /// The client within a [`Pace`].
@@ -35,30 +36,29 @@ where
     S::Future: Send,
     S::Error: Send,
     Q: Send + 'static,
-    B: Send,
+    B: Body + Send,
 {
-    type Response = Response<Held<B>>;
+    type Response = Response<PacedBody<B>>;
     type Error = PaceError<S::Error>;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
-    /// Always ready: a call that waits for its turn keeps no place of the client.
-    fn poll_ready(&mut self, _: &mut task::Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
+    /// Ready when the client is, so that a call that was admitted is sent at once.
+    fn poll_ready(&mut self, cx: &mut task::Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx).map_err(PaceError::Client)
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
-        let mut client = self.inner.clone();
-        let settings = Arc::clone(&self.settings);
+        let clone = self.inner.clone();
+        // The clone may not be ready, so the one that is sends this request.
+        let mut client = mem::replace(&mut self.inner, clone);
         let (parts, body) = request.into_parts();
-        let check = settings.check(&parts);
+        let call = PacedCall::new(&self.settings, &parts);
         Box::pin(async move {
-            let permit = check.admit().await.map_err(PaceError::Rejected)?;
-            poll_fn(|cx| client.poll_ready(cx)).await.map_err(PaceError::Client)?;
+            let call = call.admit().await.map_err(PaceError::Rejected)?;
             let response = client.call(Request::from_parts(parts, body)).await.map_err(PaceError::Client)?;
             let (mut parts, body) = response.into_parts();
-            let heard = settings.hear(&parts, permit.as_ref()).await;
-            parts.extensions.insert(heard);
-            Ok(Response::from_parts(parts, Held::new(body, permit.into_iter().collect())))
+            parts.extensions.insert(call.hear(parts.status, &parts.headers).await);
+            Ok(Response::from_parts(parts, PacedBody::new(body, call)))
         })
     }
 }

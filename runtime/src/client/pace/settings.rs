@@ -1,4 +1,4 @@
-//! The settings of a pace, and how it decides about a call by them.
+//! The settings of a pace, and a call by them, whatever the client.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use http::header::HOST;
 use http::request::Parts;
-use http::{HeaderValue, response};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use tallygate_rules::CALLS;
 
 use crate::call::CallOptions;
+use crate::client::heard::REQUESTS;
 use crate::client::{Heard, ResponseReader};
 use crate::context::{self, Context, ContextKey};
-use crate::decision::Permit;
+use crate::decision::{Permit, Rejection};
 use crate::field_text::{field_text, host_text};
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
@@ -37,14 +39,82 @@ pub(super) type RequestValue = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 pub(super) type RequestCost = dyn Fn(&Parts) -> u64 + Send + Sync;
 
+/// A call that is to be paced.
+pub(super) struct PacedCall {
+    settings: Arc<PaceSettings>,
+    check: Check<'static>,
+    /// In the order of the settings.
+    costs: Vec<u64>,
+}
+
+impl PacedCall {
+    /// Prepares a call in the current context.
+    pub(super) fn new(settings: &Arc<PaceSettings>, request: &Parts) -> Self {
+        let costs: Vec<u64> = settings.costs.iter().map(|(_, cost)| cost(request)).collect();
+        Self { settings: Arc::clone(settings), check: settings.check(request, &costs), costs }
+    }
+
+    /// Waits for its turn.
+    pub(super) async fn admit(self) -> Result<AdmittedCall, Rejection> {
+        let permit = self.check.admit().await?;
+        Ok(AdmittedCall { settings: self.settings, costs: self.costs, permit })
+    }
+}
+
+/// A call that is being sent.
+pub(super) struct AdmittedCall {
+    settings: Arc<PaceSettings>,
+    costs: Vec<u64>,
+    permit: Option<Permit>,
+}
+
+impl AdmittedCall {
+    /// Returns what the headers of a response say about limits, and pauses the subject of its call if they say so. Nobody waits
+    /// until other processes have heard of that: this one sends nothing more, whatever becomes of it. The call that is tried after a
+    /// pause waits, because the others wait for its end.
+    pub(super) async fn hear(&self, status: StatusCode, headers: &HeaderMap) -> Heard {
+        let heard = self.settings.responses.read(status, headers);
+        match self.permit.as_ref().filter(|permit| permit.is_probe()) {
+            Some(probe) => probe.pause_logged(self.wait_after(&heard)).await,
+            None => self.begin_pause(&heard),
+        }
+        heard
+    }
+
+    /// Hears the trailers, too.
+    pub(super) fn hear_trailers(&self, trailers: &HeaderMap) {
+        // The status of HTTP was heard with the headers.
+        self.begin_pause(&self.settings.responses.read(StatusCode::OK, trailers));
+    }
+
+    fn begin_pause(&self, heard: &Heard) {
+        if let Some((permit, wait)) = self.permit.as_ref().zip(self.wait_after(heard)) {
+            permit.begin_pause_logged(wait);
+        }
+    }
+
+    fn wait_after(&self, heard: &Heard) -> Option<Duration> {
+        heard.wait_for(|unit| self.cost_of(unit))
+    }
+
+    /// Returns what the call costs of a unit, as the server names it: the next one may cost as much.
+    fn cost_of(&self, unit: &str) -> Option<u64> {
+        let is_named = |name: &str| match unit {
+            REQUESTS => name == CALLS,
+            _ => name.replace('_', "-") == unit.replace('_', "-"),
+        };
+        let position = self.settings.costs.iter().position(|(name, _)| is_named(name))?;
+        self.costs.get(position).copied()
+    }
+}
+
 impl PaceSettings {
-    /// Returns the check of a call in the current context.
-    pub(super) fn check(&self, request: &Parts) -> Check<'static> {
+    fn check(&self, request: &Parts, costs: &[u64]) -> Check<'static> {
         let limiter = self.limiter.as_ref().unwrap_or_else(|| Limiter::installed());
         let subject = context::enter(&mut self.context(request), || self.key.subject(limiter.secret()));
         let mut check = Check::new(limiter, &self.policy, &subject, CallOptions::PLAIN);
-        for (unit, cost) in &self.costs {
-            check = check.cost_of(unit, cost(request));
+        for ((unit, _), cost) in self.costs.iter().zip(costs) {
+            check = check.cost_of(unit, *cost);
         }
         if let Some(wait) = self.wait {
             check = check.wait(wait);
@@ -52,31 +122,29 @@ impl PaceSettings {
         check.into_owned()
     }
 
-    /// Returns the values of the request that the key shows.
+    /// Returns the values of the request that the key shows. A value that this request lacks is not that of a request which this
+    /// program answers meanwhile.
     fn context(&self, request: &Parts) -> Context {
         let mut context = Context::new().looking_for(&self.names);
         for name in self.key.names() {
             let own = self.values.iter().find(|(known, _)| known == name);
             let value = match own {
                 Some((_, find)) => find(request),
-                None => request_value(name, request),
+                None if is_of_request(name) => request_value(name, request),
+                None => continue,
             };
-            if let Some(value) = value {
-                context = context.with(name.to_owned(), value);
-            }
+            context = match value {
+                Some(value) => context.with(name.to_owned(), value),
+                None => context.without(name.to_owned()),
+            };
         }
         context
     }
+}
 
-    /// Returns what a response says about limits, and pauses the subject of its call if it says so.
-    pub(super) async fn hear(&self, response: &response::Parts, permit: Option<&Permit>) -> Heard {
-        let heard = self.responses.read(response.status, &response.headers);
-        if let Some(permit) = permit.filter(|_| self.policy.longest_pause().is_some()) {
-            // If this fails, this process honours the pause all the same.
-            permit.pause_logged(heard.wait()).await;
-        }
-        heard
-    }
+/// Whether any request may have a value of this name.
+fn is_of_request(name: &str) -> bool {
+    matches!(name, "host" | "method") || name.starts_with("header_")
 }
 
 /// Returns the value of that name which any request has.

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
+    "grpc-status-details-bin",
+    "grpc-retry-pushback-ms",
     "age",
     "date",
     "retry-after",
@@ -21,6 +23,18 @@ const NAMES: [&str; 14] = [
     "anthropic-ratelimit-tokens-reset",
 ];
 
+const NAMED: [&str; 8] = [
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+    "x-ratelimit-limit-minute",
+    "x-ratelimit-remaining-minute",
+    "x-ratelimit-remaining-tokens",
+    "ratelimit-limit",
+    "ratelimit-policy",
+];
+const COUNTS: [&str; 7] = ["0", "5", "10;w=60", "10;w=1", "10", "10, 10;w=1, 50;w=60", "5;w=3600"];
+
 /// Text that is nearly right.
 const NEARLY: &str = r#"([0-9]{1,20}|["a-z=;, .:+-]{1,4}|r=0|t=|w=|q=|ms|[hms]|GMT|T|Z|Sun, 06 Nov 1994 |08:49:37|2027-01-15|"a";r=0){0,6}"#;
 
@@ -35,7 +49,7 @@ proptest! {
         lines in proptest::collection::vec((proptest::sample::select(&NAMES[..]), value()), 0..8),
         longest_ms in 0_u64..10_000_000_000,
         now in any::<u32>(),
-        is_fixed in any::<bool>(),
+        are_fixed in any::<Option<bool>>(),
     ) {
         let mut headers = HeaderMap::new();
         for (name, value) in &lines {
@@ -45,17 +59,35 @@ proptest! {
         }
         let longest = Duration::from_millis(longest_ms);
         let reader = ResponseReader::new().longest_pause(longest);
-        let reader = if is_fixed { reader.fixed_windows() } else { reader };
+        let reader = are_fixed.map_or(reader, |are_fixed| reader.fixed_windows(are_fixed));
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(now.into());
         let heard = reader.read_at(StatusCode::from_u16(status).unwrap(), &headers, now);
 
         prop_assert!(heard.wait().is_none_or(|wait| wait <= longest && !wait.is_zero()), "{heard:?}");
+        prop_assert!(heard.wait_for(|_| Some(u64::MAX)).is_none_or(|wait| wait <= longest), "{heard:?}");
         prop_assert!(heard.limits().len() <= 32);
         prop_assert!(heard.limits().iter().all(|limit| limit.reset().is_none_or(|reset| reset <= longest)));
         if status == 429 && longest >= Duration::from_secs(1) {
             let is_over = |value: &HeardPause| value.duration().is_zero();
             prop_assert!(heard.pause().is_none_or(|pause| !is_over(pause)));
         }
+    }
+
+    #[test]
+    fn the_order_of_lines_changes_nothing_that_is_heard(
+        lines in proptest::collection::vec(
+            (proptest::sample::select(&NAMED[..]), proptest::sample::select(&COUNTS[..])),
+            1..6,
+        ),
+    ) {
+        let sorted = |fields: Vec<(&str, &str)>| {
+            let heard = read(200, &fields);
+            let mut limits: Vec<_> = heard.limits().iter().map(|limit| format!("{limit:?}")).collect();
+            limits.sort_unstable();
+            (heard.wait(), limits)
+        };
+        let reversed = lines.iter().rev().copied().collect();
+        prop_assert_eq!(sorted(lines), sorted(reversed));
     }
 
     #[test]

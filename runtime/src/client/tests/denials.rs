@@ -56,7 +56,9 @@ fn a_pause_is_asked_for_by_denials_and_by_fixed_windows_that_are_used_up() {
         (200, &[("grpc-status", "8"), ("grpc-retry-pushback-ms", "120")], Some((120, Some("grpc-retry-pushback-ms")))),
         (200, &[("grpc-status", "8"), SOON], Some((30_000, Some("retry-after")))),
         (200, &[("grpc-status", "8"), ("grpc-retry-pushback-ms", "-1")], Some((1_000, None))),
-        (200, &[("grpc-status", "14"), ("grpc-retry-pushback-ms", "120")], None),
+        (200, &[("grpc-status", "14"), ("grpc-retry-pushback-ms", "120")], Some((120, Some("grpc-retry-pushback-ms")))),
+        (200, &[("grpc-status", "14")], None),
+        (200, &[("grpc-status", "13"), ("grpc-retry-pushback-ms", "120")], None),
         // No denials.
         (403, &[], None),
         (403, &[LEFT, LIMIT, AT_A_TIME], None),
@@ -115,7 +117,7 @@ fn a_limit_that_is_used_up_spaces_calls_by_their_share_of_its_window() {
 
 #[test]
 fn who_says_that_windows_are_fixed_waits_for_their_end() {
-    let fixed = ResponseReader::new().fixed_windows();
+    let fixed = ResponseReader::new().fixed_windows(true);
     let heard = read_at(fixed, 200, &[USED_UP, LIMIT, IN_SECONDS], LATER);
     assert_eq!((pause(&heard), heard.spacing()), (Some((20_000, Some("x-ratelimit"))), None));
     assert!(heard.limits()[0].has_fixed_windows());
@@ -125,9 +127,64 @@ fn who_says_that_windows_are_fixed_waits_for_their_end() {
 }
 
 #[test]
+fn who_says_that_windows_are_not_fixed_spaces_calls_whatever_the_form_of_a_reset() {
+    let sliding = ResponseReader::new().fixed_windows(false);
+    let heard = read_at(sliding, 200, &[USED_UP, ("x-ratelimit-limit", "10;w=60"), AT_A_TIME], LATER);
+    assert_eq!((pause(&heard), heard.spacing()), (None, Some(Duration::from_secs(6))));
+    assert!(!heard.limits()[0].has_fixed_windows());
+    let denied = read_at(sliding, 429, &[USED_UP, LIMIT, AT_A_TIME], LATER);
+    assert_eq!(pause(&denied), Some((20_000, Some("x-ratelimit"))));
+}
+
+#[test]
+fn a_limit_of_another_unit_spaces_calls_by_what_they_cost() {
+    let tokens = [
+        ("ratelimit-policy", r#""t";q=6000;qu="tokens";w=60, "r";q=60;w=60"#),
+        ("ratelimit", r#""t";r=0;t=50, "r";r=0;t=50"#),
+    ];
+    let wait = |cost| read(200, &tokens).wait_for(|unit| (unit == "tokens").then_some(cost)).unwrap().as_millis();
+    // One request takes a second.
+    assert_eq!(
+        [0, 100, 101, 500, 4_999, 5_001, u64::MAX].map(wait),
+        [1_000, 1_000, 1_010, 5_000, 49_990, 50_000, 50_000]
+    );
+    let heard = read(200, &tokens);
+    assert_eq!((heard.wait(), heard.spacing()), (Some(Duration::from_secs(50)), Some(Duration::from_secs(50))));
+    assert_eq!(heard.wait_for(|_| Some(2)), Some(Duration::from_secs(2)));
+    // A pause is for all calls.
+    assert_eq!(read(429, &[SOON]).wait_for(|_| Some(9)), Some(Duration::from_secs(30)));
+}
+
+#[test]
 fn a_denial_that_says_no_time_pauses_by_default() {
     let reader = ResponseReader::new().default_pause(Duration::from_secs(60));
     assert_eq!(read_at(reader, 429, &[], LATER).wait(), Some(Duration::from_secs(60)));
     let none = ResponseReader::new().default_pause(Duration::ZERO);
     assert_eq!(read_at(none, 429, &[], LATER), Heard::default());
+}
+
+#[cfg(feature = "tonic")]
+#[test]
+fn the_retry_info_of_grpc_says_when_to_come_back_and_what_is_none_is_ignored() {
+    use tonic::{Code, Status};
+    use tonic_types::{ErrorDetails, StatusExt as _};
+
+    let heard = |code, details: &ErrorDetails| {
+        let status = Status::with_error_details(code, "denied", details.clone());
+        let response = status.into_http::<()>();
+        ResponseReader::new().read(StatusCode::OK, response.headers())
+    };
+    let in_half_a_minute = ErrorDetails::with_retry_info(Some(Duration::from_secs(30)));
+    let asked = Some((30_000, Some("grpc-status-details-bin")));
+    assert_eq!(pause(&heard(Code::ResourceExhausted, &in_half_a_minute)), asked);
+    assert_eq!(pause(&heard(Code::Unavailable, &in_half_a_minute)), asked);
+    assert_eq!(pause(&heard(Code::NotFound, &in_half_a_minute)), None);
+    assert_eq!(pause(&heard(Code::ResourceExhausted, &ErrorDetails::new())), Some((1_000, None)));
+    let far = ErrorDetails::with_retry_info(Some(Duration::from_secs(1 << 40)));
+    assert_eq!(heard(Code::Unavailable, &far).wait(), Some(Duration::from_secs(3_600)));
+
+    for nonsense in ["", "!", "AAAA", "a", "/////w=="] {
+        let fields = [("grpc-status", "8"), ("grpc-status-details-bin", nonsense)];
+        assert_eq!(pause(&read(200, &fields)), Some((1_000, None)), "{nonsense}");
+    }
 }

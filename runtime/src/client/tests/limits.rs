@@ -115,10 +115,28 @@ fn the_fields_of_well_known_servers_are_read() {
             &[
                 ("x-ratelimit-limit-minute", "10"),
                 ("x-ratelimit-remaining-minute", "9"),
-                ("x-ratelimit-limit-hour", "100"),
-                ("x-ratelimit-remaining-hour", "99"),
+                ("x-ratelimit-limit-month", "100"),
+                ("x-ratelimit-remaining-month", "99"),
+                ("x-ratelimit-remaining-year", "999"),
+                ("ratelimit-limit", "10"),
+                ("ratelimit-remaining", "9"),
+                ("ratelimit-reset", "42"),
             ],
-            &["- requests: 9/10 w=60 t=-", "- requests: 99/100 w=3600 t=-"],
+            &[
+                "- requests: 9/10 w=60 t=-",
+                "- requests: 99/100 w=2678400 t=-",
+                "- requests: 999/- w=31622400 t=-",
+                "- requests: 9/10 w=- t=42",
+            ],
+        ),
+        // A field without a window has another limit than those with one.
+        (
+            &[
+                ("x-ratelimit-remaining-minute", "9"),
+                ("x-ratelimit-remaining", "5"),
+                ("x-ratelimit-limit-minute", "10"),
+            ],
+            &["- requests: 9/10 w=60 t=-", "- requests: 5/- w=- t=-"],
         ),
     ]);
 }
@@ -136,8 +154,32 @@ fn what_is_understood_counts_and_of_several_lines_the_strictest() {
                 ("x-ratelimit-reset", "3, 9"),
                 ("x-ratelimit-reset", "4"),
             ],
-            &["- requests: 5/80 w=- t=9"],
+            &["- requests: 5/50 w=- t=9"],
         ),
+        // Lines mean the same as if a proxy had joined them, and the window is that of the stricter limit.
+        (
+            &[("ratelimit-limit", "100;w=60"), ("ratelimit-limit", "50;w=3600"), ("ratelimit-remaining", "7")],
+            &["- requests: 7/50 w=3600 t=-"],
+        ),
+        (&[("ratelimit-limit", "50;w=3600, 100;w=60"), ("ratelimit-remaining", "7")], &["- requests: 7/50 w=3600 t=-"]),
+        (
+            &[("ratelimit-limit", "10, 10;w=1"), ("ratelimit-limit", "10;w=60"), ("ratelimit-remaining", "7")],
+            &["- requests: 7/10 w=60 t=-"],
+        ),
+        // Version 7 of the draft has one limit a line.
+        (
+            &[
+                ("ratelimit", "limit=100, remaining=50, reset=9"),
+                ("ratelimit", "limit=10, remaining=0, reset=5"),
+                ("ratelimit", r#""own";r=3"#),
+            ],
+            &["- requests: 50/100 w=- t=9", "- requests: 0/10 w=- t=5", "own requests: 3/- w=- t=-"],
+        ),
+        (
+            &[("ratelimit", "limit=100, remaining=50, reset=9, limit=10, remaining=0, reset=5")],
+            &["- requests: 50/100 w=- t=9", "- requests: 0/10 w=- t=5"],
+        ),
+        (&[("ratelimit", "garbage"), ("ratelimit", r#""own";r=3"#)], &["own requests: 3/- w=- t=-"]),
         // Some of it is no number: the rest counts.
         (&[("x-ratelimit-limit", "unlimited"), ("x-ratelimit-remaining", "5")], &["- requests: 5/- w=- t=-"]),
         (&[("x-ratelimit-limit", "-1"), ("x-ratelimit-remaining", "-1")], &["- requests: -/- w=- t=-"]),

@@ -6,14 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{self, Poll};
 
-use actix_web::body::EitherBody;
+use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::error::InternalError;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{Error, HttpMessage as _, HttpResponse};
 
 use super::head::parts;
-use super::{own_response, response};
+use super::{has_ended, own_response, response};
 use crate::context::{self, Maker};
 use crate::decision::Rejection;
 use crate::error::BackendError;
@@ -33,7 +33,7 @@ impl<S, B> Transform<S, ServiceRequest> for Layer
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
     S::Future: 'static,
-    B: 'static,
+    B: MessageBody + 'static,
 {
     type Response = ServiceResponse<B>;
     type Error = Error;
@@ -50,7 +50,7 @@ impl<S, B> Service<ServiceRequest> for LayerService<S>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
     S::Future: 'static,
-    B: 'static,
+    B: MessageBody + 'static,
 {
     type Response = ServiceResponse<B>;
     type Error = Error;
@@ -105,7 +105,7 @@ macro_rules! middleware {
         impl<S, B> Transform<S, ServiceRequest> for $limit
         where
             S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
-            B: 'static,
+            B: MessageBody + 'static,
         {
             type Response = ServiceResponse<EitherBody<Held<B>>>;
             type Error = Error;
@@ -127,7 +127,7 @@ middleware!(Limits);
 impl<S, B> Service<ServiceRequest> for LimitService<Rc<S>>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
-    B: 'static,
+    B: MessageBody + 'static,
 {
     type Response = ServiceResponse<EitherBody<Held<B>>>;
     type Error = Error;
@@ -154,6 +154,7 @@ async fn answer<S, B>(
 ) -> Result<ServiceResponse<EitherBody<Held<B>>>, Error>
 where
     S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error>,
+    B: MessageBody,
 {
     let parts = parts(&request).with_known_client();
     let (limited, counted) = CountedChecks::count(gate.limited(&parts), &parts);
@@ -171,5 +172,5 @@ where
         Err(error) => error.as_response_error().status_code(),
     };
     let permits = admitted.refunded(status.as_u16()).await;
-    Ok(answered?.map_body(|_, body| EitherBody::left(Held::new(body, permits))))
+    Ok(answered?.map_body(|_, body| EitherBody::left(Held::new(body, permits, has_ended))))
 }

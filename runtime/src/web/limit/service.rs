@@ -78,6 +78,7 @@ impl<S> LimitService<S> {
     async fn answer<Q, B>(mut self, mut request: Request<Q>) -> Result<Response<LimitBody<B>>, S::Error>
     where
         S: Service<Request<Q>, Response = Response<B>>,
+        B: Body,
     {
         let (limited, counted) = self.limited(&Parts::of_http(&request).with_known_client());
         let (admitted, rejection) = limited.admit().await;
@@ -89,7 +90,7 @@ impl<S> LimitService<S> {
         request.insert(counted);
         let response = self.inner.call(request).await?;
         let permits = admitted.refunded(response.status().as_u16()).await;
-        Ok(response.map(|body| Either::Left(Held::new(body, permits))))
+        Ok(response.map(|body| Either::Left(Held::new(body, permits, Body::is_end_stream))))
     }
 }
 

@@ -127,7 +127,8 @@ fn answered(mut response: Response, answer: &Answer<String>) -> Response {
         response.content.extend(content);
     }
     // The layer adds the field to these.
-    let is_added = matches!(answer.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::CONFLICT);
+    let denials = [StatusCode::TOO_MANY_REQUESTS, StatusCode::CONFLICT, StatusCode::SERVICE_UNAVAILABLE];
+    let is_added = denials.contains(&answer.status());
     if !is_added && !answer.headers().contains_key(RETRY_AFTER) {
         response.headers.remove("Retry-After");
     }

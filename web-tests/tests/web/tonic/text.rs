@@ -7,12 +7,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tonic::body::Body;
-use tonic::client::Grpc as Caller;
+use tonic::client::{Grpc as Caller, GrpcService};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::{self, uri::PathAndQuery};
-use tonic::codegen::{Bytes, Service};
+use tonic::codegen::{Body as HttpBody, Bytes, Service, StdError};
 use tonic::server::{Grpc, NamedService, UnaryService};
-use tonic::transport::Endpoint;
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 
 use bytes::{Buf as _, BufMut as _};
@@ -111,13 +111,32 @@ pub(crate) async fn call(
     text: &str,
     metadata: &[(&'static str, &str)],
 ) -> Result<Response<String>, Status> {
-    let channel = Endpoint::try_from(format!("http://{server}")).unwrap().connect().await.unwrap();
-    let mut caller = Caller::new(channel);
-    caller.ready().await.unwrap();
     let mut request = Request::new(text.to_owned());
     for (name, value) in metadata {
         request.metadata_mut().append(*name, value.parse().unwrap());
     }
+    call_by(connect(server).await, method, request).await
+}
+
+pub(crate) async fn connect(server: SocketAddr) -> Channel {
+    Endpoint::try_from(format!("http://{server}")).unwrap().connect().await.unwrap()
+}
+
+/// Calls a method by a channel, or by what stands around one.
+pub(crate) async fn call_by<C>(
+    channel: C,
+    method: &'static str,
+    request: Request<String>,
+) -> Result<Response<String>, Status>
+where
+    C: GrpcService<
+            Body,
+            Error: Into<StdError>,
+            ResponseBody: HttpBody<Data = Bytes, Error: Into<StdError>> + Send + 'static,
+        >,
+{
+    let mut caller = Caller::new(channel);
+    caller.ready().await.map_err(|error| Status::from_error(error.into()))?;
     let path = format!("/captcha.Captcha/{method}").parse::<PathAndQuery>().unwrap();
     caller.unary(request, path, Text).await
 }

@@ -1,0 +1,50 @@
+//! The status of gRPC, and when it says to come back.
+
+use http::StatusCode;
+#[cfg(feature = "tonic")]
+use {
+    http::{HeaderMap, HeaderName, HeaderValue},
+    tonic::metadata::MetadataMap,
+    tonic::{Code, Status},
+    tonic_types::{ErrorDetails, StatusExt as _},
+};
+
+use super::FieldReader;
+#[cfg(feature = "tonic")]
+use super::{Doubt, HeardPause, Moment};
+
+/// The codes `RESOURCE_EXHAUSTED` and `UNAVAILABLE`.
+const DENIALS: [(&str, StatusCode); 2] =
+    [("8", StatusCode::TOO_MANY_REQUESTS), ("14", StatusCode::SERVICE_UNAVAILABLE)];
+
+impl FieldReader<'_> {
+    /// Returns the status of HTTP that says the same as the one of gRPC, whose answers all have the status 200. `None` if the
+    /// answer is no denial of gRPC.
+    pub(in crate::client) fn status_of_grpc(&self) -> Option<StatusCode> {
+        let written = self.headers.get("grpc-status")?;
+        DENIALS.into_iter().find(|(code, _)| written == code).map(|(_, status)| status)
+    }
+
+    /// Returns the `RetryInfo` among the details of the status.
+    #[cfg(feature = "tonic")]
+    pub(super) fn retry_info(&mut self) -> Option<HeardPause> {
+        let written = self.headers.get(DETAILS)?;
+        let Some(details) = details(written) else {
+            self.doubt(Doubt::NotUnderstood(DETAILS));
+            return None;
+        };
+        let delay = details.retry_info()?.retry_delay?;
+        Some(HeardPause { duration: self.until(DETAILS, Moment::After(delay)), field: Some(DETAILS) })
+    }
+}
+
+#[cfg(feature = "tonic")]
+const DETAILS: &str = "grpc-status-details-bin";
+
+#[cfg(feature = "tonic")]
+fn details(written: &HeaderValue) -> Option<ErrorDetails> {
+    // What is no base64 would make `Status::from_header_map` panic.
+    let fields = HeaderMap::from_iter([(HeaderName::from_static(DETAILS), written.clone())]);
+    let decoded = MetadataMap::from_headers(fields).get_bin(DETAILS)?.to_bytes().ok()?;
+    Status::with_details(Code::ResourceExhausted, "", decoded).check_error_details().ok()
+}

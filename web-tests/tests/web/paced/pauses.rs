@@ -1,0 +1,128 @@
+//! Pauses that the other side asks for.
+
+use tallygate_harness::proxy::Proxy;
+use tallygate_harness::server::{Server as Redis, connected, patient};
+use tallygate_harness::until::{until, until_found};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::*;
+
+pub(super) fn pausable() -> Pace {
+    pausable_by("{@host}")
+}
+
+pub(super) fn pausable_by(key: &str) -> Pace {
+    let policy = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
+    client::pace(&policy, key).unwrap()
+}
+
+fn paced_by(limiter: &Limiter) -> Paced {
+    pausable().limiter(limiter).layer(Client::builder(TokioExecutor::new()).build_http())
+}
+
+#[tokio::test]
+async fn after_a_denial_of_the_other_side_nothing_is_sent_until_it_says() {
+    let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());
+    let partner = Partner::answering(|router| router.layer(limit)).await;
+    let client = paced(pausable());
+    assert_eq!(rejected(&client, partner.request("/admitted")).await, None);
+    let denied = client.clone().oneshot(partner.request("/denied")).await.unwrap();
+    let pause = denied.extensions().get::<Heard>().unwrap().wait().unwrap();
+    assert_eq!((denied.status(), pause), (StatusCode::TOO_MANY_REQUESTS, MINUTE));
+
+    let error = client.clone().oneshot(partner.request("/paused")).await.unwrap_err();
+    let rejection = error.rejection().unwrap();
+    assert_eq!(rejection.kind(), RejectionKind::Paused);
+    assert!(rejection.retry_after().is_some_and(|wait| wait <= pause && wait > MINUTE / 2));
+    assert_eq!(partner.asked(), ["/admitted"]);
+    // Other hosts are not paused.
+    let port = partner.address.port();
+    let elsewhere = Request::get(format!("http://localhost:{port}/")).body(Noted::default()).unwrap();
+    assert_eq!(rejected(&client, elsewhere).await, None);
+}
+
+#[tokio::test]
+async fn a_call_waits_for_the_end_of_a_pause() {
+    let denials = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&denials);
+    let answer = async move || {
+        let is_first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+        let status = if is_first { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::OK };
+        (status, [("retry-after-ms", "300")])
+    };
+    let partner = Partner::answering(|router| router.route("/busy", any(answer))).await;
+    let client = paced(pausable().wait(MINUTE));
+    let before = std::time::Instant::now();
+    let denied = client.clone().oneshot(partner.request("/busy")).await.unwrap();
+    assert_eq!(denied.status(), StatusCode::TOO_MANY_REQUESTS);
+    let admitted = client.clone().oneshot(partner.request("/busy")).await.unwrap();
+    assert_eq!((admitted.status(), denials.load(Ordering::SeqCst)), (StatusCode::OK, 2));
+    assert!(before.elapsed() >= Duration::from_millis(300));
+}
+
+#[tokio::test]
+async fn a_policy_that_cannot_be_paused_only_paces() {
+    let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());
+    let partner = Partner::answering(|router| router.layer(limit)).await;
+    let client = paced(pace([per_minute(100)], "{@host}"));
+    for _ in 0..3 {
+        assert_eq!(rejected(&client, partner.request("/")).await, None);
+    }
+}
+
+#[tokio::test]
+async fn nobody_waits_until_the_store_has_heard_of_a_pause() {
+    let redis = Redis::start();
+    let proxy = Arc::new(Proxy::start(redis.port()).await);
+    let silent = Arc::clone(&proxy);
+    let answer = async move || {
+        silent.hold_replies();
+        (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "60")])
+    };
+    let partner = Partner::answering(|router| router.route("/busy", any(answer))).await;
+    let limiter = connected(&patient().deadline(10 * MINUTE), &proxy.url()).await;
+    let client = paced_by(&limiter);
+    let denied = timeout(MINUTE, client.clone().oneshot(partner.request("/busy"))).await.expect("no reply is awaited");
+    assert_eq!(denied.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(rejected(&client, partner.request("/")).await, Some(RejectionKind::Paused));
+    until("a reply is held back", || proxy.held() > 0).await;
+    proxy.deliver();
+
+    let elsewhere = paced_by(&connected(&patient(), &redis.url()).await);
+    until_found("others hear of the pause", async || {
+        rejected(&elsewhere, partner.request("/")).await == Some(RejectionKind::Paused)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_that_asks_for_less_than_is_known_tells_the_store_nothing() {
+    let redis = Redis::start();
+    let [asked, told] = [(); 2].map(|()| Arc::new(Notify::new()));
+    let (is_asked, may_answer) = (Arc::clone(&asked), Arc::clone(&told));
+    let denial = |seconds: &'static str| (StatusCode::TOO_MANY_REQUESTS, [("retry-after", seconds)]);
+    let short = async move || {
+        is_asked.notify_one();
+        may_answer.notified().await;
+        denial("30")
+    };
+    let routes = |router: Router| router.route("/long", any(async move || denial("60"))).route("/short", any(short));
+    let partner = Partner::answering(routes).await;
+    let limiter = connected(&patient(), &redis.url()).await;
+    let client = paced_by(&limiter);
+    // Then the server knows all scripts.
+    let elsewhere = format!("http://localhost:{}/long", partner.address.port());
+    assert_eq!(rejected(&client, Request::get(elsewhere).body(Noted::default()).unwrap()).await, None);
+    assert!(limiter.drain(MINUTE).await.is_nothing());
+    let before = redis.calls("evalsha");
+
+    let answer = tokio::spawn(client.clone().oneshot(partner.request("/short")));
+    asked.notified().await;
+    assert_eq!(rejected(&client, partner.request("/long")).await, None);
+    told.notify_one();
+    assert_eq!(answer.await.unwrap().unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(limiter.drain(MINUTE).await.is_nothing());
+    let (calls, pauses) = (2, 1);
+    assert_eq!(redis.calls("evalsha") - before, calls + pauses);
+}

@@ -67,6 +67,7 @@ pub(super) fn draw(
     seed: u64,
     horizon_us: u64,
     (fewest, most): (u64, u64),
+    trip_us: u64,
     processes: usize,
     policies: &[PolicyPlan],
 ) -> Vec<CallPlan> {
@@ -92,7 +93,8 @@ pub(super) fn draw(
     calls.extend(draw_busy(seed, horizon_us, processes, policies));
     calls.extend(draw_paced(seed, horizon_us, processes, policies));
     draw_tokens(seed, policies, &mut calls);
-    calls.extend(draw_stops(seed, horizon_us, processes));
+    let stops = draw_stops_at_settlements(seed, trip_us, &calls);
+    calls.extend(draw_stops(seed, horizon_us, processes).into_iter().chain(stops));
     calls.sort_by_key(|call| call.us);
     calls
 }
@@ -119,8 +121,25 @@ fn draw_stops(seed: u64, horizon_us: u64, processes: usize) -> Vec<CallPlan> {
     let number = if chance.happens(0.15) { chance.between(1, 4) } else { 0 };
     let stops = (0..number).map(|_| {
         let (us, process) = (chance.between(0, horizon_us), chance.index(processes));
-        let action = Action::Stop(chance.spread(10_000, 5_000_000));
-        CallPlan { us, process, policy: 0, subject: 0, cost: 0, tokens: 0, action }
+        CallPlan::stop(us, process, &mut chance)
+    });
+    stops.collect()
+}
+
+/// Draws processes that end while a settlement is on its way: about so many trips after its call began as the call and the
+/// settlement take.
+fn draw_stops_at_settlements(seed: u64, trip_us: u64, calls: &[CallPlan]) -> Vec<CallPlan> {
+    let mut chance = Chance::new(seed, "ends at settlements");
+    let metered = calls.iter().filter_map(|call| match call.action {
+        Action::Meter(later_us, _) => Some((call.us + later_us, call.process)),
+        _ => None,
+    });
+    let metered: Vec<_> = metered.collect();
+    let number = if !metered.is_empty() && chance.happens(0.5) { chance.between(1, 4) } else { 0 };
+    let stops = (0..number).map(|_| {
+        let (end_us, process) = chance.pick(&metered);
+        let us = end_us + chance.between(2 * trip_us, 5 * trip_us);
+        CallPlan::stop(us, process, &mut chance)
     });
     stops.collect()
 }
@@ -204,6 +223,11 @@ fn draw_action(chance: &mut Chance, policy: &PolicyPlan, horizon_us: u64) -> Act
 }
 
 impl CallPlan {
+    fn stop(us: u64, process: usize, chance: &mut Chance) -> Self {
+        let action = Action::Stop(chance.spread(10_000, 5_000_000));
+        Self { us, process, policy: 0, subject: 0, cost: 0, tokens: 0, action }
+    }
+
     /// What it weighs in what the rules of a group count.
     #[must_use]
     pub fn cost_of(&self, unit: Option<&str>) -> u64 {

@@ -151,6 +151,12 @@ const ALL: &[Planted] = &[
         new: "[prefix, \":\", segment, \":{\", prefix, \":\", segment, \":\", self.subject, \"}\"]",
     },
     Planted {
+        name: "a drain that does not wait for corrections",
+        file: "runtime/src/system/under_way.rs",
+        old: "*under_way.of(kind) += 1",
+        new: "*under_way.of(kind) += usize::from(!matches!(kind, TaskKind::Correction))",
+    },
+    Planted {
         name: "a process that admits the whole count by itself",
         file: "runtime/src/policy/variants.rs",
         old: "rule.clone().divided(processes)",

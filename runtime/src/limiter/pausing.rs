@@ -46,11 +46,11 @@ impl Core {
     /// Takes a step of a probe that has its place in the store, and wakes those who wait for it.
     async fn step_in_store(&self, pausable: &Pausable, name: LeaseName, step: ProbeStep) -> Result<(), BackendError> {
         let (id, asked) = (pausable.id()?, self.pauses.moment());
-        if let Stack::Remote(layers) = &self.stack {
-            layers.server().probe(&pausable.policy, id, name, step, None).await?;
-        }
-        if step == ProbeStep::Open {
-            self.pauses.hear(id, asked, self.clock.now_us(), 0);
+        let Stack::Remote(layers) = &self.stack else { return Ok(()) };
+        let outcome = layers.server().probe(&pausable.policy, id, name, step, None).await?;
+        let is_paused = matches!(outcome, Outcome::Paused { .. });
+        if is_paused || step == ProbeStep::Open {
+            self.hear_of_pause(id, asked, if is_paused { outcome } else { Outcome::Admitted });
         }
         self.wake_after(id, step);
         Ok(())

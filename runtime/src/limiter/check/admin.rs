@@ -112,8 +112,11 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Ends the pause of the call's main subject, if there is one. Its calls stay counted. Other processes may deny calls
-    /// until their [cached denials](crate::LimiterBuilder::denial_cache) end.
+    /// Ends the pause of the call's main subject, if there is one, and opens the subject for all calls. Its calls stay counted.
+    /// Other processes may deny calls until their [cached denials](crate::LimiterBuilder::denial_cache) end.
+    ///
+    /// A pause that is stored later closes the subject again, also one that another process was told before and could not
+    /// store.
     ///
     /// # Errors
     ///

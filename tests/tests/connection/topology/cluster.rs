@@ -2,6 +2,7 @@
 
 mod masters;
 mod moving;
+mod pauses;
 mod several;
 mod tags;
 

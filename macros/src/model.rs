@@ -31,6 +31,8 @@ pub(crate) struct Model {
     /// The function that returns how long the result of a call pauses its subject.
     pub(crate) pause: Option<Expr>,
     pub(crate) longest_pause: Option<Spanned<Duration>>,
+    /// The key of the subject that is paused.
+    pub(crate) pause_key: Option<SpannedTemplate>,
     /// A policy that is built elsewhere, in place of the name, the rules and the ban.
     pub(crate) policy: Option<Expr>,
     pub(crate) key: Option<SpannedTemplate>,
@@ -119,6 +121,7 @@ impl Model {
             prefetch: arguments.duration("prefetch", r#"prefetch = "100ms""#),
             pause: arguments.function("pause", "pause = |answer| answer.retry_after()"),
             longest_pause: arguments.duration("longest_pause", r#"longest_pause = "1h""#),
+            pause_key: arguments.template("pause_key", r#"pause_key = "{host}""#, TemplateUse::Key),
             subjects: SubjectModel::take_all(&mut arguments),
             cost: arguments.amount("cost", ["cost = 3", "cost = items.len() as u64"]),
             allow_zero_cost: arguments.flag("allow_zero_cost"),
@@ -154,11 +157,12 @@ impl Model {
         of_policy.chain(of_rules)
     }
 
-    /// Replaces `{*}` in all keys, and in `refund_key`, by the arguments of the function.
+    /// Replaces `{*}` in all keys, and in `refund_key` and `pause_key`, by the arguments of the function.
     pub(crate) fn replace_all_placeholder(&mut self, names: &[String]) {
         let of_rules = self.rules.iter_mut().filter_map(|rule| rule.key.as_mut());
         let of_subjects = self.subjects.iter_mut().filter_map(|subject| subject.key.as_mut());
         let keys = self.key.iter_mut().chain(of_rules).chain(of_subjects).chain(self.refund_key.as_mut());
+        let keys = keys.chain(self.pause_key.as_mut());
         keys.filter(|key| key.shows_all_arguments()).for_each(|key| key.replace_all_placeholder(names));
     }
 
@@ -251,6 +255,13 @@ impl Model {
             }
         }
         subjects
+    }
+
+    /// Returns the label of the subject that is paused; `None` for the main subject.
+    pub(crate) fn paused_label(&self) -> Option<&str> {
+        let key = self.pause_key.as_ref()?;
+        let counting = self.rules.iter().filter(|rule| rule.release_if.is_none());
+        { counting }.filter_map(|rule| self.own_key(rule)).map(|own| own.text.as_str()).find(|own| *own == key.text)
     }
 
     /// Returns the only subject on which a call is refunded; `None` if it is refunded on all subjects.

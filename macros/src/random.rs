@@ -122,6 +122,7 @@ pub(crate) const ARGUMENTS: &[&str] = &[
     "settle = |reply: &Reply| reply.tokens()",
     "pause = |reply: &Reply| reply.retry_after()",
     "longest_pause = \"1m\"",
+    "pause_key = \"{phone}\"",
     "name = \"sms.send\"",
     "key = \"sms:{phone}\"",
     "key = \"{user.id():lower}/{phone:trim}\"",

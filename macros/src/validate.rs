@@ -26,6 +26,7 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     policy::check_warn_at(model, diagnostics);
     policy::check_prefetch(model, diagnostics);
     policy::check_pause(model, diagnostics);
+    policy::check_pause_key(model, diagnostics);
     call::check_cost(model, diagnostics);
     unit::check_units(model, diagnostics);
     call::check_wait(model, diagnostics);

@@ -228,14 +228,14 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the pause that a script looks for before it decides the call; `None` if it looks for none. It can only look
-    /// in the slot of the main subject's tallies.
+    /// in the slot of the tallies of the subject that can be paused.
     pub(crate) fn pause(self) -> Option<TallyId<'a>> {
-        self.policy.pause_group()?;
+        let group = self.policy.pause_group()?;
         if !self.options.heeds_pause() || self.scope == Scope::Denial {
             return None;
         }
-        let main = self.tally_ids().find(|id| id.group.label.is_none())?;
-        TallyId::of_pause(self.policy, main.subject)
+        let paused = self.tally_ids().find(|id| id.group.label == group.label)?;
+        Some(TallyId { group, subject: paused.subject })
     }
 
     /// Returns the leases of all subjects, to give them back.

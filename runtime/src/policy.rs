@@ -83,7 +83,7 @@ struct PolicyInner {
     /// For each rule of an override, the position of the policy's own rule that it replaces. Without an override, it is
     /// empty.
     replaced: Box<[Option<usize>]>,
-    /// The group of the pauses of its main subject, if that can be paused.
+    /// The group of the pauses of the subject that can be paused, if there is one.
     pause: Option<Arc<RuleGroup>>,
     /// Whether a rule counts another unit than calls.
     has_units: bool,
@@ -198,6 +198,13 @@ impl Policy {
         self.inner.settings.warn_at
     }
 
+    /// Returns the label of the subject that can be [paused](PolicyBuilder::pausable_on); `None` is the main one, also if none
+    /// can be paused.
+    #[must_use]
+    pub fn paused_label(&self) -> Option<&str> {
+        self.pause_group()?.label.as_deref()
+    }
+
     /// Returns the longest pause of a subject, if subjects can be [paused](PolicyBuilder::pausable).
     #[must_use]
     #[inline]
@@ -279,7 +286,7 @@ impl Policy {
 
     /// Returns a policy of checked rules, each with the label of its subject. The process does not know it.
     pub(crate) fn of_checked(name: String, rules: Vec<(Option<String>, Rule)>, settings: PolicySettings) -> Self {
-        let inner = PolicyInner::new(name.into(), rules, None, settings, Box::default());
+        let inner = PolicyInner::new(name.into(), rules, None, settings, None, Box::default());
         Self::counted(inner)
     }
 
@@ -296,7 +303,7 @@ impl Policy {
         &self.inner.groups
     }
 
-    /// Returns the group of the pauses of its main subject, which has no rules; `None` if that cannot be paused.
+    /// Returns the group of the pauses of the subject that can be paused, which has no rules; `None` if there is none.
     #[inline]
     pub(crate) fn pause_group(&self) -> Option<&RuleGroup> {
         self.inner.pause.as_deref()
@@ -395,11 +402,13 @@ impl PolicyInner {
         rules: Vec<(Option<String>, Rule)>,
         ban: Option<Ban>,
         settings: PolicySettings,
+        paused: Option<&String>,
         replaced: Box<[Option<usize>]>,
     ) -> Self {
         let mut groups = RuleGroup::gather(&name, &rules, ban);
-        if settings.longest_pause.is_some() {
-            RuleGroup::keep_in_slot_of_pause(&mut groups);
+        let pause = settings.longest_pause.map(|_| Arc::new(RuleGroup::of_pauses(&name, paused)));
+        if let Some(pause) = &pause {
+            RuleGroup::keep_in_slot_of_pause(&mut groups, pause);
         }
         let trial_groups = RuleGroup::gather_trials(&name, &rules);
         // If all rules are in shadow, they decide together what they would deny.
@@ -407,7 +416,6 @@ impl PolicyInner {
         let rules: Box<[Rule]> = rules.into_iter().map(|(_, rule)| rule).collect();
         let trials =
             trial_groups.into_iter().map(|group| Trial::new(&name, &rules, group, settings, &replaced)).collect();
-        let pause = settings.longest_pause.map(|_| Arc::new(RuleGroup::of_pauses(&name)));
         Self { trials, is_all_shadow, pause, ..Self::from_parts(name, rules, ban, groups.into(), settings, replaced) }
     }
 
@@ -452,6 +460,7 @@ impl PartialEq for Policy {
             || self.name() == other.name()
                 && self.ban() == other.ban()
                 && self.inner.settings == other.inner.settings
+                && self.paused_label() == other.paused_label()
                 && self.rules() == other.rules()
                 && self.has_rules_of(other)
                 && self.subject_labels().eq(other.subject_labels())

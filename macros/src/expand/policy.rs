@@ -101,7 +101,8 @@ impl Expansion<'_> {
             (None, Some(_)) => Some(quote_hygienic!(.pausable())),
             (None, None) => None,
         };
-        quote_hygienic!(#on_outage #deadline #warn_at #prefetch #pause)
+        let paused = self.model.paused_label().map(|label| quote_hygienic!(.pausable_on(#label)));
+        quote_hygienic!(#on_outage #deadline #warn_at #prefetch #pause #paused)
     }
 
     fn ban(self) -> Option<TokenStream> {

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostics;
 use crate::template::SpannedTemplate;
 
 /// Arguments that apply to the whole call, and so to all rules.
-pub(super) const CALL_ARGUMENTS: [&str; 20] = [
+pub(super) const CALL_ARGUMENTS: [&str; 21] = [
     "cost",
     "allow_zero_cost",
     "wait",
@@ -24,6 +24,7 @@ pub(super) const CALL_ARGUMENTS: [&str; 20] = [
     "prefetch",
     "pause",
     "longest_pause",
+    "pause_key",
     "ban",
     "prevent_duplicate",
     "reject",

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use tallygate_rules::{
-    Costs, CountedSubject, RELEASED_LABEL, Role, Rule, RuleError, validate_ban, validate_by_subject, validate_deadline,
-    validate_longest_pause, validate_prefetch, validate_warn_at,
+    Costs, CountedSubject, RELEASED_LABEL, Role, Rule, RuleError, nearest, remedy, validate_ban, validate_by_subject,
+    validate_deadline, validate_longest_pause, validate_prefetch, validate_warn_at,
 };
 
 use crate::attr::{Amount, number};
@@ -71,7 +71,8 @@ pub(super) fn check_beside_policy(model: &Model, diagnostics: &mut Diagnostics) 
     let warn_at = model.warn_at.iter().map(|share| ("warn_at", share.span));
     let prefetch = model.prefetch.iter().map(|ahead| ("prefetch", ahead.span));
     let longest_pause = model.longest_pause.iter().map(|longest| ("longest_pause", longest.span));
-    let settings = on_outage.chain(deadline).chain(warn_at).chain(prefetch).chain(longest_pause);
+    let pause_key = model.pause_key.iter().map(|key| ("pause_key", key.span));
+    let settings = on_outage.chain(deadline).chain(warn_at).chain(prefetch).chain(longest_pause).chain(pause_key);
     for (argument, span) in named.chain(rules).chain(ban).chain(settings) {
         let message = format!("`{argument}` cannot stand beside `policy`; add it to that policy, or remove it");
         diagnostics.report(span, message);
@@ -93,10 +94,32 @@ pub(super) fn check_pause(model: &Model, diagnostics: &mut Diagnostics) {
         return;
     }
     let longest = model.longest_pause.as_ref().map_or(Duration::from_secs(1), |longest| longest.value);
-    let is_main = |rule: &RuleModel| model.label(rule).is_none() && !rule.rule.is_shadow();
-    let counts_paused = !model.complete || model.rules.iter().any(|rule| !rule.written.complete || is_main(rule));
+    let is_paused = |rule: &RuleModel| model.label(rule) == model.paused_label() && !rule.rule.is_shadow();
+    let counts_paused = !model.complete || model.rules.iter().any(|rule| !rule.written.complete || is_paused(rule));
     if let Err(mistake) = validate_longest_pause(longest, counts_paused, model.prefetch.is_some()) {
         diagnostics.report(span, mistake);
+    }
+}
+
+/// Reports a `pause_key` of nothing that can be paused, or that no rule has.
+pub(super) fn check_pause_key(model: &Model, diagnostics: &mut Diagnostics) {
+    let Some(key) = &model.pause_key else { return };
+    if model.policy.is_some() {
+        return;
+    }
+    if model.pause.is_none() && model.longest_pause.is_none() {
+        let message = "`pause_key` is the subject that `pause` pauses; add one, like `pause = |answer| \
+                       answer.retry_after()`, or remove it";
+        diagnostics.report(key.span, message);
+        return;
+    }
+    let is_known = model.complete && model.has_key == model.key.is_some();
+    let is_main = model.key.as_ref().is_some_and(|main| main.text == key.text);
+    if is_known && model.rules.iter().all(|rule| rule.written.complete) && !is_main && model.paused_label().is_none() {
+        let keys: Vec<_> = model.key.iter().chain(model.rules.iter().filter_map(|rule| rule.key.as_ref())).collect();
+        let keys: Vec<_> = keys.into_iter().map(|key| key.text.as_str()).collect();
+        let remedy = remedy(nearest(&key.text, keys.iter().copied()), "write one of", &keys);
+        diagnostics.report(key.span, format!("no rule has the key `{}`; {remedy}", key.text));
     }
 }
 

@@ -34,7 +34,7 @@ pub fn validate_longest_pause(longest: Duration, counts_paused: bool, is_prefetc
     } else if longest > MAX_PER {
         "`longest_pause` is at most 3660 days, like `longest_pause = \"1h\"`"
     } else if !counts_paused {
-        "no enforced rule counts the main subject, which is the one that is paused; add a rule on it"
+        "no enforced rule counts the subject that is paused; add a rule on it"
     } else if is_prefetched {
         "a subject cannot be paused beside `prefetch`: other processes would still make the calls that they have taken \
          ahead; remove one of them"

@@ -32,8 +32,10 @@ pub struct PolicyCell {
     deadline: Option<Duration>,
     warn_at: Option<f64>,
     prefetch: Option<Duration>,
-    /// Whether the main subject can be paused.
+    /// Whether a subject can be paused.
     is_pausable: bool,
+    /// The label of that subject; `None` for the main one.
+    paused: Option<&'static str>,
     longest_pause: Option<Duration>,
     key: Texts,
     template: &'static str,
@@ -83,6 +85,7 @@ impl PolicyCell {
             warn_at: None,
             prefetch: None,
             is_pausable: false,
+            paused: None,
             longest_pause: None,
             key,
             template,
@@ -144,6 +147,13 @@ impl PolicyCell {
     #[must_use]
     pub const fn pausable(mut self) -> Self {
         self.is_pausable = true;
+        self
+    }
+
+    /// Lets the subject with this label be paused in place of the main one.
+    #[must_use]
+    pub const fn pausable_on(mut self, label: &'static str) -> Self {
+        self.paused = Some(label);
         self
     }
 
@@ -222,6 +232,7 @@ impl PolicyCell {
         let builder = self.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
         let builder = self.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
         let builder = if self.is_pausable { builder.pausable() } else { builder };
+        let builder = self.paused.into_iter().fold(builder, PolicyBuilder::pausable_on);
         let builder = self.longest_pause.into_iter().fold(builder, PolicyBuilder::longest_pause);
         let built = self.prefetch.into_iter().fold(builder, PolicyBuilder::prefetch).build_static();
         built.map_err(|error: Error| BackendError::with_source(BackendErrorKind::Misuse, error.to_string(), error))

@@ -250,6 +250,8 @@ impl RegisteredPolicy {
         let rules = self.effective_rules().enumerate();
         let builder = rules.fold(builder, |builder, (at, own)| builder.rule_of(own.label, rule(at, &own.rule)));
         let builder = self.ban().into_iter().fold(builder, PolicyBuilder::ban);
+        let paused = self.described.paused.and_then(|paused| self.described.subjects.get(paused));
+        let builder = paused.into_iter().fold(builder, |builder, (label, _)| builder.pausable_on(label.clone()));
         let builder = self.longest_pause().into_iter().fold(builder, PolicyBuilder::longest_pause);
         let builder = self.prefetch().into_iter().fold(builder, PolicyBuilder::prefetch);
         let builder = self.key().into_iter().fold(builder, |builder, key| builder.key(key.to_owned()));

@@ -34,7 +34,7 @@ pub(crate) struct TallyId<'a> {
 }
 
 impl<'a> TallyId<'a> {
-    /// Returns where the pause of a main subject is kept; `None` if it cannot be paused.
+    /// Returns where the pause of a subject is kept; `None` if it cannot be paused.
     #[inline]
     pub(crate) fn of_pause(policy: &'a Policy, subject: &'a SubjectKey) -> Option<Self> {
         Some(Self { group: policy.pause_group()?, subject })

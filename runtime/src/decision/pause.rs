@@ -35,7 +35,7 @@ pub(crate) trait Pauser: Send + Sync {
     fn give_back(self: Arc<Self>, pausable: &Pausable, probe: ProbeName);
 }
 
-/// The main subject of a call, whose policy may let it be paused.
+/// The subject of a call that its policy may let be paused.
 #[derive(Clone)]
 pub(crate) struct Pausable {
     pub(crate) policy: Policy,

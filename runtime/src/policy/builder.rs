@@ -21,6 +21,8 @@ pub struct PolicyBuilder {
     rules: Vec<(Option<String>, Rule)>,
     ban: Option<Ban>,
     settings: PolicySettings,
+    /// The label of the subject that can be paused; `None` for the main one.
+    paused: Option<String>,
     templates: Templates,
 }
 
@@ -32,6 +34,7 @@ impl Policy {
             rules: Vec::new(),
             ban: None,
             settings: PolicySettings::default(),
+            paused: None,
             templates: Templates::default(),
         }
     }
@@ -58,6 +61,7 @@ impl Policy {
             rules: rules.collect(),
             ban: *ban,
             settings: *settings,
+            paused: self.paused_label().map(str::to_owned),
             templates: self.templates().clone(),
         }
     }
@@ -240,8 +244,38 @@ impl PolicyBuilder {
         self
     }
 
-    /// Lets the main subject be [paused](Self::pausable), for at most that long from when it is said. A longer pause lasts as
-    /// long as the longest.
+    /// Lets the subject with that label be [paused](Self::pausable), in place of the main one: the host of a partner, if the main
+    /// subject is an account there. All calls on a paused host are denied, whatever their account.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let second = Duration::from_secs(1);
+    /// let policy = Policy::builder("partner")
+    ///     .rule(Rule::sliding_window(50, second))
+    ///     .rule_on("host", Rule::sliding_window(500, second))
+    ///     .pausable_on("host")
+    ///     .build()?;
+    /// let (limiter, host) = (Limiter::in_memory(), Subject::of("partner.example"));
+    ///
+    /// let call = async |account: &str| limiter.check(&policy, &Subject::of(account)).subject("host", &host).await;
+    /// call("one").await?.into_result()?.pause(Duration::from_secs(30)).await?;
+    /// assert!(!call("other").await?.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pausable_on(mut self, label: impl Into<String>) -> Self {
+        self.paused = Some(label.into());
+        self.pausable()
+    }
+
+    /// Lets the main subject, or [another one](Self::pausable_on), be [paused](Self::pausable) for at most that long from when it
+    /// is said. A longer pause lasts as long as the longest.
     pub fn longest_pause(mut self, longest: Duration) -> Self {
         self.settings.longest_pause = Some(longest);
         self

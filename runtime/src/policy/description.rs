@@ -11,6 +11,7 @@
 //! rule 1 20 per 1h
 //! ban 20 10m 1h                  denials, within, duration
 //! longest_pause 1h               if subjects can be paused
+//! paused 1                       the number of the subject that can be paused, if it is not the main one
 //! prefetch 100ms                 how long calls are taken ahead
 //! plan 500 paid                  a count that a file has for calls that give one, and the name of its plan
 //! secret 4f1a                    the fingerprint of the secret, if a key shows a digest; `none` without a secret
@@ -48,6 +49,8 @@ pub(crate) struct Description {
     pub(crate) ban: Option<Ban>,
     /// The longest pause of a subject, if subjects can be paused.
     pub(crate) longest_pause: Option<Duration>,
+    /// The index in `subjects` of the one that can be paused; `None` for the main one.
+    pub(crate) paused: Option<usize>,
     /// The time for which calls are taken ahead.
     pub(crate) prefetch: Option<Duration>,
     /// The counts of plans by their names, if each call gives the count of a rule.
@@ -72,6 +75,7 @@ impl Description {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             key: template(None),
             rules: rules.collect(),
+            paused: policy.paused_label().and_then(|paused| subjects.iter().position(|(label, _)| label == paused)),
             subjects,
             ban: policy.ban(),
             longest_pause: policy.longest_pause(),
@@ -117,6 +121,9 @@ impl Description {
         }
         if let Some(longest) = self.longest_pause {
             line(&mut text, "longest_pause", &format_duration(longest));
+        }
+        if let Some(paused) = self.paused {
+            line(&mut text, "paused", &(paused + 1).to_string());
         }
         if let Some(ahead) = self.prefetch {
             line(&mut text, "prefetch", &format_duration(ahead));
@@ -181,6 +188,10 @@ impl Description {
                 let longest = parse_duration(&value).map_err(|_| format!("`{value}` is no longest pause"))?;
                 self.longest_pause = Some(longest);
             }
+            "paused" => {
+                let number: usize = value.parse().map_err(|_| format!("`{value}` is no number of a subject"))?;
+                self.paused = number.checked_sub(1);
+            }
             "prefetch" => {
                 let ahead = parse_duration(&value).map_err(|_| format!("`{value}` is no time to take calls ahead"))?;
                 self.prefetch = Some(ahead);
@@ -201,8 +212,12 @@ impl Description {
         if self.name.is_empty() {
             return Err("it has no name".to_owned());
         }
-        if self.rules.iter().any(|(subject, _)| subject.is_some_and(|subject| subject >= self.subjects.len())) {
+        let is_missing = |subject: Option<usize>| subject.is_some_and(|subject| subject >= self.subjects.len());
+        if self.rules.iter().any(|(subject, _)| is_missing(*subject)) {
             return Err("it has a rule on a subject that it does not have".to_owned());
+        }
+        if is_missing(self.paused) {
+            return Err("it pauses a subject that it does not have".to_owned());
         }
         Ok(self)
     }
@@ -281,12 +296,14 @@ mod tests {
             .build()
             .unwrap();
         let ahead = Policy::builder("p").rule(Rule::sliding_window(100, HOUR)).prefetch(HOUR / 7_200).build().unwrap();
+        let paused = Policy::builder("p").rule_on(odd, Rule::duplicate(HOUR)).pausable_on(odd).build().unwrap();
+        assert_eq!(Description::of(&paused, false).paused, Some(0));
         let hashed = Policy::builder("p").rule(Rule::duplicate(HOUR)).key("{a}/{@b:hash|@c}").build().unwrap();
         let described = Description::of(&hashed, false).with_secret(&Secret::new(b"one"));
         assert_eq!(described.secret, Some(Secret::new(b"one").fingerprint().to_owned()));
         assert_eq!(Description::read(&described.write()), Ok(described));
         let plans = BTreeMap::from([("paid in advance".to_owned(), 0), (odd.to_owned(), u64::MAX)]);
-        for (policy, number) in [(policy, 2), (ahead, 0)] {
+        for (policy, number) in [(policy, 2), (ahead, 0), (paused, 0)] {
             let described = Description::of(&policy, false).with_secret(&Secret::public()).with_plans(plans.clone());
             assert_eq!(described.plans.len(), number, "only where calls give a count");
             assert_eq!(described.secret, None);
@@ -304,6 +321,8 @@ mod tests {
             ("1\nname p\nrule 1 per 1h", "`per 1h`"),
             ("1\nname p\nrule x 1 per 1h", "`x 1 per 1h` is no rule"),
             ("1\nname p\nrule 1 1 per 1h", "a subject that it does not have"),
+            ("1\nname p\npaused x", "`x` is no number of a subject"),
+            ("1\nname p\npaused 1", "it pauses a subject that it does not have"),
             ("1\nname p\nsubject_key {a}", "a key without a subject"),
             ("1\nname p\nban 20 10m", "`20 10m` is no ban"),
             ("1\nname p\nplan free 100", "`free 100` is no plan"),

@@ -104,19 +104,19 @@ impl RuleGroup {
         groups
     }
 
-    /// Returns the group of the pauses of the main subject: it has no rules.
-    pub(super) fn of_pauses(name: &str) -> Self {
-        let group = Self::new(name, (None, None), &[], None);
+    /// Returns the group of the pauses of the subject with this label: it has no rules.
+    pub(super) fn of_pauses(name: &str, label: Option<&String>) -> Self {
+        let group = Self::new(name, (label, None), &[], None);
         let names: Arc<str> = names(&group.segment).into();
         let segment: Arc<str> = format!("{names}/pause").into();
         Self { slot_segment: Some(names), ..group }.with_segment(segment)
     }
 
-    /// Keeps the tallies of the main subject in the slot of its pause.
-    pub(super) fn keep_in_slot_of_pause(groups: &mut [Self]) {
-        let is_main = |label: &str| label == RELEASED_LABEL;
-        for group in groups.iter_mut().filter(|group| group.label.as_deref().is_none_or(is_main)) {
-            group.slot_segment = Some(own_name(&group.segment).into());
+    /// Keeps the tallies of the subject that can be paused in the slot of its pause.
+    pub(super) fn keep_in_slot_of_pause(groups: &mut [Self], pause: &Self) {
+        let is_released = |group: &Self| pause.label.is_none() && group.label.as_deref() == Some(RELEASED_LABEL);
+        for group in groups.iter_mut().filter(|group| group.label == pause.label || is_released(group)) {
+            group.slot_segment.clone_from(&pause.slot_segment);
         }
     }
 

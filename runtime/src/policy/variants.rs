@@ -115,7 +115,8 @@ impl Policy {
         let (rules, replaced): (Vec<_>, Vec<_>) =
             rules.into_iter().map(|EffectiveRule { label, rule, position }| ((label, rule), position)).unzip();
         let PolicyInner { name, ban, settings, .. } = &*self.inner;
-        let mut inner = PolicyInner::new(name.clone(), rules, *ban, *settings, replaced.into());
+        let paused = self.paused_label().map(str::to_owned);
+        let mut inner = PolicyInner::new(name.clone(), rules, *ban, *settings, paused.as_ref(), replaced.into());
         RuleGroup::keep_slots(&mut inner.groups, self.groups());
         Some(self.variant(inner))
     }

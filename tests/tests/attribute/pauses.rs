@@ -34,6 +34,34 @@ async fn a_result_pauses_its_subject_and_the_call_is_settled() {
     assert!(charge(&limiter, "b", None).await.is_ok());
 }
 
+#[rate_limit(
+    key = "{account}",
+    rule(count = 9, per = "1h"),
+    rule(count = 99, per = "1h", key = "{host}"),
+    limiter = limiter,
+    pause = |answer| *answer.as_ref().ok()?,
+    pause_key = "{host}"
+)]
+async fn of_host(
+    limiter: &Limiter,
+    account: &str,
+    host: &str,
+    answer: Option<Duration>,
+) -> Result<Option<Duration>, Rejection> {
+    let _ = (limiter, account, host);
+    Ok(answer)
+}
+
+#[tokio::test]
+async fn a_result_pauses_the_subject_that_the_attribute_names() {
+    let limiter = Limiter::in_memory();
+    of_host(&limiter, "a", "x", Some(MINUTE)).await.unwrap();
+    for account in ["a", "b"] {
+        assert_paused(of_host(&limiter, account, "x", None).await, MINUTE);
+        of_host(&limiter, account, "y", None).await.unwrap();
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_result_that_says_nothing_opens_its_subject_after_a_pause() {
     let limiter = Limiter::in_memory();

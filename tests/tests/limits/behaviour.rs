@@ -99,6 +99,7 @@ tallygate_harness::every_backend!(
     only_a_pausable_policy_can_be_paused,
     a_permit_pauses_the_subject_of_its_call,
     a_pause_leaves_all_units_and_subjects_uncharged,
+    a_policy_may_let_another_subject_be_paused,
     a_pause_leads_to_no_ban,
     a_policy_with_rules_in_shadow_is_paused_as_others_are,
     a_caller_waits_for_the_end_of_a_pause,

@@ -94,7 +94,8 @@ impl Check<'_> {
     }
 
     /// Pauses the call's main subject for `length`: closed until then, because the other side said so. See
-    /// [`PolicyBuilder::pausable`](crate::PolicyBuilder::pausable).
+    /// [`PolicyBuilder::pausable`](crate::PolicyBuilder::pausable). If the policy lets [another
+    /// subject](crate::PolicyBuilder::pausable_on) be paused, the call names all of its subjects, and that one is paused.
     ///
     /// A pause does not shorten a longer one, so that it may be said again by all who hear of it. It lasts no longer than
     /// the policy's [longest pause](crate::PolicyBuilder::longest_pause). This process honours it at once, also while Redis is
@@ -103,7 +104,7 @@ impl Check<'_> {
     ///
     /// # Errors
     ///
-    /// * The policy cannot be paused.
+    /// * The policy cannot be paused, or the call left out a subject.
     /// * The backend did not answer within the deadline. This process honours the pause all the same, and sends it again with
     ///   later calls.
     pub async fn pause(self, length: Duration) -> Result<(), BackendError> {
@@ -112,7 +113,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Ends the pause of the call's main subject, if there is one, and opens the subject for all calls. Its calls stay counted.
+    /// Ends the pause of the subject that [`pause`](Self::pause) pauses, if there is one, and opens it for all calls. They stay counted.
     /// Other processes may deny calls until their [cached denials](crate::LimiterBuilder::denial_cache) end.
     ///
     /// A pause that is stored later closes the subject again, also one that another process was told before and could not
@@ -120,7 +121,7 @@ impl Check<'_> {
     ///
     /// # Errors
     ///
-    /// The policy cannot be paused, or the backend did not answer within the deadline.
+    /// The policy cannot be paused, the call left out a subject, or the backend did not answer within the deadline.
     pub async fn resume(self) -> Result<(), BackendError> {
         self.limiter().core.resume(&self.pausable()?).await?;
         self.report_change("the pause of a subject was ended, if there was one");
@@ -128,8 +129,12 @@ impl Check<'_> {
     }
 
     fn pausable(&self) -> Result<Pausable, BackendError> {
-        self.inputs.subjects_filled_by_main()?;
-        Pausable::new(self.policy(), self.inputs.main_subject())
+        // The main subject stands in for those that the call left out.
+        match self.policy().paused_label() {
+            Some(_) => self.inputs.subjects()?,
+            None => self.inputs.subjects_filled_by_main()?,
+        };
+        Pausable::new(self.policy(), self.inputs.paused_subject())
     }
 
     /// Reports a change to the log if the context names an operator. Without one, the program makes the change, perhaps

@@ -35,7 +35,7 @@ pub(super) struct Attempt<'a> {
     pub(super) options: CallOptions,
     /// The outcome of the call, if it is known without the store: a count of 0 closes the limit, or the subject is paused.
     pub(super) foregone: Option<Outcome>,
-    /// Where the pause of the main subject is kept, if the call heeds it. The rules in force may not count that subject.
+    /// Where the pause of the call is kept, if the call heeds it. The rules in force may not count its subject.
     pause: Option<TallyId<'a>>,
     known: Option<KnownPause>,
     /// Has the place of the one call that is tried after a pause.
@@ -196,10 +196,10 @@ impl Check<'_> {
         Attempt::new(self)?.decide_without(layers, reason)
     }
 
-    /// Returns where the pause of the main subject is kept; `None` if it cannot be paused.
+    /// Returns where the pause of the call is kept; `None` if it cannot be paused.
     pub(super) fn pause_id(&self) -> Option<TallyId<'_>> {
         let group = self.policy().pause_group()?;
-        Some(TallyId { group, subject: self.inputs.main_subject()? })
+        Some(TallyId { group, subject: self.inputs.paused_subject()? })
     }
 
     /// Lists the policy in Redis, in the background, unless this is known to be done.

@@ -200,7 +200,7 @@ impl Check<'_> {
         if self.policy().longest_pause().is_none() {
             return permit;
         }
-        match Pausable::new(self.policy(), self.inputs.main_subject()) {
+        match Pausable::new(self.policy(), self.inputs.paused_subject()) {
             Ok(pausable) => {
                 permit.with_pausing(Box::new(PauseTicket::new(Arc::clone(&self.limiter().core) as _, pausable)))
             }

@@ -179,13 +179,14 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Returns the main subject; `None` if the policy has no rule on it, or the call cannot be counted.
-    pub(super) fn main_subject(&self) -> Option<&SubjectKey> {
+    /// Returns the subject that the policy lets be paused; `None` if there is none, or the call cannot be counted.
+    pub(super) fn paused_subject(&self) -> Option<&SubjectKey> {
+        let paused = self.policy().pause_group()?.label.as_ref();
         match self {
-            Self::Borrowed { subject, .. } => Some(subject),
+            Self::Borrowed { subject, .. } => paused.is_none().then_some(subject),
             Self::Owned(inputs) => {
-                let main = inputs.policy.subject_labels().position(|label| label.is_none())?;
-                inputs.subjects.given().ok()?.keys.get(main)
+                let place = inputs.policy.subject_labels().position(|label| label == paused)?;
+                inputs.subjects.given().ok()?.keys.get(place)
             }
         }
     }

@@ -49,10 +49,10 @@ impl PolicyBuilder {
         subjects.zip(self.rules.iter().map(|(_, rule)| rule.clone())).collect()
     }
 
-    /// Whether a rule on the main subject is enforced, or would be if all of them were.
-    fn enforces_main(&self) -> bool {
+    /// Whether a rule on the subject that can be paused is enforced, or would be if all of them were.
+    fn enforces_paused(&self) -> bool {
         let is_all_shadow = self.rules.iter().all(|(_, rule)| rule.is_shadow());
-        self.rules.iter().any(|(label, rule)| label.is_none() && (is_all_shadow || !rule.is_shadow()))
+        self.rules.iter().any(|(label, rule)| *label == self.paused && (is_all_shadow || !rule.is_shadow()))
     }
 
     fn mistakes_in_prefetch(&self) -> Vec<RuleError> {
@@ -85,14 +85,15 @@ impl PolicyBuilder {
         let warn_at = self.settings.warn_at.and_then(|share| validate_warn_at(share, own()).err());
         let pause = self.settings.longest_pause.and_then(|longest| {
             let is_prefetched = self.settings.prefetch.is_some();
-            validate_longest_pause(longest, self.enforces_main(), is_prefetched).err()
+            validate_longest_pause(longest, self.enforces_paused(), is_prefetched).err()
         });
         let settings = deadline.into_iter().chain(warn_at).chain(prefetch).chain(pause);
         let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().chain(settings).collect();
         if is_blank(&self.name) || !texts.is_empty() || !mistakes.is_empty() {
             return Err(Error::policy(&self.name, texts, &mistakes));
         }
-        let inner = PolicyInner::new(self.name, self.rules, self.ban, self.settings, Box::default());
+        let inner =
+            PolicyInner::new(self.name, self.rules, self.ban, self.settings, self.paused.as_ref(), Box::default());
         Ok(Policy { inner: share(PolicyInner { templates: self.templates, ..inner }.finished()) })
     }
 }

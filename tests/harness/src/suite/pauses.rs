@@ -117,6 +117,41 @@ pub async fn a_pause_leaves_all_units_and_subjects_uncharged(stage: &Stage) {
     assert_eq!(permit.report().iter().map(RuleStatus::remaining).min(), Some(1));
 }
 
+/// A policy may let another subject than the main one be paused: its calls are denied, whatever their main subject.
+pub async fn a_policy_may_let_another_subject_be_paused(stage: &Stage) {
+    let rule = |count| Rule::sliding_window(count, secs(60));
+    for tokens in [false, true] {
+        let builder = Policy::builder("partner").rule(rule(10)).rule_on("host", rule(20)).pausable_on("host");
+        let policy = pausable(if tokens { builder.rule_on("host", rule(90).counting("tokens")) } else { builder });
+        let (limiter, hosts) = (stage.limiter(), ["x", "y"].map(|host| Subject::of(host).and(tokens)));
+        let check = |account: &'static str, host| {
+            let account = Subject::of(account);
+            let (limiter, policy) = (limiter.clone(), policy.clone());
+            async move {
+                let decision = limiter.check(&policy, &account).subject("host", host).await;
+                decision.expect("the backend answers").into_result()
+            }
+        };
+        let permit = check("a", &hosts[0]).await.expect("there is room");
+        if let Err(error) = permit.pause(secs(30)).await {
+            assert_eq!(error.kind(), BackendErrorKind::Away, "{error}");
+        }
+        for account in ["a", "b"] {
+            assert_paused(&check(account, &hosts[0]).await.expect_err("the host is paused"), secs(30));
+            check(account, &hosts[1]).await.expect("no other is paused");
+        }
+        stage.pass(secs(30)).await;
+        let tried = check("b", &hosts[0]).await.expect("it is tried");
+        assert_paused(&check("a", &hosts[0]).await.expect_err("another one is tried"), secs(30));
+        tried.succeeded().await.expect("the backend answers");
+        let _open = check("a", &hosts[0]).await.expect("it is open");
+        check("b", &hosts[0]).await.expect("it is open for all");
+    }
+    let policy = pausable(Policy::builder("p").rule(rule(10)).rule_on("host", rule(20)).pausable_on("host"));
+    let left_out = stage.limiter().check(&policy, &somebody()).pause(secs(30)).await.expect_err("no host is named");
+    assert!(left_out.to_string().contains("which the call left out"), "{left_out}");
+}
+
 /// Denials by a pause count towards no ban.
 pub async fn a_pause_leads_to_no_ban(stage: &Stage) {
     let ban = Ban::new(2, secs(60), secs(600));

@@ -109,8 +109,9 @@ impl Permit {
         })
     }
 
-    /// Pauses the main subject of this call, or [the one that the policy names](crate::PolicyBuilder::pausable_on), for `length`, because the other side said so: see
-    /// [`PolicyBuilder::pausable`](crate::PolicyBuilder::pausable). The call stays counted, and its permit usable.
+    /// Pauses the main subject of this call, or [the one that the policy names](crate::PolicyBuilder::pausable_on), for
+    /// `length`, because the other side said so: see [`PolicyBuilder::pausable`](crate::PolicyBuilder::pausable). The call
+    /// stays counted, and its permit usable.
     ///
     /// It works as [`Check::pause`](crate::Check::pause) does, also for a call that is in shadow or that was admitted while
     /// Redis was away.

@@ -216,8 +216,10 @@ impl PolicyBuilder {
     ///
     /// All calls of a paused subject are denied as [`Paused`](crate::RejectionKind::Paused), in all processes and in all
     /// units; no rule counts them. After that, for as long again, one call at a time is admitted until one has
-    /// [succeeded](crate::Permit::succeeded); the others are denied as `Paused` meanwhile. In Redis, each call asks for the pause in the same round trip. The tallies of such a
-    /// policy have other keys, so that adding this begins new counts once.
+    /// [succeeded](crate::Permit::succeeded); the others are denied as `Paused` meanwhile.
+    ///
+    /// In Redis, each call asks for the pause in the same round trip. The tallies of such a policy have other keys, so that
+    /// adding this begins new counts once.
     ///
     /// # Examples
     ///

@@ -1,5 +1,7 @@
 //! One attempt at a call: by the rules that are in force now.
 
+mod pause;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::{iter, slice};
@@ -7,9 +9,7 @@ use std::{iter, slice};
 use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
 use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall, TallyId, UnitCall};
-use crate::decision::{
-    AdmittedAt, Charge, DecidedBy, Decision, Pausable, PauseTicket, Permit, ProbeName, Recount, RecountTicket, Report,
-};
+use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, PauseTicket, Permit, RecountTicket};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
@@ -17,11 +17,10 @@ use crate::limiter::overrides::RulesInForce;
 use crate::limiter::pausing;
 use crate::limiter::stack::{Layers, Stack};
 use crate::policy::{Policy, RuleGroup, SubjectCost, Trial, UnitCost};
-use crate::store::{Answer, Decider as _, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMoment, ProbeStep};
+use crate::store::{Answer, Decider as _, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMoment};
 use crate::subject::SubjectKey;
 use crate::system::Instant;
 use crate::system::home::in_runtime;
-use crate::system::under_way::TaskKind;
 use crate::wait::Wait;
 
 /// A call as it is decided now: by the policy in force, which may be an override's, on the subject of each of its
@@ -289,102 +288,6 @@ impl<'a> Attempt<'a> {
         Self { core, policy, subjects, costs, options, foregone, pause, known, probe: None, asked }
     }
 
-    /// What is to be done about the pause of the subject, unless the call is denied anyway.
-    fn due(&self) -> PauseDue {
-        match (self.foregone, self.known) {
-            (None | Some(Outcome::Paused { .. } | Outcome::Probing { .. }), Some(known)) => known.due,
-            _ => PauseDue::Nothing,
-        }
-    }
-
-    /// Tells the store of the pause once more.
-    fn tell_again(&self) {
-        if let Some(id) = self.pause {
-            self.core.tell_again(&self.policy, id);
-        }
-    }
-
-    /// Denies the call by the pause that the store cannot be asked about, and charges nothing.
-    fn believe_in_pause(&mut self) {
-        self.foregone = self.foregone.or(self.known.map(pausing::outcome));
-        let lease = None;
-        self.options = CallOptions { peek: true, ignores_pause: true, lease, ..self.options };
-    }
-
-    /// Tries the call after a pause that only this process can know of, or denies it because another one is tried.
-    fn try_here(&mut self) {
-        let (Some(id), None) = (self.pause, &self.probe) else { return };
-        let name = LeaseName::next();
-        // A peek takes no place.
-        let outcome = if self.options.peek {
-            self.known.map_or(Outcome::Admitted, pausing::outcome)
-        } else {
-            self.core.probe_here(id, name, ProbeStep::Take)
-        };
-        match outcome {
-            Outcome::Probing { retry_after: Wait::NONE } if self.options.peek => {}
-            Outcome::Probing { retry_after: Wait::NONE } => self.probe = self.pause_ticket(Some(ProbeName::Here(name))),
-            outcome if outcome.is_by_pause() => {
-                self.foregone = Some(outcome);
-                let lease = None;
-                self.options = CallOptions { peek: true, ignores_pause: true, lease, ..self.options };
-            }
-            _ => {}
-        }
-    }
-
-    /// Asks the store through the layers. Returns the place that the call has taken, if it is tried after a pause.
-    async fn ask(
-        &self,
-        layers: &Layers,
-        call: Call<'_>,
-    ) -> (Result<LayeredAnswer, BackendError>, Option<Box<PauseTicket>>) {
-        let answered = match self.pause {
-            // No rule in force counts the main subject, so no script looks for its pause. Boxed, as this is rare.
-            Some(id) if self.foregone.is_none() && call.pause().is_none() => {
-                Box::pin(ask_behind_pause(layers, call, id)).await
-            }
-            _ => layers.below().decide(call).await,
-        };
-        // The other futures are boxed, as they are rare.
-        match (self.pause, answered) {
-            (Some(id), Ok(answered)) if is_place_free(&answered) => Box::pin(self.ask_as_probe(layers, call, id)).await,
-            (_, Ok(answered)) if needs_report(answered.answer.outcome, call.options) => {
-                (Ok(Box::pin(reported(layers, call, answered)).await), None)
-            }
-            (_, answered) => (answered, None),
-        }
-    }
-
-    /// Asks the store about a call that is tried after a pause. A peek takes no place.
-    async fn ask_as_probe(
-        &self,
-        layers: &Layers,
-        call: Call<'_>,
-        id: TallyId<'_>,
-    ) -> (Result<LayeredAnswer, BackendError>, Option<Box<PauseTicket>>) {
-        let options = CallOptions { ignores_pause: true, ..call.options };
-        let tried = Call { options, ..call };
-        if call.options.peek {
-            return (layers.below().decide(tried).await, None);
-        }
-        let name = LeaseName::next();
-        let place = self.pause_ticket(Some(ProbeName::Stored(name)));
-        match layers.server().probe(call.policy, id, name, ProbeStep::Take, call.until()).await {
-            Ok(Outcome::Probing { retry_after: Wait::NONE }) => (layers.below().decide(tried).await, place),
-            // Meanwhile, it was opened.
-            Ok(Outcome::Admitted) => (layers.below().decide(tried).await, None),
-            Ok(outcome) => {
-                let paused = Answer::new(outcome, Report::default(), 0).into();
-                (
-                    Ok(if needs_report(outcome, call.options) { reported(layers, call, paused).await } else { paused }),
-                    None,
-                )
-            }
-            Err(error) => (Err(error), None),
-        }
-    }
-
     /// Decides a call that the store failed to decide. A pause that this process knows of holds whatever the policy says.
     fn decide_without(&mut self, layers: &Layers, reason: BackendError) -> Result<Decision, BackendError> {
         if reason.kind() == BackendErrorKind::Away {
@@ -448,27 +351,11 @@ impl<'a> Attempt<'a> {
         Some(foregone.decision(self.call(), DecidedBy::Backend))
     }
 
-    /// Returns the outcome after what the store has answered, or what decides in its place.
-    fn settled_outcome(&self, outcome: Outcome, decided_by: DecidedBy) -> Outcome {
-        // If the outcome was known, the store was only asked for a report.
-        let (None, Some(id)) = (self.foregone, self.pause) else { return self.foregone.unwrap_or(outcome) };
-        // A call that is tried is decided whatever is stored of the pause.
-        if decided_by == DecidedBy::Backend && self.probe.is_none() {
-            self.core.hear_of_pause(id, self.asked, outcome);
-        }
-        if outcome.is_by_pause() {
-            return outcome;
-        }
-        // This process may have been told while the call waited for the store.
-        let known = self.core.known_pause(id).filter(|known| known.due != PauseDue::Probe);
-        known.map_or(outcome, pausing::outcome)
-    }
-
     fn decision(&mut self, answered: LayeredAnswer) -> Decision {
         let LayeredAnswer { answer: Answer { outcome: answered, report, at, .. }, lease, decided_by, part } = answered;
         let outcome = self.settled_outcome(answered, decided_by);
         // If the call is denied, its place is free again.
-        let pausing = self.probe.take().or_else(|| self.pause_ticket(None)).filter(|_| outcome == Outcome::Admitted);
+        let pausing = self.probe.take().or_else(|| self.pause_ticket()).filter(|_| outcome == Outcome::Admitted);
         let policy = part.as_ref().unwrap_or(&self.policy);
         let call = Call { policy, ..self.call() };
         if answered == Outcome::Admitted && outcome.is_by_pause() && !call.options.peek {
@@ -489,25 +376,6 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Takes back, in the background, what was counted of a call that is not made.
-    #[cold]
-    fn put_back(&self, ticket: RecountTicket) {
-        self.core.runtimes.spawn(TaskKind::Correction, async move {
-            // If this fails, the call stays counted until it is out of its windows.
-            let _ = ticket.recount(Recount::REFUND).await;
-        });
-    }
-
-    /// Returns what the permit needs to pause the subject, and to end its probe; `None` if the call heeds no pause.
-    fn pause_ticket(&self, probe: Option<ProbeName>) -> Option<Box<PauseTicket>> {
-        let pausable = Pausable { policy: self.policy.clone().into_owned(), subject: *self.pause?.subject };
-        let ticket = PauseTicket::new(Arc::clone(self.core) as _, pausable);
-        Some(Box::new(match probe {
-            Some(name) => ticket.of_probe(name),
-            None => ticket,
-        }))
-    }
-
     /// Returns the ticket for a recount of an admitted call.
     fn ticket(&self, call: Call<'_>, at: AdmittedAt, decided_by: DecidedBy) -> RecountTicket {
         let call = match (decided_by, &self.core.stack) {
@@ -516,36 +384,6 @@ impl<'a> Attempt<'a> {
             (DecidedBy::Backend, Stack::Here(_)) | (DecidedBy::Standby, _) => call,
         };
         RecountTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
-    }
-}
-
-/// Whether a report is asked for that the answer does not have, because it is about a pause alone.
-fn needs_report(outcome: Outcome, options: CallOptions) -> bool {
-    outcome.is_by_pause() && options.report && !options.report_is_optional
-}
-
-/// Whether a call is the next one that is tried after a pause.
-fn is_place_free(answered: &LayeredAnswer) -> bool {
-    answered.answer.outcome == Outcome::Probing { retry_after: Wait::NONE }
-}
-
-/// Returns the answer to a paused call, with where its rules stand if the store says that.
-async fn reported(layers: &Layers, call: Call<'_>, paused: LayeredAnswer) -> LayeredAnswer {
-    let options = CallOptions { peek: true, ignores_pause: true, lease: None, ..call.options };
-    match layers.below().decide(Call { options, ..call }).await {
-        Ok(peeked) => {
-            let answer = Answer { outcome: paused.answer.outcome, ..peeked.answer };
-            LayeredAnswer { answer, ..paused }
-        }
-        Err(_) => paused,
-    }
-}
-
-/// Asks whether the subject is paused, and decides the call if not: no script looks for this pause.
-async fn ask_behind_pause(layers: &Layers, call: Call<'_>, id: TallyId<'_>) -> Result<LayeredAnswer, BackendError> {
-    match layers.server().pause(call.policy, id, 0).await? {
-        Outcome::Admitted => layers.below().decide(call).await,
-        paused => Ok(Answer::new(paused, Report::default(), 0).into()),
     }
 }
 

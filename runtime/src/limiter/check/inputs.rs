@@ -183,7 +183,7 @@ impl<'a> Inputs<'a> {
     pub(super) fn paused_subject(&self) -> Option<&SubjectKey> {
         let paused = self.policy().pause_group()?.label.as_ref();
         match self {
-            Self::Borrowed { subject, .. } => paused.is_none().then_some(subject),
+            Self::Borrowed { subject, .. } => paused.is_none().then_some(*subject),
             Self::Owned(inputs) => {
                 let place = inputs.policy.subject_labels().position(|label| label == paused)?;
                 inputs.subjects.given().ok()?.keys.get(place)

@@ -197,6 +197,11 @@ impl Model {
         Some(Release { label: self.label(rule)?, key, condition: rule.release_if.as_ref()? })
     }
 
+    /// Returns whether the call or somebody by hand may pause its subject.
+    pub(crate) fn is_pausable(&self) -> bool {
+        self.pause.is_some() || self.longest_pause.is_some()
+    }
+
     /// Returns whether the function's result decides what the call counts as.
     pub(crate) fn is_refundable(&self) -> bool {
         self.refund_if.is_some() || self.is_settled() || self.release().is_some()

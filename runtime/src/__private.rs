@@ -20,7 +20,7 @@ pub use self::correction::{
     AmountUsed, Correction, blocking_finish, finish, finish_holding, refund_if, refund_on, settle, settle_metered,
     settle_units, used,
 };
-pub use self::pause::{PauseLength, blocking_pause, pause, pause_by};
+pub use self::pause::{PauseLength, blocking_pause, pause, pause_by, unless_refunded};
 pub use self::policy_cell::PolicyCell;
 pub use self::rejection::{
     denying_rule, is_ban, push_context, push_context_filtered, push_shown, push_string, push_text, reject,

@@ -43,7 +43,7 @@ impl Expansion<'_> {
         if self.is_metered() {
             return quote_hygienic!((tallygate_permit, tallygate_metered));
         }
-        let is_used = self.model.is_refundable() || self.model.pause.is_some() || self.runs_until_body();
+        let is_used = self.model.is_refundable() || self.model.is_pausable() || self.runs_until_body();
         if is_used { quote_hygienic!(tallygate_permit) } else { quote_hygienic!(_tallygate_permit) }
     }
 
@@ -94,12 +94,13 @@ impl Expansion<'_> {
     // A function that returns `impl IntoResponse` ends with this, and its rejections have this type, too:
     //             Answered::Result(tallygate_result)
     pub(super) fn epilogue(self) -> Option<Epilogue> {
-        let is_used = self.model.is_refundable() || self.model.pause.is_some();
+        let is_used = self.model.is_refundable() || self.model.is_pausable();
         if !is_used && !self.returns_any_response() && !self.runs_until_body() {
             return None;
         }
+        let due = self.due();
         let pause = self.pause();
-        let finish = self.finish();
+        let finish = due.as_ref().map(|_| self.finish());
         let result = quote_hygienic!(tallygate_result);
         let response = if self.runs_until_body() { self.with_permit() } else { result.clone() };
         let returned = if self.returns_any_response() {
@@ -112,7 +113,7 @@ impl Expansion<'_> {
             result,
             result_type: if self.returns_any_response() { TokenStream::new() } else { self.result_type() },
             run_body: self.run_body(),
-            after: quote_hygienic!(#pause #finish #returned),
+            after: quote_hygienic!(#due #pause #finish #returned),
         })
     }
 
@@ -131,14 +132,20 @@ impl Expansion<'_> {
         }
     }
 
-    /// Pauses the subject of the call, if the result says so. The permit is then still there to be refunded or held.
+    /// Pauses the subject of the call, if the result says so, or says that the call has succeeded. The permit is then still there
+    /// to be refunded or held.
     fn pause(self) -> Option<TokenStream> {
-        let function = self.model.pause.as_ref()?;
-        let span = SpanRange::of_tokens(function);
-        let in_scope = self.function.in_scope(function);
-        let first = self.private_at(hygienic(span.first));
-        let length = quote_spanned!(hygienic(span.last)=> #first::pause_by(&tallygate_result, #in_scope));
+        if !self.model.is_pausable() {
+            return None;
+        }
         let private = self.private();
+        let length =
+            self.model.pause.as_ref().map_or_else(|| optional(None), |function| self.length_of_pause(function));
+        let length = if self.may_refund() {
+            quote_hygienic!(#private::unless_refunded(#length, &tallygate_due))
+        } else {
+            length
+        };
         let paused = if self.function.is_blocking() {
             quote_hygienic!(#private::blocking_pause(tallygate_permit.as_ref(), tallygate_pause))
         } else {
@@ -150,9 +157,20 @@ impl Expansion<'_> {
         })
     }
 
-    /// Refunds the call on all subjects or on one, or only its duplicates, or settles it.
-    fn finish(self) -> Option<TokenStream> {
-        let private = self.private();
+    fn length_of_pause(self, function: &Expr) -> TokenStream {
+        let span = SpanRange::of_tokens(function);
+        let in_scope = self.function.in_scope(function);
+        let private = self.private_at(hygienic(span.first));
+        quote_spanned!(hygienic(span.last)=> #private::pause_by(&tallygate_result, #in_scope))
+    }
+
+    fn may_refund(self) -> bool {
+        self.model.refund_if.is_some() || self.model.release().is_some()
+    }
+
+    /// Says what is to be corrected: a refund of the call on all subjects or on one, or only of its duplicates, or its
+    /// settlement.
+    fn due(self) -> Option<TokenStream> {
         let subject = self.model.refunded_subject();
         let refunded = self.model.refund_if.as_ref().map(|refund_if| match subject {
             Some(subject) => self.correction("refund_on", Some(optional(subject.label)), refund_if),
@@ -166,6 +184,12 @@ impl Expansion<'_> {
         if refunded.is_none() && released.is_none() && settled.is_none() {
             return None;
         }
+        Some(quote_hygienic!(let tallygate_due = [#refunded #released #settled];))
+    }
+
+    /// Makes what is due.
+    fn finish(self) -> TokenStream {
+        let private = self.private();
         let finished = if self.function.is_blocking() {
             quote_hygienic!(#private::blocking_finish(tallygate_permit, tallygate_due))
         } else if self.runs_until_body() {
@@ -173,10 +197,7 @@ impl Expansion<'_> {
         } else {
             quote_hygienic!(#private::finish(tallygate_permit, tallygate_due).await)
         };
-        Some(quote_hygienic! {
-            let tallygate_due = [#refunded #released #settled];
-            #finished;
-        })
+        quote_hygienic!(#finished;)
     }
 
     pub(super) fn runs_until_body(self) -> bool {

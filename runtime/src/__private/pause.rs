@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use super::correction::Correction;
 use crate::decision::Permit;
 
 /// What `pause` says: how long the other side accepts no calls, or nothing.
@@ -33,8 +34,15 @@ pub fn pause_by<T, L: PauseLength>(result: &T, length: impl FnOnce(&T) -> L) -> 
     length(result).length()
 }
 
-/// Pauses the subject of a call, or says that the call has succeeded, which matters only after a pause. The body has run, so
-/// a failure is only logged.
+/// Returns how long to pause. A call that is refunded has not succeeded, so it says zero in place of nothing.
+#[must_use]
+pub fn unless_refunded(length: Option<Duration>, due: &[Option<Correction>]) -> Option<Duration> {
+    let is_refunded = due.iter().flatten().any(|due| !matches!(due, Correction::Settle(_)));
+    length.or(is_refunded.then_some(Duration::ZERO))
+}
+
+/// Pauses the subject of a call, or says that the call has succeeded, which matters only after a pause; zero does
+/// neither. The body has run, so a failure is only logged.
 pub fn pause(permit: Option<&Permit>, length: Option<Duration>) -> impl Future<Output = ()> + Send + use<'_> {
     // A box keeps the pause out of the future of an annotated function.
     let pausing = permit.filter(|permit| length.is_some() || permit.is_probe());

@@ -9,6 +9,8 @@ pub struct Heard {
     /// `None` if the pause says all, as after a denial.
     pub(super) longest_spacing: Option<Duration>,
     pub(super) limits: Vec<HeardLimit>,
+    /// Whether the answer is a denial or an error of the server.
+    pub(super) has_failed: bool,
 }
 
 impl Heard {

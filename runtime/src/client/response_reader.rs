@@ -145,7 +145,9 @@ impl ResponseReader {
         let unsaid = HeardPause { duration: self.default_pause.min(self.longest_pause), field: None };
         let is_unsaid = pause.is_none() && is_denial;
         let pause = pause.or(is_unsaid.then_some(unsaid)).filter(|pause| !pause.duration.is_zero());
-        Heard { pause, longest_spacing: (!is_denial).then_some(self.longest_pause), limits }
+        let (longest_spacing, has_failed) =
+            ((!is_denial).then_some(self.longest_pause), is_denial || status.is_server_error());
+        Heard { pause, longest_spacing, limits, has_failed }
     }
 }
 

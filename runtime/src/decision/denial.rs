@@ -280,7 +280,8 @@ pub enum RejectionKind {
     Concurrency,
     /// A call of a subject that is banned.
     Banned,
-    /// A call of a subject that is [paused](crate::PolicyBuilder::pausable), because the other side said so.
+    /// A call of a subject that is [paused](crate::PolicyBuilder::pausable), because the other side said so, or of which another
+    /// call is tried after a pause. Then the wait is only a bound.
     Paused,
     /// The backend did not decide within the deadline, or answered with an error.
     Unavailable,

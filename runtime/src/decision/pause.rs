@@ -31,8 +31,8 @@ pub(crate) trait Pauser: Send + Sync {
     /// Opens for callers that cannot await.
     fn blocking_open(self: Arc<Self>, pausable: &Pausable, probe: ProbeName) -> Result<(), BackendError>;
 
-    /// Gives the place of a probe back, in the background.
-    fn give_back(self: Arc<Self>, pausable: &Pausable, probe: ProbeName);
+    /// Gives the place of a probe back, in the background. If the call was admitted, another one that waits is tried.
+    fn give_back(self: Arc<Self>, pausable: &Pausable, probe: ProbeName, was_admitted: bool);
 }
 
 /// The subject of a call that its policy may let be paused.
@@ -132,6 +132,20 @@ impl PauseTicket {
         opened
     }
 
+    /// Gives the place of a call back that its rules deny. They would also deny those who wait: perhaps this caller, again and
+    /// again.
+    pub(crate) fn deny(&self) {
+        if let Some(probe) = self.running_probe() {
+            self.lose();
+            Arc::clone(&self.pauser).give_back(&self.pausable, probe, false);
+        }
+    }
+
+    /// Notes that the call has not got the place.
+    pub(crate) fn lose(&self) {
+        self.note_end(true);
+    }
+
     /// Whether the call is tried after a pause, and neither a pause nor a success has ended that.
     pub(super) fn is_probe(&self) -> bool {
         self.running_probe().is_some()
@@ -157,7 +171,7 @@ impl PauseTicket {
 impl Drop for PauseTicket {
     fn drop(&mut self) {
         if let Some(probe) = self.running_probe() {
-            Arc::clone(&self.pauser).give_back(&self.pausable, probe);
+            Arc::clone(&self.pauser).give_back(&self.pausable, probe, true);
         }
     }
 }

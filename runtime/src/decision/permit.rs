@@ -143,12 +143,13 @@ impl Permit {
     /// nothing is sent.
     ///
     /// The call stays counted, and its permit usable. A permit that is dropped without this or a [pause](Self::pause) lets
-    /// another call be tried.
+    /// another call be tried. So does one that is refunded or settled: say this before.
     ///
     /// # Errors
     ///
     /// * The policy cannot be paused.
-    /// * The backend did not answer within the deadline. Then another call is tried.
+    /// * The backend did not answer within the deadline. Then it may be said again; if not, another call is tried when the permit is
+    ///   dropped, or after a minute.
     pub async fn succeeded(&self) -> Result<(), BackendError> {
         match self.pausing() {
             Some(pausing) => pausing.succeeded().await,

@@ -68,7 +68,7 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
     }
 
     /// Returns who decides a call that the store failed to decide for `reason`; `None` if the call is rejected.
-    fn substitute(&self, policy: &Policy, reason: BackendErrorKind) -> Option<DecidedBy> {
+    pub(super) fn substitute(&self, policy: &Policy, reason: BackendErrorKind) -> Option<DecidedBy> {
         match (self.on_outage(policy), reason) {
             (OnOutage::Local, BackendErrorKind::Away) => Some(DecidedBy::Standby),
             // If the server has decided calls before, the setup is right.

@@ -32,7 +32,7 @@ impl Core {
         let left_us = match outcome {
             Outcome::Paused { retry_after } => retry_after.ends_us(now_us) - now_us,
             // What is known is needed while Redis is away.
-            Outcome::Probing { .. } => return,
+            Outcome::Probing { .. } => return self.pauses.hear_of_probe(id, asked, now_us),
             Outcome::Admitted | Outcome::Denied { .. } | Outcome::Banned { .. } => 0,
         };
         self.pauses.hear(id, asked, now_us, left_us);
@@ -52,13 +52,15 @@ impl Core {
         if is_paused || step == ProbeStep::Open {
             self.hear_of_pause(id, asked, if is_paused { outcome } else { Outcome::Admitted });
         }
-        self.wake_after(id, step);
+        if !is_paused {
+            self.wake_after(id, step);
+        }
         Ok(())
     }
 
     fn wake_after(&self, id: TallyId<'_>, step: ProbeStep) {
         match step {
-            ProbeStep::Take => {}
+            ProbeStep::Take | ProbeStep::Decline => {}
             ProbeStep::GiveBack => self.sleepers.wake_one_for(id),
             ProbeStep::Open => self.sleepers.wake_for(id),
         }
@@ -177,12 +179,13 @@ impl Pauser for Core {
         self.run_on_thread(TaskKind::Correction, opening, patience).unwrap_or_else(Err)
     }
 
-    fn give_back(self: Arc<Self>, pausable: &Pausable, probe: ProbeName) {
-        let Some(name) = self.end_here(pausable, probe, ProbeStep::GiveBack) else { return };
+    fn give_back(self: Arc<Self>, pausable: &Pausable, probe: ProbeName, was_admitted: bool) {
+        let step = if was_admitted { ProbeStep::GiveBack } else { ProbeStep::Decline };
+        let Some(name) = self.end_here(pausable, probe, step) else { return };
         let (core, pausable) = (Arc::clone(&self), pausable.clone());
         self.runtimes.spawn_begun(TaskKind::Correction, async move {
             // If this fails, the place is free when its time is over.
-            let _ = core.step_in_store(&pausable, name, ProbeStep::GiveBack).await;
+            let _ = core.step_in_store(&pausable, name, step).await;
         });
     }
 }

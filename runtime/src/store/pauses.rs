@@ -108,7 +108,10 @@ pub(crate) enum PauseDue {
 pub(crate) enum ProbeStep {
     /// Takes it, if it is free.
     Take,
+    /// Gives it back, and lets one of those who wait have it.
     GiveBack,
+    /// Gives it back, because the rules deny the call.
+    Decline,
     /// The call has succeeded: opens the subject for all.
     Open,
 }
@@ -129,7 +132,11 @@ impl Pause {
     }
 
     fn opens_us(&self) -> u64 {
-        self.ends_us.saturating_add(self.ends_us.saturating_sub(self.since_us))
+        self.ends_us.saturating_add(self.length_us())
+    }
+
+    fn length_us(&self) -> u64 {
+        self.ends_us.saturating_sub(self.since_us)
     }
 
     fn is_over(&self, now_us: u64) -> bool {
@@ -153,10 +160,11 @@ impl Pause {
         ToldPause { length_us: self.ends_us.saturating_sub(now_us), told: self.changed }
     }
 
-    /// Returns the longer one of this pause and another that this process was told.
+    /// Returns the longer one of this pause and another that this process was told. The time after it in which one call at a time is
+    /// tried gets no shorter.
     fn or_told(self, told: Self) -> Self {
         if self.ends_us < told.ends_us {
-            return told;
+            return Self { since_us: told.since_us.min(told.ends_us.saturating_sub(self.length_us())), ..told };
         }
         let known_by = match self.known_by {
             // What was told is honoured without a question.
@@ -244,7 +252,23 @@ impl Pauses {
         let known_by = KnownBy::Store { ask_from_us: now_us.saturating_add(self.trust_us) };
         self.change(id, now_us, |pause, changed| {
             if pause.is_none_or(|known| known.yields_to(ends_us, asked)) {
-                *pause = (left_us > 0).then_some(Pause { changed, since_us: now_us, ends_us, known_by, probe: None });
+                let before_us = pause.filter(|known| !known.is_over(now_us)).map_or(0, |known| known.length_us());
+                let since_us = ends_us.saturating_sub(before_us.max(left_us));
+                *pause = (left_us > 0).then_some(Pause { changed, since_us, ends_us, known_by, probe: None });
+            }
+        });
+    }
+
+    /// Notes that the store has said that the pause is over, and one call at a time is tried.
+    pub(crate) fn hear_of_probe(&self, id: TallyId<'_>, asked: PauseMoment, now_us: u64) {
+        if self.is_empty() {
+            return;
+        }
+        self.change(id, now_us, |pause, changed| {
+            if let Some(known) = pause.as_mut().filter(|known| !known.is_over(now_us) && known.yields_to(now_us, asked))
+            {
+                let since_us = now_us.saturating_sub(known.length_us());
+                *known = Pause { changed, since_us, ends_us: now_us, ..*known };
             }
         });
     }
@@ -259,7 +283,7 @@ impl Pauses {
                 (PauseDue::Probe, ProbeStep::Take) if known.left_us == 0 => {
                     over.probe = Some(Probe { name, until_us: now_us.saturating_add(PROBE_US) });
                 }
-                (PauseDue::Probe, ProbeStep::GiveBack) if has_place => over.probe = None,
+                (PauseDue::Probe, ProbeStep::GiveBack | ProbeStep::Decline) if has_place => over.probe = None,
                 (PauseDue::Probe, ProbeStep::Open) if has_place => *pause = None,
                 _ => {}
             }

@@ -115,3 +115,45 @@ async fn a_function_pauses_the_subject_of_a_policy_that_is_pausable() {
         by_policy(&other, &limiter, "a").await.unwrap();
     }
 }
+
+#[rate_limit(rule(count = 9, per = "1h"), limiter = limiter, refund_if = Result::is_err, pause = |answer| *answer.as_ref().ok()?)]
+async fn refunded(
+    limiter: &Limiter,
+    answer: Result<Option<Duration>, &str>,
+) -> Result<Option<Duration>, Box<dyn std::error::Error + Send + Sync>> {
+    let _ = limiter;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    Ok(answer?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn neither_a_refund_nor_a_pause_of_no_length_opens_a_subject() {
+    let limiter = Limiter::in_memory();
+    refunded(&limiter, Ok(Some(MINUTE))).await.unwrap();
+    tokio::time::advance(MINUTE).await;
+    for says_nothing in [Err("gone"), Ok(Some(Duration::ZERO)), Ok(None)] {
+        let (_tried, other) = tokio::join!(refunded(&limiter, says_nothing), refunded(&limiter, Ok(None)));
+        assert!(other.unwrap_err().to_string().contains("accepts no requests"));
+    }
+    let (first, second) = tokio::join!(refunded(&limiter, Ok(None)), refunded(&limiter, Ok(None)));
+    assert!(first.is_ok() && second.is_ok());
+}
+
+#[rate_limit(rule(count = 9, per = "1h"), limiter = limiter, longest_pause = "5m", check_fn = by_hand_limit)]
+async fn by_hand(limiter: &Limiter) -> Result<(), Rejection> {
+    let _ = limiter;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_opens_its_subject_after_a_pause_by_hand() {
+    let limiter = Limiter::in_memory();
+    by_hand_limit(&limiter).pause(MINUTE).await.unwrap();
+    tokio::time::advance(MINUTE).await;
+    let (tried, other) = tokio::join!(by_hand(&limiter), by_hand(&limiter));
+    tried.unwrap();
+    assert_paused(other, MINUTE);
+    let (first, second) = tokio::join!(by_hand(&limiter), by_hand(&limiter));
+    assert!(first.is_ok() && second.is_ok());
+}

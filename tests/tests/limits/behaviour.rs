@@ -106,9 +106,11 @@ tallygate_harness::every_backend!(
     one_call_at_a_time_is_tried_after_a_pause_until_one_has_succeeded,
     neither_a_call_from_before_a_pause_nor_a_refund_opens_its_subject,
     a_tried_call_that_is_told_to_wait_pauses_again,
+    the_success_of_a_tried_call_does_not_end_a_pause_that_was_said_meanwhile,
     the_place_of_a_tried_call_is_free_after_a_minute,
     a_subject_is_open_after_as_long_again_without_a_pause,
     a_call_that_the_rules_deny_and_a_peek_take_no_place,
+    a_caller_that_the_rules_deny_when_it_is_tried_sleeps_until_they_have_room,
     a_caller_waits_for_the_place_of_a_tried_call,
 );
 

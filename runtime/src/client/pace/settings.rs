@@ -75,7 +75,11 @@ impl AdmittedCall {
     pub(super) async fn hear(&self, status: StatusCode, headers: &HeaderMap) -> Heard {
         let heard = self.settings.responses.read(status, headers);
         match self.permit.as_ref().filter(|permit| permit.is_probe()) {
-            Some(probe) => probe.pause_logged(self.wait_after(&heard)).await,
+            // After a failure that says no time, the next call is tried: zero neither pauses nor opens.
+            Some(probe) => {
+                let unsaid = heard.has_failed.then_some(Duration::ZERO);
+                probe.pause_logged(self.wait_after(&heard).or(unsaid)).await;
+            }
             None => self.begin_pause(&heard),
         }
         heard

@@ -290,7 +290,7 @@ impl<'a> Attempt<'a> {
 
     /// Decides a call that the store failed to decide. A pause that this process knows of holds whatever the policy says.
     fn decide_without(&mut self, layers: &Layers, reason: BackendError) -> Result<Decision, BackendError> {
-        if reason.kind() == BackendErrorKind::Away {
+        if reason.kind() == BackendErrorKind::Away || layers.substitute(&self.policy, reason.kind()).is_some() {
             match self.due() {
                 PauseDue::Ask => self.believe_in_pause(),
                 PauseDue::Probe => self.try_here(),
@@ -354,8 +354,14 @@ impl<'a> Attempt<'a> {
     fn decision(&mut self, answered: LayeredAnswer) -> Decision {
         let LayeredAnswer { answer: Answer { outcome: answered, report, at, .. }, lease, decided_by, part } = answered;
         let outcome = self.settled_outcome(answered, decided_by);
-        // If the call is denied, its place is free again.
-        let pausing = self.probe.take().or_else(|| self.pause_ticket()).filter(|_| outcome == Outcome::Admitted);
+        let pausing = match self.probe.take() {
+            Some(place) if outcome != Outcome::Admitted => {
+                place.deny();
+                None
+            }
+            None if outcome == Outcome::Admitted => self.pause_ticket(),
+            place => place,
+        };
         let policy = part.as_ref().unwrap_or(&self.policy);
         let call = Call { policy, ..self.call() };
         if answered == Outcome::Admitted && outcome.is_by_pause() && !call.options.peek {

@@ -178,6 +178,35 @@ fn a_pause_closes_after_a_pause_and_as_long_again_without_one_opens() {
     assert_eq!(one.probe(after + 6 * SECOND, name, ProbeStep::Take), None);
 }
 
+#[test]
+fn the_time_after_a_pause_gets_no_shorter_however_it_is_prolonged_or_heard_again() {
+    let prolonged: [fn(&OneSubject, u64); 2] =
+        [|one, at_us| _ = one.tell(at_us, 20 * SECOND), |one, at_us| one.hear_after(at_us, 20 * SECOND, || ())];
+    for prolong in prolonged {
+        let (one, name) = (OneSubject::new(), LeaseName::next());
+        let told = one.tell(NOW, 100 * SECOND);
+        one.pauses.hear(one.id(), told.told, NOW, told.length_us);
+        prolong(&one, NOW + 90 * SECOND);
+        let ends = NOW + 110 * SECOND;
+        assert_eq!(one.left(ends - SECOND), Some(1));
+        assert_eq!(one.probe(ends + 99 * SECOND, name, ProbeStep::Take), Some(0));
+        assert_eq!(one.probe(ends + 100 * SECOND, name, ProbeStep::Take), None);
+    }
+}
+
+#[test]
+fn a_stored_pause_is_over_when_the_store_tries_calls_and_one_that_was_told_meanwhile_is_not() {
+    let (one, later) = (OneSubject::new(), NOW + 10 * SECOND);
+    one.hear_after(NOW, 60 * SECOND, || ());
+    let asked = one.pauses.moment();
+    one.pauses.hear_of_probe(one.id(), asked, later);
+    assert_eq!(one.left(later), None);
+    assert_eq!(one.probe(later, LeaseName::next(), ProbeStep::Take), Some(0));
+    one.tell(later, 30 * SECOND);
+    one.pauses.hear_of_probe(one.id(), asked, later);
+    assert_eq!(one.left(later), Some(30));
+}
+
 fn subjects(number: usize) -> Vec<SubjectKey> {
     (0..number).map(|number| Subject::of(number).key()).collect()
 }

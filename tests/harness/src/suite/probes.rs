@@ -85,6 +85,20 @@ pub async fn a_tried_call_that_is_told_to_wait_pauses_again(stage: &Stage) {
     assert_open(stage.limiter(), &policy, &subject).await;
 }
 
+/// If another call is told to wait while one is tried, the success of that one does not end the pause.
+pub async fn the_success_of_a_tried_call_does_not_end_a_pause_that_was_said_meanwhile(stage: &Stage) {
+    let (policy, subject) = (ten_a_minute(), somebody());
+    pause_and_pass(stage, &policy, &subject, secs(10)).await;
+    let first = tried(stage, &policy, &subject).await;
+    pause(stage, &policy, &subject, secs(20)).await;
+    first.succeeded().await.expect("the backend answers");
+    assert_paused(&stage.denied(&policy, &subject).await, secs(20));
+    stage.pass(secs(20)).await;
+    let _second = tried(stage, &policy, &subject).await;
+    drop(first);
+    assert_one_is_tried(stage, &policy, &subject, secs(20)).await;
+}
+
 /// A call that takes longer than a minute loses its place, and its success changes nothing any more.
 pub async fn the_place_of_a_tried_call_is_free_after_a_minute(stage: &Stage) {
     let (policy, subject) = (ten_a_minute(), somebody());
@@ -128,6 +142,22 @@ pub async fn a_call_that_the_rules_deny_and_a_peek_take_no_place(stage: &Stage) 
     }
     stage.pass(secs(20)).await;
     stage.admitted(&policy, &subject).await;
+}
+
+/// A caller that waits, and whom the rules deny when it is tried, sleeps until they have room.
+pub async fn a_caller_that_the_rules_deny_when_it_is_tried_sleeps_until_they_have_room(stage: &Stage) {
+    let (policy, subject) = (pausable(rules([Rule::sliding_window(2, secs(60))])), somebody());
+    stage.admitted(&policy, &subject).await;
+    stage.admitted(&policy, &subject).await;
+    pause(stage, &policy, &subject, secs(10)).await;
+    let mut waiting = pin!(stage.limiter().check(&policy, &subject).wait(secs(90)).into_future());
+    for at in [10, 20] {
+        stage.pass(secs(10)).await;
+        assert_asleep(stage, &policy, &subject, waiting.as_mut()).await;
+        assert_eq!(stage.denied(&policy, &subject).await.kind(), RejectionKind::Limited, "{at}");
+    }
+    let (decision, ()) = tokio::join!(waiting, stage.pass(secs(40)));
+    assert!(decision.expect("the backend answers").is_allowed());
 }
 
 /// A caller that waits is tried as soon as the place is free, although its deadline is before the latest time for that.

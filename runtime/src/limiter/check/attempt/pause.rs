@@ -93,9 +93,15 @@ impl Attempt<'_> {
             return (layers.below().decide(tried).await, None);
         }
         let name = LeaseName::next();
-        // If this future is dropped, the place is given back.
+        // If this future is dropped, or it is not known whether the call has the place, it is given back.
         let place = self.place(ProbeName::Stored(name));
-        match layers.server().probe(call.policy, id, name, ProbeStep::Take, call.until()).await {
+        let taken = layers.server().probe(call.policy, id, name, ProbeStep::Take, call.until()).await;
+        if let (Ok(before), Some(place)) = (&taken, &place)
+            && *before != PLACE_IS_FREE
+        {
+            place.lose();
+        }
+        match taken {
             Ok(PLACE_IS_FREE) => (layers.below().decide(tried).await, place),
             Ok(outcome) if outcome.is_by_pause() => {
                 let paused = Answer::new(outcome, Report::default(), 0).into();
@@ -112,9 +118,10 @@ impl Attempt<'_> {
     pub(super) fn settled_outcome(&self, outcome: Outcome, decided_by: DecidedBy) -> Outcome {
         // If the outcome was known, the store was only asked for a report.
         let (None, Some(id)) = (self.foregone, self.pause) else { return self.foregone.unwrap_or(outcome) };
-        // A call that is tried is decided whatever is stored of the pause.
-        if decided_by == DecidedBy::Backend && self.probe.is_none() {
-            self.core.hear_of_pause(id, self.asked, outcome);
+        if decided_by == DecidedBy::Backend {
+            // A call that is tried is decided whatever is stored of the pause, which is over.
+            let heard = if self.probe.is_some() { PLACE_IS_FREE } else { outcome };
+            self.core.hear_of_pause(id, self.asked, heard);
         }
         if outcome.is_by_pause() {
             return outcome;

@@ -98,7 +98,7 @@ pub(crate) fn pause(length_us: u64, longest_us: u64, reason: &str) -> [Vec<u8>; 
 pub(crate) fn probe(name: LeaseName, step: ProbeStep) -> [Vec<u8>; 2] {
     let length = match step {
         ProbeStep::Take => number(PROBE_US),
-        ProbeStep::GiveBack => number(0),
+        ProbeStep::GiveBack | ProbeStep::Decline => number(0),
         ProbeStep::Open => "-1".into(),
     };
     [lease_name(Some(name)).into(), length]

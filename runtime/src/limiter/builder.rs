@@ -120,8 +120,9 @@ impl LimiterBuilder {
     /// Sets the greatest number of subjects whose tallies are kept in this process at once: a million by default. A tally
     /// takes some 200 bytes with the last three calls of its sliding windows. Other calls take 12 bytes each, whatever they cost.
     ///
-    /// A subject counts once for each policy that counts it. The units of a policy are kept with its calls, and replaced
-    /// together with them.
+    /// A subject counts once for each policy that counts it, and once more for its concurrent calls, for each rule in shadow
+    /// and for other windows by an override. The units of a policy are kept with its calls, and replaced together with them:
+    /// each takes some 100 bytes, and the first of a subject as much again.
     ///
     /// Beyond that number, a new subject replaces one that is not being denied. If there is none, the call is rejected with
     /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable). Tallies in Redis do not count; those that this

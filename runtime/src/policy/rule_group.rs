@@ -59,15 +59,15 @@ pub(crate) struct RuleGroup {
     pub(crate) ticks: Arc<Ticks>,
 }
 
-/// The entry of the table in memory that has the group's tally of a subject: its own, or in a policy with units that of the
-/// first group of the subject, which counts calls if a rule does.
+/// The entry of the table in memory that has the group's tally of a subject: its own, or for a unit that of the calls of the
+/// subject.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupEntry {
-    /// The segment of the group that the entry is named after.
+    /// The segment of the group that the entry is named after, which no policy has if no rule counts calls.
     pub(crate) segment: Arc<str>,
     /// A hash of the segment. No caller can choose the segment, so it needs no seed.
     pub(crate) hash: u64,
-    /// The [cells](RuleGroup::cells) of that group.
+    /// The [cells](RuleGroup::cells) of that group, if there is one.
     pub(crate) cells: Option<usize>,
 }
 
@@ -93,11 +93,12 @@ impl RuleGroup {
         let mut groups = Self::gather_by_label(name, &counted, ban);
         groups.extend(Self::gather_by_label(name, &leases, None));
         if rules.iter().any(|(_, rule)| rule.unit().is_some()) {
-            let places: Vec<_> =
-                groups.iter().map(|group| (group.calls_segment(name, &groups), group.first_entry(&groups))).collect();
-            for (group, (segment, entry)) in groups.iter_mut().zip(places) {
-                group.slot_segment = Some(segment);
-                group.entry = entry;
+            let entries: Vec<_> = groups.iter().map(|group| group.entry_of_calls(name, &groups)).collect();
+            for (group, entry) in groups.iter_mut().zip(entries) {
+                group.slot_segment = Some(Arc::clone(&entry.segment));
+                if group.unit.is_some() {
+                    group.entry = entry;
+                }
                 group.is_plain = false;
             }
         }
@@ -187,30 +188,30 @@ impl RuleGroup {
         Self { entry: GroupEntry::new(&segment, self.cells()), segment, ..self }
     }
 
-    /// Returns the entry of the first group that counts the same subject, if this one counts a unit.
-    fn first_entry(&self, all: &[Self]) -> GroupEntry {
-        let is_first = |other: &&Self| self.unit.is_some() && other.label == self.label;
-        all.iter().find(is_first).unwrap_or(self).entry.clone()
-    }
-
-    /// Returns the segment of the tally that counts calls of the group's subject, whether or not there is one.
-    fn calls_segment(&self, name: &str, all: &[Self]) -> Arc<str> {
+    /// Returns the entry of the tally that counts calls of the group's subject, whether or not there is one.
+    fn entry_of_calls(&self, name: &str, all: &[Self]) -> GroupEntry {
         let label = self.label.as_deref().filter(|label| *label != RELEASED_LABEL);
         let is_of_calls =
             |group: &&Self| group.label.as_deref() == label && group.unit.is_none() && group.lease_us.is_none();
-        let calls = all.iter().find(is_of_calls).map(|group| Arc::clone(&group.segment));
-        calls.unwrap_or_else(|| format!("{}{}", &*escape_name(name), counted_segment(label, None)).into())
+        let calls = all.iter().find(is_of_calls).map(|group| group.entry.clone());
+        calls.unwrap_or_else(|| {
+            let segment = format!("{}{}", &*escape_name(name), counted_segment(label, None)).into();
+            GroupEntry::new(&segment, None)
+        })
     }
 
-    /// Keeps the tallies of each subject in the slot and the entry in which `origin`, the policy that an override has
-    /// changed, has them: the units that the override does not name keep their counts.
-    pub(super) fn keep_slots(groups: &mut [Self], origin: &[Self]) {
+    /// Keeps the tallies of each subject in the slot and the entry in which they are without overrides: the units that no
+    /// override names keep their counts. `before` are the groups that an override has changed, `origin` those of the program.
+    pub(super) fn keep_places(groups: &mut [Self], name: &str, before: &[Self], origin: &[Self]) {
         for group in groups {
-            let same = origin.iter().find(|other| other.label == group.label && other.slot_segment.is_some());
+            let same = before.iter().find(|other| other.label == group.label && other.slot_segment.is_some());
             if let Some(same) = same {
                 group.slot_segment.clone_from(&same.slot_segment);
             }
-            if let Some(same) = origin.iter().find(|other| other.has_segment(&group.segment)) {
+            if group.unit.is_some() {
+                group.entry = group.entry_of_calls(name, origin);
+            }
+            if let Some(same) = before.iter().find(|other| other.has_segment(&group.segment)) {
                 group.segment = Arc::clone(&same.segment);
                 group.entry = same.entry.clone();
             }

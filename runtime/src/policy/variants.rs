@@ -117,7 +117,7 @@ impl Policy {
         let PolicyInner { name, ban, settings, .. } = &*self.inner;
         let paused = self.paused_label().map(str::to_owned);
         let mut inner = PolicyInner::new(name.clone(), rules, *ban, *settings, paused.as_ref(), replaced.into());
-        RuleGroup::keep_slots(&mut inner.groups, self.groups());
+        RuleGroup::keep_places(&mut inner.groups, name, self.groups(), self.origin().groups());
         Some(self.variant(inner))
     }
 

@@ -108,7 +108,9 @@ impl Engine {
         let subjects = ready.subjects.complete(&self.policy)?;
         let subjects = subjects.get(..self.policy.groups().len()).unwrap_or(subjects);
         let call = ready.call(&self.policy, subjects);
-        if let [subject] = subjects
+        // In memory, a unit has its tally beside that of calls, and is decided as one part of several.
+        if let ([subject], [group]) = (subjects, self.policy.groups())
+            && group.has_own_entry()
             && let Some(outcome) = self.memory.outcome(&self.policy, subject, call.options.cost)
         {
             return Ok(outcome);

@@ -60,7 +60,8 @@ impl Tally {
     /// Whether a ban or the rules of the last call deny a call of cost 1, or calls are running.
     pub(super) fn is_denied(&self, now_us: u64) -> bool {
         let is_banned = |more: &More| more.counters.is_banned(now_us);
-        now_us < self.log.denied_until_us()
+        // A count of 0 denies for ever, but by a tally in which nothing counts.
+        (now_us < self.expires_us && now_us < self.log.denied_until_us())
             || self.more.as_deref().is_some_and(is_banned)
             || self.is_running()
             || self.all_units().iter().any(|unit| unit.tally.is_denied(now_us))

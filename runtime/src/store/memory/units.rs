@@ -47,12 +47,12 @@ fn decide(mut tallies: GroupTallies<'_>, call: UnitCall<'_>, mut now_us: u64) ->
 mod tests {
     use std::time::Duration;
 
-    use tallygate_rules::{Rule, TokenBucket};
+    use tallygate_rules::{Replacement, Rule, TokenBucket};
 
     use crate::call::{Call, CallOptions, UnitCall};
     use crate::clock::Clock;
     use crate::decision::RuleStatus;
-    use crate::policy::{GroupCost, Policy};
+    use crate::policy::{GroupCost, Policy, SubjectCost};
     use crate::store::{Memory, Outcome};
     use crate::subject::{Subject, SubjectKey};
 
@@ -124,6 +124,46 @@ mod tests {
             [9],
             "without a rule on calls, it has another entry"
         );
+    }
+
+    #[test]
+    fn policies_of_units_alone_share_them_in_whatever_order_they_are_declared() {
+        let (memory, alice) = (Memory::new(Clock::tokio(), 9), subject("alice"));
+        let chat = policy([bytes(9), tokens(9)]);
+        assert_eq!(outcome(&memory, &chat, &alice, "tokens", 3), Outcome::Admitted);
+        for other in [policy([tokens(9)]), policy([tokens(9), bytes(9)])] {
+            assert_eq!(remaining(&memory, &other, alice)[0], 6);
+        }
+    }
+
+    #[test]
+    fn overrides_of_the_windows_of_calls_find_the_counts_of_each_unit() {
+        let (memory, alice) = (Memory::new(Clock::tokio(), 9), subject("alice"));
+        let own = policy([window(9), tokens(9)]);
+        let calls = |hours| Rule::sliding_window(9, hours * HOUR);
+        let unit = || Rule::sliding_window(9, 2 * HOUR).counting("tokens");
+        let replace =
+            |policy: &Policy, rules: Vec<Rule>| policy.with_replacement(None, &Replacement::All(rules)).unwrap();
+        let first = replace(&own, vec![calls(2), unit()]);
+        let subjects = [alice; 2];
+        let costs = [SubjectCost::Calls, SubjectCost::Unit(3)];
+        let call = Call::new(&first, &subjects, CallOptions::PLAIN).with_costs(&costs);
+        assert_eq!(memory.decide(call).unwrap().outcome, Outcome::Admitted);
+        let second = replace(&own, vec![calls(3), unit()]);
+        for other in [&second, &replace(&own, vec![unit()]), &replace(&first, vec![calls(4)])] {
+            assert_eq!(remaining(&memory, other, alice), [9, 6]);
+        }
+        memory.reset(Call::new(&second, &subjects, CallOptions::PLAIN));
+        assert_eq!(remaining(&memory, &first, alice), [8, 9]);
+    }
+
+    #[test]
+    fn a_denial_by_a_unit_in_which_nothing_counts_keeps_no_subject() {
+        let (policy, memory) = (policy([window(9), tokens(1)]).with_counts([9, 0]), Memory::new(Clock::tokio(), 1));
+        let call = |name, tokens| outcome(&memory, &policy, &subject(name), "tokens", tokens);
+        assert!(matches!(call("a", 1), Outcome::Denied { rule: 1, .. }));
+        assert_eq!(call("a", 0), Outcome::Admitted);
+        assert_eq!(call("b", 0), Outcome::Admitted, "it takes the place of the other subject");
     }
 
     #[test]

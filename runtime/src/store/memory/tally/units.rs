@@ -31,7 +31,7 @@ impl GroupTallies<'_> {
     }
 }
 
-/// An override may have changed the group that an entry is named after.
+/// No group is the one that the entry is named after if no rule counts calls, or if an override has changed their windows.
 #[inline]
 fn split(groups: &[RuleGroup]) -> SplitGroups<'_> {
     match groups {
@@ -48,6 +48,8 @@ impl Tally {
         }
         let units = &mut self.more.get_or_insert_default().units;
         let place = units.iter().position(|unit| unit.is_of(group)).unwrap_or_else(|| {
+            // Most subjects have one unit, or few: the room for more would be that of several subjects.
+            units.reserve_exact(1);
             units.push(UnitTally::new(group));
             units.len() - 1
         });
@@ -152,6 +154,7 @@ impl UnitTally {
 /// Moves the tallies of these groups to the front, in this order.
 #[cold]
 fn arrange(units: &mut Vec<UnitTally>, groups: &[RuleGroup]) {
+    units.reserve_exact(groups.len().saturating_sub(units.len()));
     for (place, group) in groups.iter().enumerate() {
         let known = units.iter().skip(place).position(|unit| unit.is_of(group)).map(|behind| place + behind);
         let known = known.unwrap_or_else(|| {

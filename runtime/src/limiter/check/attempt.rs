@@ -17,7 +17,7 @@ use crate::limiter::overrides::RulesInForce;
 use crate::limiter::pausing;
 use crate::limiter::stack::{Layers, Stack};
 use crate::policy::{Policy, RuleGroup, SubjectCost, Trial, UnitCost};
-use crate::store::{Answer, Decider as _, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMoment};
+use crate::store::{Answer, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMoment};
 use crate::subject::SubjectKey;
 use crate::system::Instant;
 use crate::system::home::in_runtime;

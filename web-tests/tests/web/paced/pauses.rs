@@ -1,7 +1,8 @@
 //! Pauses that the other side asks for.
 
+use tallygate_harness::clocked::new_clock;
 use tallygate_harness::proxy::Proxy;
-use tallygate_harness::server::{Server as Redis, connected, patient};
+use tallygate_harness::server::{Server as Redis, away, connected, patient};
 use tallygate_harness::until::{until, until_found};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -59,6 +60,28 @@ async fn a_call_waits_for_the_end_of_a_pause() {
     let admitted = client.clone().oneshot(partner.request("/busy")).await.unwrap();
     assert_eq!((admitted.status(), denials.load(Ordering::SeqCst)), (StatusCode::OK, 2));
     assert!(before.elapsed() >= Duration::from_millis(300));
+}
+
+#[tokio::test]
+async fn after_a_pause_a_good_answer_opens_for_all_and_a_failure_lets_the_next_call_be_tried() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let answer = async move || match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "60")], "later"),
+        1 => (StatusCode::SERVICE_UNAVAILABLE, [("x-well", "no")], "gone"),
+        _ => (StatusCode::OK, [("x-well", "yes")], "well"),
+    };
+    let partner = Partner::answering(|router| router.route("/busy", any(answer))).await;
+    let clock = new_clock();
+    let limiter = away(|builder| builder.clock(&clock));
+    let client = paced_by(&limiter);
+    let call = || client.clone().oneshot(partner.request("/busy"));
+    assert_eq!(call().await.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+    clock.advance(MINUTE);
+    for (status, others) in [(503, Some(RejectionKind::Paused)), (200, None)] {
+        // The body of the answer is not read, so the call is running.
+        let tried = call().await.unwrap();
+        assert_eq!((tried.status().as_u16(), rejected(&client, partner.request("/busy")).await), (status, others));
+    }
 }
 
 #[tokio::test]

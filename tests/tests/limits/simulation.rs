@@ -189,6 +189,15 @@ fn each_unit_of_a_call_comes_from_its_column_and_all_of_them_count_or_none() {
 }
 
 #[test]
+fn a_unit_alone_is_decided_by_what_each_call_costs_in_it() {
+    for tokens in [Rule::sliding_window(9, MINUTE), Rule::from_bucket(9, TokenBucket::new(MINUTE))] {
+        let mut simulation = Simulation::new(&policy([tokens.counting("tokens")]));
+        let calls = [5, 4, 0, 1].map(|tokens| Ok(call(0).with_cost_of("tokens", tokens)));
+        assert_eq!(simulation.run(calls, Err).unwrap().admitted(), 3);
+    }
+}
+
+#[test]
 fn a_rule_in_shadow_is_tried_by_its_own_unit() {
     let tried = Rule::sliding_window(100, MINUTE).counting("tokens").shadow();
     let mut simulation = Simulation::new(&policy([Rule::sliding_window(3, MINUTE), tried]));

@@ -389,6 +389,27 @@ pub async fn an_override_of_a_unit_keeps_what_the_others_have_counted(stage: &St
     assert_eq!(used(limiter, policy, &alice).await[0], 2);
 }
 
+/// Units keep their counts from one override to the next, whatever windows they give the calls.
+pub async fn overrides_of_calls_keep_what_a_unit_has_counted_in_other_windows(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let policy = &chats()[0];
+    let overriding = || limiter.override_policy("chat0").allow_unknown();
+    let calls = |seconds| Rule::sliding_window(3, secs(seconds));
+    let tokens = || Rule::sliding_window(100, secs(120)).counting("tokens");
+    overriding().rules([calls(120), tokens()]).set().await.unwrap();
+    drop(permit(limiter, policy, &alice, 70).await);
+    overriding().rules([calls(300), tokens()]).set().await.unwrap();
+    assert_eq!(used(limiter, policy, &alice).await, [0, 70], "calls have another window");
+    overriding().rules([tokens()]).set().await.unwrap();
+    assert_eq!(used(limiter, policy, &alice).await, [0, 70]);
+    overriding().rules([calls(300), tokens()]).subject(&alice).set().await.unwrap();
+    assert_eq!(used(limiter, policy, &alice).await, [0, 70]);
+    assert!(!limiter.check(policy, &alice).cost_of("tokens", 31).await.unwrap().is_allowed());
+    limiter.check(policy, &alice).reset().await.unwrap();
+    overriding().subject(&alice).clear().await.unwrap();
+    assert_eq!(used(limiter, policy, &alice).await[1], 0, "a reset holds for all overrides");
+}
+
 /// The denial of a call answers those that cost as much in each unit, and no others.
 pub async fn the_denial_of_a_costly_call_denies_no_cheaper_one(stage: &Stage) {
     let (limiter, alice) = (stage.limiter(), Subject::of("alice"));

@@ -160,7 +160,8 @@ fn a_denial_that_says_no_time_pauses_by_default() {
     let reader = ResponseReader::new().default_pause(Duration::from_secs(60));
     assert_eq!(read_at(reader, 429, &[], LATER).wait(), Some(Duration::from_secs(60)));
     let none = ResponseReader::new().default_pause(Duration::ZERO);
-    assert_eq!(read_at(none, 429, &[], LATER), Heard::default());
+    let heard = read_at(none, 429, &[], LATER);
+    assert_eq!((heard.wait(), heard.limits()), (None, &[][..]));
 }
 
 #[cfg(feature = "tonic")]

@@ -183,7 +183,7 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a probe that is never free again",
         file: "runtime/src/decision/pause.rs",
-        old: "Arc::clone(&self.pauser).give_back(&self.pausable, probe)",
+        old: "Arc::clone(&self.pauser).give_back(&self.pausable, probe, true)",
         new: "_ = probe",
     },
     Planted {

@@ -109,7 +109,7 @@ impl Registrations {
             BackendErrorKind::Wrong | BackendErrorKind::Misuse | BackendErrorKind::Unidentified => {
                 // From now on, nothing is registered.
                 self.term.store(NO_REGISTRY, Ordering::Relaxed);
-                queue.renew(TokioInstant::now());
+                *queue = RegistrationQueue::new(TokioInstant::now());
                 log::not_registered(error, true);
             }
             BackendErrorKind::Unknown if self.failure.is_first() => log::not_registered(error, false),

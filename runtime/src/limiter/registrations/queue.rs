@@ -84,10 +84,11 @@ impl RegistrationQueue {
         }
     }
 
-    /// Forgets the registered policies.
+    /// Forgets the registered policies. What is still to be written is written, because its policy may decide no call any more.
     pub(super) fn renew(&mut self, now: TokioInstant) {
         let Self { failures, retry, connections, .. } = *self;
-        *self = Self { failures, retry, connections, ..Self::new(now) };
+        let pending = mem::take(&mut self.pending);
+        *self = Self { pending, failures, retry, connections, ..Self::new(now) };
     }
 
     /// Whether to register all policies again, because a day has passed or the connection is new.
@@ -105,7 +106,9 @@ impl RegistrationQueue {
             Some(known) if now.saturating_duration_since(known.since) < CHANGE_PAUSE => {
                 return RegistrationOutcome::TooSoon;
             }
-            None if self.registered.len() >= MOST_POLICIES => return RegistrationOutcome::NoPlace,
+            None if self.registered.len().max(self.pending.len()) >= MOST_POLICIES => {
+                return RegistrationOutcome::NoPlace;
+            }
             _ => {}
         }
         let (name, description): PolicyText = (name.into(), description.into());
@@ -260,6 +263,19 @@ mod tests {
         queue.renew(hours(27));
         assert_eq!(queue.push("p", "1 per 1h", hours(27)), RegistrationOutcome::Done);
         assert_eq!(names(&queue.next().unwrap().0), ["p"]);
+    }
+
+    #[test]
+    fn what_is_to_be_written_is_also_written_after_a_renewal_and_only_its_newest_text() {
+        let now = TokioInstant::now();
+        let mut queue = RegistrationQueue::new(now);
+        queue.push("p", "1 per 1h", now);
+        queue.push("q", "1 per 1h", now);
+        queue.renew(now);
+        assert_eq!(queue.push("q", "2 per 1h", now), RegistrationOutcome::Done);
+        let (entries, _) = queue.next().unwrap();
+        let texts: Vec<_> = entries.iter().map(|(name, text)| (&**name, &**text)).collect();
+        assert_eq!(texts, [("p", "1 per 1h"), ("q", "2 per 1h")]);
     }
 
     #[test]

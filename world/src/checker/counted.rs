@@ -12,8 +12,8 @@ use crate::workload::{Action, PolicyPlan, Scenario, Topology};
 const ONCE: &str = "no call is counted twice";
 const COUNTED: &str = "a call that Redis admits was counted while it was decided";
 
-/// How many answers to one call that waits may be lost.
-const LOST_ANSWERS: usize = 8;
+/// How often one call that waits may ask again although it was counted.
+const ASKED_AGAIN: usize = 8;
 
 /// A call on one tally.
 struct Span {
@@ -134,9 +134,11 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<Counted, Vec<Span>>
             let cost = plan.cost_of(group.unit);
             let span = |is_admitted| Span { call: *call, cost, from_us: entry.us, until_us, is_admitted };
             spans.push(span(is_admitted));
-            // Where the standby denies after an answer was lost, a call that waits asks again.
-            if matches!(plan.action, Action::Wait(_)) && scenario.on_outage(policy) == OnOutage::Local {
-                spans.extend((0..LOST_ANSWERS).map(|_| span(false)));
+            // A call that waits asks again where the standby denies after an answer was lost, or where its process has been told
+            // of a pause meanwhile.
+            let asks_again = scenario.on_outage(policy) == OnOutage::Local || policy.partner.is_some();
+            if matches!(plan.action, Action::Wait(_)) && asks_again {
+                spans.extend((0..ASKED_AGAIN).map(|_| span(false)));
             }
         }
     }

@@ -75,6 +75,9 @@ struct Pauses<'h> {
     told: BTreeMap<(usize, Tally), Pause>,
     /// By the clock of the server.
     stored: BTreeMap<Tally, Stored>,
+    /// How many calls of each subject have taken the place and may still be on their way to the server: what is stored meanwhile
+    /// does not stop them.
+    on_way: BTreeMap<Tally, usize>,
     /// The calls of each subject that were admitted and are not over, and when the last one ended.
     running: BTreeMap<Tally, (BTreeSet<usize>, u64)>,
     /// When each subject is paused no longer, whoever knows of it.
@@ -90,6 +93,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
         resuming: BTreeMap::new(),
         told: BTreeMap::new(),
         stored: BTreeMap::new(),
+        on_way: BTreeMap::new(),
         running: BTreeMap::new(),
         over: BTreeMap::new(),
     };
@@ -266,6 +270,9 @@ impl<'h> Pauses<'h> {
         us: u64,
     ) -> Result<(), Violation> {
         let Some(paused) = tally(self.scenario, key) else { return Ok(()) };
+        if length_us > 0 && left_us == lua::PROBE {
+            *self.on_way.entry(paused).or_default() += 1;
+        }
         let Some(stored) = self.stored.get_mut(&paused) else { return Ok(()) };
         let has_place = stored.place.as_ref().is_some_and(|place| place.name == name);
         match length_us {
@@ -313,9 +320,15 @@ impl<'h> Pauses<'h> {
         let is_apart = self.scenario.faults.iter().any(|plan| plan.fault == Fault::Move);
         let main = keys.iter().find(|key| is_main(key)).filter(|_| self.are_kept && !is_apart);
         let paused = main.and_then(|key| tally(self.scenario, key));
-        let Some(stored) = paused.and_then(|paused| self.stored.get_mut(&paused)) else { return Ok(()) };
+        let Some(paused) = paused else { return Ok(()) };
+        let Some(stored) = self.stored.get_mut(&paused) else { return Ok(()) };
+        let on_way = self.on_way.get_mut(&paused).filter(|on_way| **on_way > 0);
+        let was_on_way = on_way.map(|on_way| *on_way -= 1).is_some();
         let Pause { since_us, ends_us } = stored.pause;
         if since_us <= at_us && at_us < ends_us {
+            if was_on_way {
+                return Ok(());
+            }
             let how = format!("{} was admitted at {at_us}, and is paused from {since_us} to {ends_us}", keys.join(" "));
             return Err(Violation { us, promise: STORED, how });
         }

@@ -43,6 +43,7 @@ tallygate_harness::every_backend!(
     a_refund_on_a_subject_removes_all_of_its_units,
     denials_by_a_unit_lead_to_a_ban,
     a_count_of_nothing_closes_a_unit_for_those_who_pay_in_it,
+    a_closed_rule_for_duplicates_denies_whatever_a_call_costs,
     the_denial_of_a_costly_call_denies_no_cheaper_one,
     a_settlement_of_a_unit_wakes_a_caller_that_waits,
     a_permit_warns_of_the_unit_that_comes_near_its_limit,

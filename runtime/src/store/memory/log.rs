@@ -101,10 +101,11 @@ impl Log {
         self.set_denied_until(plain, None, now_us);
     }
 
-    /// Whether there is room for a call of this cost even if all entries count.
+    /// Whether there is surely room for a call of this cost, even if all entries count.
     #[inline]
     fn fits(&self, group: &RuleGroup, cost: u64) -> bool {
-        self.weight().saturating_add(cost) <= group.smallest
+        // A closed rule for duplicates denies also what costs nothing.
+        self.weight().saturating_add(cost.max(1)) <= group.smallest
     }
 
     /// Whether there is room because some entries no longer count.

@@ -11,10 +11,6 @@
 
 --- @include parts/protocol.lua
 
-local call = redis.call
-local unpack = struct.unpack
-local name = KEYS[1]
---- @include parts/clock.lua
 --- @include parts/read_pause.lua
 
 local length = ARGV[3] + 0

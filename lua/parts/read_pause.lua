@@ -1,6 +1,10 @@
 -- Reads the pause of a subject: see pause_left.lua for how it stands.
--- Reads: call, unpack, now, name
--- Sets: value, left
+-- Reads: nothing
+-- Sets: call, unpack, name, now, value, left
+local call = redis.call
+local unpack = struct.unpack
+local name = KEYS[1]
+--- @include parts/clock.lua
 local value = call('GETRANGE', name, '0', '${PAUSE_LAST}')
 local left = 0
 if #value == ${PAUSE_BYTES} then

@@ -1,12 +1,13 @@
 --[[ Pause a subject, or ask for its pause. A pause that ends later stays as it is, so that sending this again changes nothing.
 
-  KEYS[1]  the pause: the times when it was set, when it ends, and until when a probe has the place (each a packed integer),
-           the name of that probe in 16 bytes, and then a text that says who set it
+  KEYS[1]  the pause: the times when it began, when it ends, and until when a probe has the place (each a packed integer), the
+           name of that probe in 16 bytes, and then a text that says who set it. A pause that prolongs a
+           longer one is written as if it had begun so early that it lasts as long
   ARGV     the protocol version, the duration of the pause in microseconds (0 only asks), the longest duration of a pause, the
            text
   Returns  the server's time, and for how long the subject is paused, or how its probe stands, as in paused.lua: packed
            integers, signed
-  TTL      until the pause has been over for as long as it lasted
+  TTL      until the pause has been over for as long as it lasts
   Version  6 ]]
 
 -- parts/protocol.lua
@@ -17,6 +18,10 @@ if ARGV[1] ~= '6' then
   return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
 end
 
+-- parts/read_pause.lua
+-- Reads the pause of a subject: see pause_left.lua for how it stands.
+-- Reads: nothing
+-- Sets: call, unpack, name, now, value, left
 local call = redis.call
 local unpack = struct.unpack
 local name = KEYS[1]
@@ -26,10 +31,6 @@ local name = KEYS[1]
 -- Sets: clock, now
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
--- parts/read_pause.lua
--- Reads the pause of a subject: see pause_left.lua for how it stands.
--- Reads: call, unpack, now, name
--- Sets: value, left
 local value = call('GETRANGE', name, '0', '20')
 local left = 0
 if #value == 21 then
@@ -52,11 +53,18 @@ end
 
 local length = ARGV[2] + 0
 if length > 0 then
-  local lasts = math.max(length, math.min(left, ARGV[3] + 0))
+  local longest = ARGV[3] + 0
+  local lasts = math.max(length, math.min(left, longest))
   if lasts ~= left then
+    -- For how long one call at a time is tried after it. This gets no shorter if a pause is prolonged.
+    local again = lasts
+    if left > 0 then
+      local since, ends = unpack('>I7I7', value)
+      again = math.max(lasts, math.min(ends - since, longest))
+    end
     local free = string.rep('\0', 16)
-    local ttl = math.ceil(lasts / 500)
-    call('SET', name, struct.pack('>I7I7I7', now, now + lasts, 0) .. free .. ARGV[4], 'PX', ttl)
+    local ttl = math.ceil((lasts + again) / 1000)
+    call('SET', name, struct.pack('>I7I7I7', now + lasts - again, now + lasts, 0) .. free .. ARGV[4], 'PX', ttl)
     left = lasts
   end
 end

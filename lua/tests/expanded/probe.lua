@@ -17,6 +17,10 @@ if ARGV[1] ~= '6' then
   return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
 end
 
+-- parts/read_pause.lua
+-- Reads the pause of a subject: see pause_left.lua for how it stands.
+-- Reads: nothing
+-- Sets: call, unpack, name, now, value, left
 local call = redis.call
 local unpack = struct.unpack
 local name = KEYS[1]
@@ -26,10 +30,6 @@ local name = KEYS[1]
 -- Sets: clock, now
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
--- parts/read_pause.lua
--- Reads the pause of a subject: see pause_left.lua for how it stands.
--- Reads: call, unpack, now, name
--- Sets: value, left
 local value = call('GETRANGE', name, '0', '20')
 local left = 0
 if #value == 21 then

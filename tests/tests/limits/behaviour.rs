@@ -105,6 +105,7 @@ tallygate_harness::every_backend!(
     a_policy_with_rules_in_shadow_is_paused_as_others_are,
     a_caller_waits_for_the_end_of_a_pause,
     one_call_at_a_time_is_tried_after_a_pause_until_one_has_succeeded,
+    the_time_after_a_pause_gets_no_shorter_if_the_pause_is_prolonged,
     neither_a_call_from_before_a_pause_nor_a_refund_opens_its_subject,
     a_tried_call_that_is_told_to_wait_pauses_again,
     the_success_of_a_tried_call_does_not_end_a_pause_that_was_said_meanwhile,

@@ -37,6 +37,8 @@ const DRIFT: u64 = 2_000;
 struct Pause {
     since_us: u64,
     ends_us: u64,
+    /// For how long one call at a time is tried after it.
+    again_us: u64,
 }
 
 /// A pause that a server knows of, and the call that is tried after it.
@@ -166,12 +168,13 @@ impl<'h> Pauses<'h> {
     fn tell(&mut self, plan: &CallPlan, local_us: u64, length_us: u64, us: u64) {
         let partner = self.scenario.policies.get(plan.policy).and_then(|policy| policy.partner.as_ref());
         let Some(length_us) = partner.map(|partner| length_us.min(partner.longest_pause_us)) else { return };
+        let before = self.told.get(&(plan.process, subject(plan))).copied();
+        let new = Pause::new(local_us, local_us + length_us, before);
         let over_us = self.over.entry(subject(plan)).or_default();
-        *over_us = (*over_us).max(us + 2 * length_us + length_us / DRIFT);
+        *over_us = (*over_us).max(us + length_us + new.again_us + length_us / DRIFT);
         if self.resuming.values().any(|resumed| *resumed == subject(plan)) {
             return;
         }
-        let new = Pause { since_us: local_us, ends_us: local_us + length_us };
         let told = self.told.entry((plan.process, subject(plan))).or_insert(new);
         if told.ends_us < new.ends_us {
             *told = new;
@@ -192,7 +195,7 @@ impl<'h> Pauses<'h> {
     ) -> Result<(), Violation> {
         let policy = self.scenario.policies.get(plan.policy).filter(|_| self.are_kept && plan.action != Action::Peek);
         let told = self.told.get(&(plan.process, subject(plan)));
-        let (Some(policy), Some(Pause { since_us, ends_us })) = (policy, told) else { return Ok(()) };
+        let (Some(policy), Some(Pause { since_us, ends_us, .. })) = (policy, told) else { return Ok(()) };
         // One that waits asks again and again, so only its last question can have been on its way.
         let deadline_us = policy.deadline_us.unwrap_or(self.scenario.settings.deadline_us);
         let on_way_us = last_asked(policy) * (deadline_us + ROUNDING_US) + paused_us;
@@ -228,16 +231,16 @@ impl<'h> Pauses<'h> {
         match deed {
             Deed::Paused { key, at_us, length_us, ends_us } => {
                 let Some(paused) = tally(self.scenario, key) else { return Ok(()) };
-                let known = self.stored.get(&paused).map(|known| known.pause.ends_us).filter(|ends_us| ends_us > at_us);
-                let due_us = known.unwrap_or_default().max(at_us + length_us);
+                let known = self.stored.get(&paused).map(|known| known.pause).filter(|known| known.ends_us > *at_us);
+                let due_us = known.map_or(0, |known| known.ends_us).max(at_us + length_us);
                 if self.are_kept && *ends_us < due_us {
                     let how = format!("{key} is paused until {ends_us}, and was to be until {due_us}");
                     return Err(Violation { us, promise: LONGEST, how });
                 }
+                let pause = Pause::new(*at_us, *ends_us, known);
                 let over_us = self.over.entry(paused).or_default();
-                *over_us = (*over_us).max(us + 2 * ends_us.saturating_sub(*at_us));
-                if known != Some(*ends_us) {
-                    let pause = Pause { since_us: *at_us, ends_us: *ends_us };
+                *over_us = (*over_us).max(us + ends_us.saturating_sub(*at_us) + pause.again_us);
+                if known.is_none_or(|known| known.ends_us != *ends_us) {
                     self.stored.insert(paused, Stored { pause, place: None });
                 }
                 Ok(())
@@ -324,7 +327,7 @@ impl<'h> Pauses<'h> {
         let Some(stored) = self.stored.get_mut(&paused) else { return Ok(()) };
         let on_way = self.on_way.get_mut(&paused).filter(|on_way| **on_way > 0);
         let was_on_way = on_way.map(|on_way| *on_way -= 1).is_some();
-        let Pause { since_us, ends_us } = stored.pause;
+        let Pause { since_us, ends_us, .. } = stored.pause;
         if since_us <= at_us && at_us < ends_us {
             if was_on_way {
                 return Ok(());
@@ -346,9 +349,15 @@ impl<'h> Pauses<'h> {
 }
 
 impl Pause {
-    /// When it has been over for as long as it lasted.
+    /// A pause that may prolong another one: the time after it gets no shorter by that.
+    fn new(since_us: u64, ends_us: u64, before: Option<Self>) -> Self {
+        let before_us = before.filter(|before| since_us < before.ends_us).map_or(0, |before| before.again_us);
+        Self { since_us, ends_us, again_us: ends_us.saturating_sub(since_us).max(before_us) }
+    }
+
+    /// From when on all calls are made again.
     fn opens_us(&self) -> u64 {
-        2 * self.ends_us - self.since_us
+        self.ends_us + self.again_us
     }
 }
 

@@ -123,6 +123,19 @@ pub async fn a_subject_is_open_after_as_long_again_without_a_pause(stage: &Stage
     assert_open(stage.limiter(), &policy, &subject).await;
 }
 
+/// After a pause that was prolonged, one call at a time is tried for as long as after the one before.
+pub async fn the_time_after_a_pause_gets_no_shorter_if_the_pause_is_prolonged(stage: &Stage) {
+    let (policy, subject) = (ten_a_minute(), somebody());
+    pause(stage, &policy, &subject, secs(10)).await;
+    stage.pass(secs(9)).await;
+    pause_and_pass(stage, &policy, &subject, secs(3)).await;
+    let _tried = tried(stage, &policy, &subject).await;
+    stage.pass(secs(9)).await;
+    assert_one_is_tried(stage, &policy, &subject, secs(1)).await;
+    stage.pass(secs(1)).await;
+    assert_open(stage.limiter(), &policy, &subject).await;
+}
+
 /// A call that the rules deny gives its place back, and a peek takes none.
 pub async fn a_call_that_the_rules_deny_and_a_peek_take_no_place(stage: &Stage) {
     let (policy, subject) = (pausable(rules([Rule::sliding_window(2, secs(60))])), somebody());

@@ -66,31 +66,38 @@ impl Attempt<'_> {
 
     /// Asks the store through the layers.
     pub(super) async fn ask(&self, layers: &Layers, call: Call<'_>) -> Asked {
-        let answered = match self.pause {
-            // No rule in force counts the subject of the pause, so no script looks for that. Boxed, as this is rare.
-            Some(id) if self.foregone.is_none() && call.pause().is_none() => {
-                Box::pin(ask_behind_pause(layers, call, id)).await
-            }
-            _ => layers.below().decide(call).await,
-        };
-        // The other futures are boxed, as they are rare.
-        match (self.pause, answered) {
-            (Some(id), Ok(answered)) if answered.answer.outcome == PLACE_IS_FREE => {
-                Box::pin(self.ask_as_probe(layers, call, id)).await
-            }
-            (_, Ok(answered)) if needs_report(answered.answer.outcome, call.options) => {
-                (Ok(Box::pin(reported(layers, call, answered)).await), None)
-            }
-            (_, answered) => (answered, None),
+        loop {
+            let answered = match self.pause {
+                // No rule in force counts the subject of the pause, so no script looks for that. Boxed, as this is rare.
+                Some(id) if self.foregone.is_none() && call.pause().is_none() => {
+                    Box::pin(ask_behind_pause(layers, call, id)).await
+                }
+                _ => layers.below().decide(call).await,
+            };
+            // The other futures are boxed, as they are rare.
+            return match (self.pause, answered) {
+                (Some(id), Ok(answered)) if answered.answer.outcome == PLACE_IS_FREE => {
+                    match Box::pin(self.ask_as_probe(layers, call, id)).await {
+                        Some(asked) => asked,
+                        // It may have been paused again since it was opened.
+                        None => continue,
+                    }
+                }
+                (_, Ok(answered)) if needs_report(answered.answer.outcome, call.options) => {
+                    (Ok(Box::pin(reported(layers, call, answered)).await), None)
+                }
+                (_, answered) => (answered, None),
+            };
         }
     }
 
-    /// Asks the store about a call that is tried after a pause. A peek takes no place.
-    async fn ask_as_probe(&self, layers: &Layers, call: Call<'_>, id: TallyId<'_>) -> Asked {
+    /// Asks the store about a call that is tried after a pause; `None` if the subject was opened meanwhile. A peek takes no
+    /// place.
+    async fn ask_as_probe(&self, layers: &Layers, call: Call<'_>, id: TallyId<'_>) -> Option<Asked> {
         let options = CallOptions { ignores_pause: true, ..call.options };
         let tried = Call { options, ..call };
         if call.options.peek {
-            return (layers.below().decide(tried).await, None);
+            return Some((layers.below().decide(tried).await, None));
         }
         let name = LeaseName::next();
         // If this future is dropped, or it is not known whether the call has the place, it is given back.
@@ -102,15 +109,14 @@ impl Attempt<'_> {
             place.lose();
         }
         match taken {
-            Ok(PLACE_IS_FREE) => (layers.below().decide(tried).await, place),
+            Ok(PLACE_IS_FREE) => Some((layers.below().decide(tried).await, place)),
             Ok(outcome) if outcome.is_by_pause() => {
                 let paused = Answer::new(outcome, Report::default(), 0).into();
                 let is_reported = needs_report(outcome, call.options);
-                (Ok(if is_reported { reported(layers, call, paused).await } else { paused }), None)
+                Some((Ok(if is_reported { reported(layers, call, paused).await } else { paused }), None))
             }
-            // Meanwhile, it was opened.
-            Ok(_) => (layers.below().decide(tried).await, None),
-            Err(error) => (Err(error), None),
+            Ok(_) => None,
+            Err(error) => Some((Err(error), None)),
         }
     }
 

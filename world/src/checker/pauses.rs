@@ -273,7 +273,10 @@ impl<'h> Pauses<'h> {
         us: u64,
     ) -> Result<(), Violation> {
         let Some(paused) = tally(self.scenario, key) else { return Ok(()) };
-        if length_us > 0 && left_us == lua::PROBE {
+        if left_us < lua::PROBE && length_us > 0 {
+            return self.check_place(key, at_us, us);
+        }
+        if left_us == lua::PROBE && length_us > 0 {
             *self.on_way.entry(paused).or_default() += 1;
         }
         let Some(stored) = self.stored.get_mut(&paused) else { return Ok(()) };
@@ -301,12 +304,16 @@ impl<'h> Pauses<'h> {
 
     /// Another call finds the place taken, which has to be by a call that is under way.
     fn check_place(&self, key: &str, at_us: u64, us: u64) -> Result<(), Violation> {
+        let Some(paused) = tally(self.scenario, key) else { return Ok(()) };
+        let Some(stored) = self.stored.get(&paused) else { return Ok(()) };
+        let Some(place) = &stored.place else {
+            let how = format!("a call has the place of {key} at {at_us}, which was given back or never taken");
+            return if self.are_kept { Err(Violation { us, promise: FREE, how }) } else { Ok(()) };
+        };
         let stops = self.scenario.calls.iter().any(|call| matches!(call.action, Action::Stop(_)));
         if stops || !self.scenario.is_calm() {
             return Ok(());
         }
-        let Some(paused) = tally(self.scenario, key) else { return Ok(()) };
-        let Some(place) = self.stored.get(&paused).and_then(|stored| stored.place.as_ref()) else { return Ok(()) };
         let is_running = match self.running.get(&paused) {
             Some((running, ended_us)) => !running.is_empty() || ended_us + BACK_US > us,
             None => false,
@@ -325,7 +332,9 @@ impl<'h> Pauses<'h> {
         let paused = main.and_then(|key| tally(self.scenario, key));
         let Some(paused) = paused else { return Ok(()) };
         let Some(stored) = self.stored.get_mut(&paused) else { return Ok(()) };
-        let on_way = self.on_way.get_mut(&paused).filter(|on_way| **on_way > 0);
+        // A call that comes once the subject is open was not tried.
+        let may_be_tried = at_us < stored.pause.opens_us();
+        let on_way = self.on_way.get_mut(&paused).filter(|on_way| may_be_tried && **on_way > 0);
         let was_on_way = on_way.map(|on_way| *on_way -= 1).is_some();
         let Pause { since_us, ends_us, .. } = stored.pause;
         if since_us <= at_us && at_us < ends_us {

@@ -74,3 +74,8 @@ fn a_process_that_is_killed_twice_is_started_once() {
 fn all_parts_of_a_call_find_the_new_master() {
     play(Topology::Cluster, 606_290);
 }
+
+#[test]
+fn a_call_that_is_tried_may_be_on_its_way_while_a_pause_is_stored() {
+    play(Topology::Server, 7_780);
+}

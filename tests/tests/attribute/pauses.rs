@@ -95,6 +95,24 @@ fn a_plain_function_pauses_for_no_longer_than_the_longest() {
     assert_paused(blocking(&limiter), 5 * MINUTE);
 }
 
+#[rate_limit(rule(count = 9, per = "1h"), limiter = limiter, pause = |answer| answer.as_ref().map_or(Some(Duration::ZERO), |answer| *answer))]
+fn nested(limiter: &Limiter, depth: u32, answer: Option<Duration>) -> Result<Option<Duration>, Rejection> {
+    if depth > 0 {
+        nested(limiter, depth - 1, None)?;
+    }
+    Ok(answer)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plain_function_whose_result_says_nothing_opens_its_subject_after_a_pause() {
+    let limiter = Limiter::in_memory();
+    nested(&limiter, 0, Some(MINUTE)).unwrap();
+    tokio::time::advance(MINUTE).await;
+    assert_paused(nested(&limiter, 1, None), MINUTE);
+    nested(&limiter, 0, None).unwrap();
+    nested(&limiter, 1, None).unwrap();
+}
+
 #[rate_limit(policy = policy, key = "{account}", limiter = limiter, pause = |_| MINUTE)]
 async fn by_policy(policy: &Policy, limiter: &Limiter, account: &str) -> Result<(), Rejection> {
     let _ = (policy, limiter);

@@ -98,7 +98,7 @@ pub const ALL: &[Planted] = &[
     },
     Planted {
         name: "a pause that a shorter one shortens",
-        old: "local lasts = math.max(length, math.min(left, ARGV[3] + 0))",
+        old: "local lasts = math.max(length, math.min(left, longest))",
         new: "local lasts = length",
     },
     Planted {

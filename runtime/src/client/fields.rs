@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 
+pub(super) use self::grpc::GRPC_STATUS;
 use super::answer_clock::AnswerClock;
 use super::heard::{HeardLimit, HeardPause};
 use super::moment::{Moment, decimal};

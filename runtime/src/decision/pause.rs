@@ -31,6 +31,9 @@ pub(crate) trait Pauser: Send + Sync {
     /// Opens for callers that cannot await.
     fn blocking_open(self: Arc<Self>, pausable: &Pausable, probe: ProbeName) -> Result<(), BackendError>;
 
+    /// Opens a subject for all here at once, and elsewhere in the background, if the probe still has its place.
+    fn begin_open(self: Arc<Self>, pausable: &Pausable, probe: ProbeName);
+
     /// Gives the place of a probe back, in the background. If the call was admitted, another one that waits is tried.
     fn give_back(self: Arc<Self>, pausable: &Pausable, probe: ProbeName, was_admitted: bool);
 }
@@ -122,6 +125,13 @@ impl PauseTicket {
         match self.running_probe() {
             Some(probe) => self.ending(self.pauser.open(&self.pausable, probe)),
             None => Box::pin(ready(Ok(()))),
+        }
+    }
+
+    pub(super) fn begin_success(&self) {
+        if let Some(probe) = self.running_probe() {
+            self.note_end(true);
+            Arc::clone(&self.pauser).begin_open(&self.pausable, probe);
         }
     }
 

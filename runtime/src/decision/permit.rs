@@ -189,6 +189,13 @@ impl Permit {
         }
     }
 
+    /// Says that the call has succeeded, of which others hear in the background.
+    pub(crate) fn begin_success(&self) {
+        if let Some(pausing) = self.pausing() {
+            pausing.begin_success();
+        }
+    }
+
     pub(crate) fn blocking_pause_logged(&self, length: Option<Duration>) {
         self.log_pause(match length {
             Some(length) => self.blocking_pause(length),

@@ -79,6 +79,16 @@ impl Core {
         }
     }
 
+    /// Ends a probe: one that has its place in the store in the background.
+    fn begin_end(self: &Arc<Self>, pausable: &Pausable, probe: ProbeName, step: ProbeStep) {
+        let Some(name) = self.end_here(pausable, probe, step) else { return };
+        let (core, pausable) = (Arc::clone(self), pausable.clone());
+        self.runtimes.spawn_begun(TaskKind::Correction, async move {
+            // If this fails, the place is free when its time is over.
+            let _ = core.step_in_store(&pausable, name, step).await;
+        });
+    }
+
     /// Pauses a subject in this process. Returns the layers and what the store behind them is to be told.
     fn pause_here(&self, pausable: &Pausable, length: Duration) -> Result<Option<(&Layers, ToldPause)>, BackendError> {
         let id = pausable.id()?;
@@ -179,14 +189,12 @@ impl Pauser for Core {
         self.run_on_thread(TaskKind::Correction, opening, patience).unwrap_or_else(Err)
     }
 
+    fn begin_open(self: Arc<Self>, pausable: &Pausable, probe: ProbeName) {
+        self.begin_end(pausable, probe, ProbeStep::Open);
+    }
+
     fn give_back(self: Arc<Self>, pausable: &Pausable, probe: ProbeName, was_admitted: bool) {
-        let step = if was_admitted { ProbeStep::GiveBack } else { ProbeStep::Decline };
-        let Some(name) = self.end_here(pausable, probe, step) else { return };
-        let (core, pausable) = (Arc::clone(&self), pausable.clone());
-        self.runtimes.spawn_begun(TaskKind::Correction, async move {
-            // If this fails, the place is free when its time is over.
-            let _ = core.step_in_store(&pausable, name, step).await;
-        });
+        self.begin_end(pausable, probe, if was_admitted { ProbeStep::GiveBack } else { ProbeStep::Decline });
     }
 }
 

@@ -13,6 +13,9 @@ use super::FieldReader;
 #[cfg(feature = "tonic")]
 use super::{Doubt, HeardPause, Moment};
 
+/// The field with the status of an answer of gRPC. It is among the headers if there is nothing else, and else a trailer.
+pub(in crate::client) const GRPC_STATUS: &str = "grpc-status";
+
 /// The codes `RESOURCE_EXHAUSTED` and `UNAVAILABLE`.
 const DENIALS: [(&str, StatusCode); 2] =
     [("8", StatusCode::TOO_MANY_REQUESTS), ("14", StatusCode::SERVICE_UNAVAILABLE)];
@@ -21,7 +24,7 @@ impl FieldReader<'_> {
     /// Returns the status of HTTP that says the same as the one of gRPC, whose answers all have the status 200. `None` if the
     /// answer is no denial of gRPC.
     pub(in crate::client) fn status_of_grpc(&self) -> Option<StatusCode> {
-        let written = self.headers.get("grpc-status")?;
+        let written = self.headers.get(GRPC_STATUS)?;
         DENIALS.into_iter().find(|(code, _)| written == code).map(|(_, status)| status)
     }
 

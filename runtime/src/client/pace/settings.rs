@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::HOST;
+use http::header::{CONTENT_TYPE, HOST};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use tallygate_rules::CALLS;
 
 use crate::call::CallOptions;
+use crate::client::fields::GRPC_STATUS;
 use crate::client::heard::REQUESTS;
 use crate::client::{Heard, ResponseReader};
 use crate::context::{self, Context, ContextKey};
@@ -75,9 +76,10 @@ impl AdmittedCall {
     pub(super) async fn hear(&self, status: StatusCode, headers: &HeaderMap) -> Heard {
         let heard = self.settings.responses.read(status, headers);
         match self.permit.as_ref().filter(|permit| permit.is_probe()) {
-            // After a failure that says no time, the next call is tried: zero neither pauses nor opens.
+            // After a failure that says no time, the next call is tried: zero neither pauses nor opens. Nor does an answer of gRPC
+            // before its trailers have said how the call ended.
             Some(probe) => {
-                let unsaid = heard.has_failed.then_some(Duration::ZERO);
+                let unsaid = (heard.has_failed || is_status_due(headers)).then_some(Duration::ZERO);
                 probe.pause_logged(self.wait_after(&heard).or(unsaid)).await;
             }
             None => self.begin_pause(&heard),
@@ -88,7 +90,13 @@ impl AdmittedCall {
     /// Hears the trailers, too.
     pub(super) fn hear_trailers(&self, trailers: &HeaderMap) {
         // The status of HTTP was heard with the headers.
-        self.begin_pause(&self.settings.responses.read(StatusCode::OK, trailers));
+        let heard = self.settings.responses.read(StatusCode::OK, trailers);
+        self.begin_pause(&heard);
+        let has_succeeded =
+            trailers.contains_key(GRPC_STATUS) && !heard.has_failed && self.wait_after(&heard).is_none();
+        if let Some(permit) = self.permit.as_ref().filter(|_| has_succeeded) {
+            permit.begin_success();
+        }
     }
 
     fn begin_pause(&self, heard: &Heard) {
@@ -144,6 +152,15 @@ impl PaceSettings {
         }
         context
     }
+}
+
+/// Whether the answer is one of gRPC whose status is to come in its trailers.
+fn is_status_due(headers: &HeaderMap) -> bool {
+    let written = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let format = written.and_then(|written| written.strip_prefix(b"application/grpc"));
+    // `application/grpc-web` has its trailers in the body.
+    let is_grpc = matches!(format, Some([] | [b'+' | b';', ..]));
+    is_grpc && !headers.contains_key(GRPC_STATUS)
 }
 
 /// Whether any request may have a value of this name.

@@ -5,6 +5,8 @@ use futures_util::stream;
 use http::HeaderMap;
 use http_body_util::StreamBody;
 use tallygate::Rejection;
+use tallygate_harness::clocked::new_clock;
+use tallygate_harness::server::away;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
@@ -47,11 +49,14 @@ async fn a_status_with_retry_info_pauses_calls_and_a_call_that_was_not_sent_has_
     assert!(told <= asked && told > asked / 2, "{told:?} of {asked:?}");
 }
 
-/// A message, and then a status among the trailers.
 async fn late_denial() -> Response {
-    let trailers = [("grpc-status", "8"), ("grpc-retry-pushback-ms", "30000")];
+    late(&[("grpc-status", "8"), ("grpc-retry-pushback-ms", "30000")])
+}
+
+/// A message, and then a status among the trailers.
+fn late(trailers: &[(&str, &str)]) -> Response {
     let trailers: HeaderMap =
-        trailers.into_iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+        trailers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
     let message = Bytes::from_static(b"\0\0\0\0\x04well");
     let frames = [Frame::data(message), Frame::trailers(trailers)].map(Ok::<_, Infallible>);
     let body = AxumBody::new(StreamBody::new(stream::iter(frames)));
@@ -68,6 +73,33 @@ async fn a_status_in_the_trailers_is_heard_too() {
     assert_eq!(not_sent(&paused), (Code::Unavailable, Some(RejectionKind::Paused)));
     let told = paused.get_details_retry_info().unwrap().retry_delay.unwrap();
     assert!(told <= MINUTE / 2 && told > MINUTE / 4, "{told:?}");
+}
+
+#[tokio::test]
+async fn after_a_pause_the_status_in_the_trailers_opens_for_all_or_lets_the_next_call_be_tried() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let answer = async move || match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => late(&[("grpc-status", "8"), ("grpc-retry-pushback-ms", "60000")]),
+        1 => late(&[("grpc-status", "14")]),
+        _ => late(&[("grpc-status", "0")]),
+    };
+    let partner = Partner::answering(|router| router.route("/captcha.Captcha/Late", any(answer))).await;
+    let clock = new_clock();
+    let limiter = away(|builder| builder.clock(&clock));
+    let channel = pausable_by("greeter").limiter(&limiter).layer(connect(partner.address).await);
+    let call = || {
+        let request = http::Request::post("/captcha.Captcha/Late").body(tonic::body::Body::empty());
+        channel.clone().oneshot(request.unwrap())
+    };
+    drop(call().await.unwrap().into_body().collect().await.unwrap());
+    clock.advance(MINUTE);
+    for _ in ["it has failed", "all is well"] {
+        let tried = call().await.unwrap();
+        let others = call().await.unwrap_err();
+        assert_eq!(others.rejection().map(Rejection::kind), Some(RejectionKind::Paused));
+        drop(tried.into_body().collect().await.unwrap());
+    }
+    let (_first, _second) = (call().await.unwrap(), call().await.unwrap());
 }
 
 #[tokio::test]

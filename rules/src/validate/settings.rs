@@ -29,19 +29,20 @@ pub fn validate_deadline(deadline: Duration) -> Result<(), RuleError> {
 /// Returns an error if it is zero or longer than [`MAX_PER`], if no enforced rule counts the subject that is paused, or if
 /// calls are taken ahead.
 pub fn validate_longest_pause(longest: Duration, counts_paused: bool, is_prefetched: bool) -> Result<(), RuleError> {
-    let mistake = if longest.is_zero() {
-        "`longest_pause` must be longer than zero, like `longest_pause = \"1h\"`"
+    let (field, mistake) = if longest.is_zero() {
+        (Field::LongestPause, "`longest_pause` must be longer than zero, like `longest_pause = \"1h\"`")
     } else if longest > MAX_PER {
-        "`longest_pause` is at most 3660 days, like `longest_pause = \"1h\"`"
+        (Field::LongestPause, "`longest_pause` is at most 3660 days, like `longest_pause = \"1h\"`")
     } else if !counts_paused {
-        "no enforced rule counts the subject that is paused; add a rule on it"
+        (Field::Subject, "no enforced rule counts the subject that is paused; add a rule on it")
     } else if is_prefetched {
-        "a subject cannot be paused beside `prefetch`: other processes would still make the calls that they have taken \
-         ahead; remove one of them"
+        let mistake = "a subject cannot be paused beside `prefetch`: other processes would still make the calls that they \
+                       have taken ahead; remove one of them";
+        (Field::Prefetch, mistake)
     } else {
         return Ok(());
     };
-    Err(RuleError::new(Field::LongestPause, mistake))
+    Err(RuleError::new(field, mistake))
 }
 
 /// Checks the share of a limit from which a subject is near it.
@@ -87,16 +88,18 @@ mod tests {
     fn a_pause_is_longer_than_zero_on_a_subject_that_is_counted_and_of_which_nothing_is_taken_ahead() {
         let mistake = |longest, counts_paused, is_prefetched| {
             let error = validate_longest_pause(longest, counts_paused, is_prefetched).unwrap_err();
-            assert_eq!((error.field(), error.position()), (Field::LongestPause, None));
-            error.to_string()
+            assert_eq!(error.position(), None);
+            (error.field(), error.to_string())
         };
+        let is_mistake = |(field, text): (Field, String), expected, part| field == expected && text.contains(part);
         assert!(
             validate_longest_pause(MINUTE, true, false).is_ok() && validate_longest_pause(MAX_PER, true, false).is_ok()
         );
-        assert!(mistake(Duration::ZERO, true, false).contains("must be longer than zero"));
-        assert!(mistake(MAX_PER + MINUTE, true, false).contains("at most 3660 days"));
-        assert!(mistake(MINUTE, false, false).contains("add a rule on it"));
-        assert!(mistake(MINUTE, true, true).contains("beside `prefetch`"));
+        let too_short = mistake(Duration::ZERO, true, false);
+        assert!(is_mistake(too_short, Field::LongestPause, "must be longer than zero"));
+        assert!(is_mistake(mistake(MAX_PER + MINUTE, true, false), Field::LongestPause, "at most 3660 days"));
+        assert!(is_mistake(mistake(MINUTE, false, false), Field::Subject, "add a rule on it"));
+        assert!(is_mistake(mistake(MINUTE, true, true), Field::Prefetch, "beside `prefetch`"));
     }
 
     use std::time::Duration;

@@ -8,6 +8,7 @@ mod alike;
 mod axum;
 mod config;
 mod decided;
+mod foreign;
 mod heard;
 mod openapi;
 mod opentelemetry;

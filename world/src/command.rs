@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use crate::figures;
 use tallygate_world::history::{Deed, Event};
 use tallygate_world::planted;
 use tallygate_world::run::{self, Failure, Played};
@@ -14,7 +15,7 @@ use tallygate_world::topology::Plant;
 use tallygate_world::workload::{Extent, Scenario, Topology};
 
 const USAGE: &str = "\
-usage: cargo xtask world [option …]
+usage: cargo xtask world [option …], or cargo xtask bench partner
 
   --seeds <number>      how many seeds are played on each topology; 300 unless it is said
   --first <seed>        the first seed; 0 unless it is said
@@ -26,6 +27,9 @@ usage: cargo xtask world [option …]
   --planted             plants each known fault in the scripts, and counts the seeds that it takes to be found
   --planted-in-library <name>
                         does the same, as that fault is planted in the library that this program was built with";
+
+/// The word that asks for the figures of calls to a partner.
+const PARTNER: &str = "partner";
 
 /// What to play.
 struct Options {
@@ -42,6 +46,7 @@ struct Options {
 pub(crate) fn run() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match parse(&words) {
+        _ if words == [PARTNER] => figures::print(),
         Ok(options) if options.plants => find_planted(&options),
         Ok(options) => match (&options.in_library, options.one) {
             (Some(name), _) => find(&options, name, &Plant::default()),

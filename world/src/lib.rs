@@ -9,6 +9,8 @@ pub mod fleet;
 #[cfg(tallygate_world)]
 pub mod history;
 #[cfg(tallygate_world)]
+pub mod hour;
+#[cfg(tallygate_world)]
 pub mod net;
 #[cfg(tallygate_world)]
 mod partner;

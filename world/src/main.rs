@@ -4,6 +4,8 @@
 
 #[cfg(tallygate_world)]
 mod command;
+#[cfg(tallygate_world)]
+mod figures;
 
 #[cfg(tallygate_world)]
 fn main() -> std::process::ExitCode {

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jiff::Timestamp;
 
 use crate::engine::{self, Chance};
-use crate::workload::{Form, PartnerPlan, Scenario};
+use crate::workload::{Form, PartnerPlan};
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -41,9 +41,9 @@ struct Verdict {
 }
 
 impl Partners {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
-        let plans = scenario.policies.iter().map(|policy| policy.partner.clone()).collect();
-        let state = State { chance: Chance::new(scenario.seed, "answers of partners"), admitted: BTreeMap::new() };
+    /// Each policy has a plan, if it has a partner.
+    pub(crate) fn new(seed: u64, plans: Vec<Option<PartnerPlan>>) -> Self {
+        let state = State { chance: Chance::new(seed, "answers of partners"), admitted: BTreeMap::new() };
         Self { plans, state: Mutex::new(state) }
     }
 

@@ -4,6 +4,7 @@ use std::path::{PathBuf, absolute};
 
 use crate::server;
 use crate::step::{self, Outcome};
+use crate::world;
 
 /// The options that name a file: the module of redis-cell, which is built from its source, and recorded figures.
 const OF_FILES: [&str; 2] = ["--redis-cell", "--against"];
@@ -11,8 +12,14 @@ const OF_FILES: [&str; 2] = ["--redis-cell", "--against"];
 /// The group that is measured with a feature of that name, which would change all others.
 const WEB: &str = "web";
 
-/// Measures all figures, or the groups with these names.
+/// The figures of calls to a partner, which a simulated world plays.
+const PARTNER: &str = "partner";
+
+/// Measures all figures, or the groups with these names. Those of calls to a partner are played alone.
 pub(crate) fn run(words: &[&str]) -> Outcome {
+    if words == [PARTNER] {
+        return world::run(&[PARTNER]);
+    }
     let (mut web, mut groups, mut options) = (false, Vec::new(), Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -35,6 +42,9 @@ pub(crate) fn run(words: &[&str]) -> Outcome {
     }
     if all || web {
         measure("run --release -p tallygate-benches --features web --", &[WEB.into()], &server)?;
+    }
+    if all {
+        world::run(&[PARTNER])?;
     }
     Ok(())
 }

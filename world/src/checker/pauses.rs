@@ -34,6 +34,7 @@ const DRIFT: u64 = 2_000;
 
 /// A pause, by the clock of a process or of a server.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_field_names, reason = "the unit is in each name")]
 struct Pause {
     since_us: u64,
     ends_us: u64,

@@ -31,11 +31,12 @@ impl World {
     pub(super) async fn play(scenario: &Scenario, plant: &Plant, history: &History) -> Rc<Self> {
         net::begin(scenario.seed, scenario.link.clone());
         let servers = Servers::start(scenario, plant, history);
+        let partners = scenario.policies.iter().map(|policy| policy.partner.clone()).collect();
         let world = Rc::new(Self {
             scenario: scenario.clone(),
             servers,
             history: history.clone(),
-            partners: Arc::new(Partners::new(scenario)),
+            partners: Arc::new(Partners::new(scenario.seed, partners)),
             processes: RefCell::default(),
         });
         for number in 0..scenario.processes.len() {

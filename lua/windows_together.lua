@@ -32,13 +32,15 @@ local done = 0
 for _ = 1, 2 * #KEYS do
   local begun_at, entry = now, nil
   local verdict, longest, failed = ${PLAIN_ADMITTED}, 0, nil
-  -- What charging needs of each subject.
-  local charges, logs = { false, false }, false
+  -- Of each subject: where its policy has the TTL, and whether it is renewed. A table for each of them would take longer.
+  local charges = { false, false, false, false }
+  -- What charging needs of each subject whose log is not only appended to.
+  local logs
 
   for subject = 1, subjects do
     local name, policy = KEYS[done + subject], ARGV[done + subject]
-    local ${EACH back_RULE, span_RULE, }reach, most, weight, want, from, ${EACH from_RULE, to_RULE, }ttl =
-      unpack('>${EACH I5I7}${INTEGER}I4I4I2s${EACH ss}s', policy)
+    local ${EACH back_RULE, span_RULE, }reach, most, weight, want, from, ${EACH from_RULE, to_RULE, }ttl_at =
+      unpack('>${EACH I5I7}${INTEGER}I4I4I2s${EACH ss}', policy)
     local code, wait = ${PLAIN_ADMITTED}, 0
     local value = read('GETRANGE', name, from, '-1')
     local size = #value
@@ -65,12 +67,13 @@ for _ = 1, 2 * #KEYS do
     end
     if code == ${PLAIN_ADMITTED} then
       if weight == 1 and last < now - reach / ${LOG_ENTRIES} - 1 and last > now - reach then
-        local slot = now - now % (reach <= ${LONG_SLACK} and reach or reach / 8)
-        charges[subject] = { name, value, last, reach, most, ttl, slot }
+        charges[2 * subject - 1] = ttl_at
+        charges[2 * subject] = last < now - now % (reach <= ${LONG_SLACK} and reach or reach / 8)
       else
+        local ttl = unpack('>s', policy, ttl_at)
         --- @include parts/unusual.lua
-        charges[subject] = { name, tail, last, reach, most, ttl, false, weight, entries, weighed, surplus, total, front }
-        logs = true
+        logs = logs or {}
+        logs[subject] = { tail, last, reach, most, ttl, weight, entries, weighed, surplus, total, front }
       end
     elseif last == ${UNKNOWN} then
       code, wait = ${PLAIN_UNREADABLE}, 0
@@ -88,10 +91,9 @@ for _ = 1, 2 * #KEYS do
       verdict, longest = failed, 0
     elseif verdict == ${PLAIN_ADMITTED} then
       for subject = 1, subjects do
-        local charge = charges[subject]
-        local slot = charge[7]
-        if slot then
-          local name, value, last, reach, most, ttl = charge[1], charge[2], charge[3], charge[4], charge[5], charge[6]
+        if not (logs and logs[subject]) then
+          local name, policy = KEYS[done + subject], ARGV[done + subject]
+          local ttl_at, renews = charges[2 * subject - 1], charges[2 * subject]
           local code = verdict
           entry = entry or struct.pack('>${INTEGER}I4', now, 0)
           --- @include parts/append.lua
@@ -99,8 +101,10 @@ for _ = 1, 2 * #KEYS do
             -- The value is no log, so the request is not charged: the entries before it are taken away again.
             verdict = code
             for other = 1, subject - 1 do
-              local name = charges[other][1]
-              if charges[other][7] then call('SET', name, call('GETRANGE', name, 0, -1 - ${ENTRY_BYTES}), 'KEEPTTL') end
+              if not (logs and logs[other]) then
+                local name = KEYS[done + other]
+                call('SET', name, call('GETRANGE', name, 0, -1 - ${ENTRY_BYTES}), 'KEEPTTL')
+              end
             end
             break
           end
@@ -108,12 +112,12 @@ for _ = 1, 2 * #KEYS do
       end
       -- What was read whole cannot fail any more.
       for subject = 1, logs and verdict == ${PLAIN_ADMITTED} and subjects or 0 do
-        local charge = charges[subject]
-        if not charge[7] then
-          local name, head, head_bytes, tail, last = charge[1], '', 0, charge[2], charge[3]
-          local reach, most, ttl, weight = charge[4], charge[5], charge[6], charge[8]
-          local entries, weighed = charge[9], charge[10]
-          local surplus, total, front = charge[11], charge[12], charge[13]
+        local charge = logs[subject]
+        if charge then
+          local name, head, head_bytes, tail, last = KEYS[done + subject], '', 0, charge[1], charge[2]
+          local reach, most, ttl, weight = charge[3], charge[4], charge[5], charge[6]
+          local entries, weighed = charge[7], charge[8]
+          local surplus, total, front = charge[9], charge[10], charge[11]
           --- @include parts/log.lua
         end
       end

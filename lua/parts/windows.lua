@@ -10,10 +10,9 @@ if code == ${PLAIN_ADMITTED} then
     entry = struct.pack('>${INTEGER}I4', now, 0)
   end
   if last < apart then
-    if last < slot then
-      ttl = ttl or unpack('>s', policy, behind + ${TERMS_BYTES})
-    end
-    if last < slot and last <= now - reach then
+    local renews, ttl_at = last < slot, behind + ${TERMS_BYTES}
+    if renews and last <= now - reach then
+      ttl = ttl or unpack('>s', policy, ttl_at)
       -- A log begins where there is none, or replaces one in which nothing counts any more. A value that is no log is
       -- kept.
       local is_log = last > 0 or size <= ${ENTRY_BYTES}

@@ -41,8 +41,8 @@ pub const ALL: &[Planted] = &[
     },
     Planted {
         name: "a tally that never expires",
-        old: "if last < slot then call('PEXPIRE', name, ttl) end",
-        new: "if last < slot then call('PERSIST', name) end",
+        old: "if renews then call('PEXPIRE', name, (unpack('>s', policy, ttl_at))) end",
+        new: "if renews then call('PERSIST', name) end",
     },
     Planted {
         name: "a fixed window with a call too many",
@@ -63,8 +63,8 @@ pub const ALL: &[Planted] = &[
     },
     Planted {
         name: "a second subject of windows that is not charged",
-        old: "local slot = charge[7]\n",
-        new: "local slot = subject == 1 and charge[7]\n",
+        old: "if not (logs and logs[subject]) then\n",
+        new: "if subject == 1 and not (logs and logs[subject]) then\n",
     },
     Planted {
         name: "a second subject that is not charged",

@@ -37,13 +37,15 @@ local done = 0
 for _ = 1, 2 * #KEYS do
   local begun_at, entry = now, nil
   local verdict, longest, failed = 255, 0, nil
-  -- What charging needs of each subject.
-  local charges, logs = { false, false }, false
+  -- Of each subject: where its policy has the TTL, and whether it is renewed. A table for each of them would take longer.
+  local charges = { false, false, false, false }
+  -- What charging needs of each subject whose log is not only appended to.
+  local logs
 
   for subject = 1, subjects do
     local name, policy = KEYS[done + subject], ARGV[done + subject]
-    local back_0, span_0, back_1, span_1, reach, most, weight, want, from, from_0, to_0, from_1, to_1, ttl =
-      unpack('>I5I7I5I7I7I4I4I2ssssss', policy)
+    local back_0, span_0, back_1, span_1, reach, most, weight, want, from, from_0, to_0, from_1, to_1, ttl_at =
+      unpack('>I5I7I5I7I7I4I4I2sssss', policy)
     local code, wait = 255, 0
     local value = read('GETRANGE', name, from, '-1')
     local size = #value
@@ -115,9 +117,10 @@ for _ = 1, 2 * #KEYS do
     end
     if code == 255 then
       if weight == 1 and last < now - reach / 65536 - 1 and last > now - reach then
-        local slot = now - now % (reach <= 3600000000 and reach or reach / 8)
-        charges[subject] = { name, value, last, reach, most, ttl, slot }
+        charges[2 * subject - 1] = ttl_at
+        charges[2 * subject] = last < now - now % (reach <= 3600000000 and reach or reach / 8)
       else
+        local ttl = unpack('>s', policy, ttl_at)
         -- parts/unusual.lua
         -- Decides as decide.lua does: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh
         -- 1, has a time later than now, or is no log.
@@ -425,8 +428,8 @@ for _ = 1, 2 * #KEYS do
         if fault then
           code, wait = fault == -2 and 253 or 254, 0
         end
-        charges[subject] = { name, tail, last, reach, most, ttl, false, weight, entries, weighed, surplus, total, front }
-        logs = true
+        logs = logs or {}
+        logs[subject] = { tail, last, reach, most, ttl, weight, entries, weighed, surplus, total, front }
       end
     elseif last == 72057594037927936 then
       code, wait = 254, 0
@@ -444,16 +447,15 @@ for _ = 1, 2 * #KEYS do
       verdict, longest = failed, 0
     elseif verdict == 255 then
       for subject = 1, subjects do
-        local charge = charges[subject]
-        local slot = charge[7]
-        if slot then
-          local name, value, last, reach, most, ttl = charge[1], charge[2], charge[3], charge[4], charge[5], charge[6]
+        if not (logs and logs[subject]) then
+          local name, policy = KEYS[done + subject], ARGV[done + subject]
+          local ttl_at, renews = charges[2 * subject - 1], charges[2 * subject]
           local code = verdict
           entry = entry or struct.pack('>I7I4', now, 0)
           -- parts/append.lua
           -- Adds the entry of a call to a log in which something counts.
-          -- Reads: call, unpack, now, name, policy, behind, value, last, reach, most, ttl, entry, slot, budget
-          -- Sets: ttl, code, budget
+          -- Reads: call, unpack, now, name, policy, ttl_at, renews, entry, budget
+          -- Sets: code, budget
           local bytes = call('APPEND', name, entry)
           if bytes % 11 > 0 or bytes > 5767168 then
             -- The value is no log. The entry is taken away again, unless the value is longer than any log: to copy it takes
@@ -463,105 +465,108 @@ for _ = 1, 2 * #KEYS do
               call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL')
             end
           else
-            if last < slot then call('PEXPIRE', name, ttl) end
-            if bytes > most and bytes / 11 % 32 == 0 then
-              ttl = ttl or unpack('>s', policy, behind + 15)
-              local head, head_bytes, tail, surplus = '', 0, value, 0
-              local front, weighed, total
-              local entries = bytes / 11 - 1
-              -- parts/clean_up.lua
-              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
-              -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
-              -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
-              -- most.
-              -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
-              -- Sets: entries, budget, front
-              if budget > 32768 then
-                local horizon, beside = now - reach, -1
-                -- parts/search.lua
-                -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
-                -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
-                -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
-                -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
-                -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
-                -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
-                -- Sets: first, time, weight
-                local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
-                do
-                  -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
-                  -- weighs `below`.
-                  local low, below = 0, 0
-                  local sums = entries - 1 + surplus
-                  local piece, begin, stop = tail, entries - #tail / 11, entries
-                  -- Most often the end begins after `first`: one look shows that.
-                  local middle = begin > 0 and begin or (entries - entries % 2) / 2
-                  for step = 1, 23 do
-                    local bottom, top = low, first
-                    if begin > low then bottom = begin - 1 end
-                    if stop < first then top = stop end
-                    for _ = 1, 23 do
-                      if top - bottom <= 1 then break end
-                      local at = (middle - begin) * 11
-                      if beside < 0 then
-                        local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                        if mark % 128 * 2 ^ 48 + rest > horizon then
-                          first, top = middle, middle
+            if renews then call('PEXPIRE', name, (unpack('>s', policy, ttl_at))) end
+            if bytes / 11 % 32 == 0 then
+              local reach, most = unpack('>I7I4', policy, 12 * 2 + 1)
+              if bytes > most then
+                local ttl = unpack('>s', policy, ttl_at)
+                local head, head_bytes, tail, surplus = '', 0, '', 0
+                local front, weighed, total
+                local entries = bytes / 11 - 1
+                -- parts/clean_up.lua
+                -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+                -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+                -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+                -- most.
+                -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+                -- Sets: entries, budget, front
+                if budget > 32768 then
+                  local horizon, beside = now - reach, -1
+                  -- parts/search.lua
+                  -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+                  -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+                  -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+                  -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+                  -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+                  -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+                  -- Sets: first, time, weight
+                  local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+                  do
+                    -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+                    -- weighs `below`.
+                    local low, below = 0, 0
+                    local sums = entries - 1 + surplus
+                    local piece, begin, stop = tail, entries - #tail / 11, entries
+                    -- Most often the end begins after `first`: one look shows that.
+                    local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                    for step = 1, 23 do
+                      local bottom, top = low, first
+                      if begin > low then bottom = begin - 1 end
+                      if stop < first then top = stop end
+                      for _ = 1, 23 do
+                        if top - bottom <= 1 then break end
+                        local at = (middle - begin) * 11
+                        if beside < 0 then
+                          local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                          if mark % 128 * 2 ^ 48 + rest > horizon then
+                            first, top = middle, middle
+                          else
+                            low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                          end
                         else
-                          low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                          local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                          if after <= beside then
+                            first, top, below = middle, middle, after
+                          else
+                            low, bottom, weight = middle, middle, after
+                          end
                         end
-                      else
-                        local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
-                        if after <= beside then
-                          first, top, below = middle, middle, after
-                        else
-                          low, bottom, weight = middle, middle, after
-                        end
+                        middle = bottom + top
+                        middle = (middle - middle % 2) / 2
                       end
-                      middle = bottom + top
+                      if first - low <= 1 then break end
+                      if step == 1 and front then
+                        piece, begin, stop = front, 0, 34
+                      else
+                        begin, stop = low + 1, first
+                        if first - low > 32 then
+                          local near = 0
+                          if beside >= 0 and step <= 3 then
+                            middle = low + (weight - beside) / (weight - below) * (first - low)
+                            near = 8
+                          else
+                            middle = (low + first) / 2
+                          end
+                          middle = middle - middle % 1
+                          begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                        end
+                        local from = head_bytes + begin * 11
+                        piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                      end
+                      middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
                       middle = (middle - middle % 2) / 2
                     end
-                    if first - low <= 1 then break end
-                    if step == 1 and front then
-                      piece, begin, stop = front, 0, 34
-                    else
-                      begin, stop = low + 1, first
-                      if first - low > 32 then
-                        local near = 0
-                        if beside >= 0 and step <= 3 then
-                          middle = low + (weight - beside) / (weight - below) * (first - low)
-                          near = 8
-                        else
-                          middle = (low + first) / 2
-                        end
-                        middle = middle - middle % 1
-                        begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                    if first < entries then
+                      local at = (first - begin) * 11
+                      if first < begin or first >= stop then
+                        at = head_bytes + first * 11
+                        piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
                       end
-                      local from = head_bytes + begin * 11
-                      piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                      local mark, rest = unpack('>BI6', piece, at + 1)
+                      time = mark % 128 * 2 ^ 48 + rest
                     end
-                    middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
-                    middle = (middle - middle % 2) / 2
                   end
-                  if first < entries then
-                    local at = (first - begin) * 11
-                    if first < begin or first >= stop then
-                      at = head_bytes + first * 11
-                      piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
-                    end
-                    local mark, rest = unpack('>BI6', piece, at + 1)
-                    time = mark % 128 * 2 ^ 48 + rest
+                  -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
+                  -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+                  local least = weighed and budget < math.huge and entries / 8 or 1
+                  local copied = (entries - first + 1) * 11 + 32768
+                  if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
+                    budget = budget - copied
+                    -- The offset leaves room for the head in front of the entries that are kept.
+                    call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                    call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                    entries, front = entries - first + 1, nil
                   end
-                end
-                -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-                -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
-                local least = weighed and budget < math.huge and entries / 8 or 1
-                local copied = (entries - first + 1) * 11 + 32768
-                if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
-                  budget = budget - copied
-                  -- The offset leaves room for the head in front of the entries that are kept.
-                  call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
-                  call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-                  entries, front = entries - first + 1, nil
                 end
               end
             end
@@ -570,8 +575,10 @@ for _ = 1, 2 * #KEYS do
             -- The value is no log, so the request is not charged: the entries before it are taken away again.
             verdict = code
             for other = 1, subject - 1 do
-              local name = charges[other][1]
-              if charges[other][7] then call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL') end
+              if not (logs and logs[other]) then
+                local name = KEYS[done + other]
+                call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL')
+              end
             end
             break
           end
@@ -579,12 +586,12 @@ for _ = 1, 2 * #KEYS do
       end
       -- What was read whole cannot fail any more.
       for subject = 1, logs and verdict == 255 and subjects or 0 do
-        local charge = charges[subject]
-        if not charge[7] then
-          local name, head, head_bytes, tail, last = charge[1], '', 0, charge[2], charge[3]
-          local reach, most, ttl, weight = charge[4], charge[5], charge[6], charge[8]
-          local entries, weighed = charge[9], charge[10]
-          local surplus, total, front = charge[11], charge[12], charge[13]
+        local charge = logs[subject]
+        if charge then
+          local name, head, head_bytes, tail, last = KEYS[done + subject], '', 0, charge[1], charge[2]
+          local reach, most, ttl, weight = charge[3], charge[4], charge[5], charge[6]
+          local entries, weighed = charge[7], charge[8]
+          local surplus, total, front = charge[9], charge[10], charge[11]
           -- parts/log.lua
           -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
           -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, total, reach, most, ttl,

@@ -15,16 +15,14 @@ const WEB: &str = "web";
 /// The figures of calls to a partner, which a simulated world plays.
 const PARTNER: &str = "partner";
 
-/// Measures all figures, or the groups with these names. Those of calls to a partner are played alone.
+/// Measures all figures, or the groups with these names.
 pub(crate) fn run(words: &[&str]) -> Outcome {
-    if words == [PARTNER] {
-        return world::run(&[PARTNER]);
-    }
-    let (mut web, mut groups, mut options) = (false, Vec::new(), Vec::new());
+    let (mut web, mut partner, mut groups, mut options) = (false, false, Vec::new(), Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
             WEB => web = true,
+            PARTNER => partner = true,
             // The measurement runs in the root, wherever the command was typed.
             option if OF_FILES.contains(&option) => {
                 let path = absolute(words.next().unwrap_or(&"")).map_err(|error| format!("{option}: {error}"))?;
@@ -33,22 +31,22 @@ pub(crate) fn run(words: &[&str]) -> Outcome {
             group => groups.push(PathBuf::from(group)),
         }
     }
-    let all = !web && groups.is_empty();
-    step::announce("the server that the figures are measured on");
-    let server = server::Server::usual()?;
+    let all = !web && !partner && groups.is_empty();
     if all || !groups.is_empty() {
         // The package alone, so that it is not built with the features of the tests.
-        measure("run --release -p tallygate-benches --", &[groups, options].concat(), &server)?;
+        measure("run --release -p tallygate-benches --", &[groups, options].concat())?;
     }
     if all || web {
-        measure("run --release -p tallygate-benches --features web --", &[WEB.into()], &server)?;
+        measure("run --release -p tallygate-benches --features web --", &[WEB.into()])?;
     }
-    if all {
+    if all || partner {
         world::run(&[PARTNER])?;
     }
     Ok(())
 }
 
-fn measure(cargo: &str, words: &[PathBuf], server: &server::Server) -> Outcome {
+fn measure(cargo: &str, words: &[PathBuf]) -> Outcome {
+    step::announce("the server that the figures are measured on");
+    let server = server::Server::usual()?;
     step::run("measure", step::cargo(cargo).args(words).env(server::VARIABLE, &server.binary))
 }

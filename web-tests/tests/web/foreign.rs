@@ -94,6 +94,8 @@ async fn a_client_that_retries_comes_back_when_the_next_call_fits() {
         let mut request = Request::new(Url::parse(&format!("http://{server}/")).unwrap(), Method::Get);
         u16::from(pipeline.send(&Context::new(), &mut request, None).await.unwrap().status())
     };
-    assert_eq!(join_all([get(), get()]).await, [200, 200]);
-    assert!(denied.load(Ordering::SeqCst) <= 1);
+    // If the second request is late, it is not denied, and says nothing.
+    while denied.load(Ordering::SeqCst) == 0 {
+        assert_eq!(join_all([get(), get()]).await, [200, 200]);
+    }
 }

@@ -370,25 +370,6 @@ pub async fn a_count_of_nothing_closes_a_unit_for_those_who_pay_in_it(stage: &St
     }
 }
 
-/// A rule for duplicates looks at no cost: closed, it denies every call, also one that pays only in a unit.
-pub async fn a_closed_rule_for_duplicates_denies_whatever_a_call_costs(stage: &Stage) {
-    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
-    let duplicates = || Rule::duplicate(secs(60));
-    let tokens = Rule::sliding_window(9, secs(60)).counting("tokens");
-    for (name, rules) in [("calls", vec![duplicates()]), ("units", vec![duplicates(), tokens])] {
-        let mut counts = vec![9; rules.len()];
-        counts[0] = 0;
-        let policy = Policy::builder(name).rules(rules).build().unwrap().with_counts(counts);
-        // A path that knows that nothing counts yet, and one that has denied before.
-        for cost in [0, 1, 0] {
-            let check = limiter.check(&policy, &alice).cost(cost);
-            let check = policy.units().fold(check, |check, unit| check.cost_of(unit, 1));
-            let denial = check.await.unwrap().into_result().expect_err("the rule is closed");
-            assert_eq!((denial.kind(), denial.retry_after()), (RejectionKind::Duplicate, None), "{policy:?}");
-        }
-    }
-}
-
 /// An override of the rules of one unit leaves the rules and the counts of the others.
 pub async fn an_override_of_a_unit_keeps_what_the_others_have_counted(stage: &Stage) {
     let (limiter, alice) = (stage.limiter(), Subject::of("alice"));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use tallygate::{Decision, Permit, Policy, Rule};
+use tallygate::{Decision, Permit, Policy, RejectionKind, Rule};
 
 use super::{MICROSECOND, named, policy, report_of, secs, somebody};
 use crate::stage::Stage;
@@ -132,6 +132,21 @@ pub async fn a_refunded_call_is_no_duplicate(stage: &Stage) {
     stage.admitted(&policy, &somebody()).await;
     assert_eq!(named(&stage.denied(&policy, &somebody()).await), (Some(0), Some(secs(5))));
     assert_eq!(remaining(stage, &policy).await, [0, 992]);
+}
+
+/// A rule for duplicates looks at no cost: closed, it denies every call, also one that pays only in a unit.
+pub async fn a_closed_rule_for_duplicates_denies_whatever_a_call_costs(stage: &Stage) {
+    let (tokens, somebody) = (Rule::sliding_window(9, secs(60)).counting("tokens"), somebody());
+    for (name, others) in [("calls", None), ("units", Some(tokens))] {
+        let rules = Policy::builder(name).rule(Rule::duplicate(secs(60))).rules(others).build();
+        let policy = rules.expect("the rules are sound").with_counts([0, 9]);
+        for cost in [0, 1, 0] {
+            let check = stage.limiter().check(&policy, &somebody).cost(cost);
+            let decision = policy.units().fold(check, |check, unit| check.cost_of(unit, 1)).await;
+            let denial = decision.expect("the backend answers").into_result().expect_err("the rule is closed");
+            assert_eq!((denial.kind(), denial.retry_after()), (RejectionKind::Duplicate, None), "{policy:?}");
+        }
+    }
 }
 
 /// A refund gives back what the last 1,025 calls weigh, and nothing of those before: it would have to rewrite too much.

@@ -62,6 +62,16 @@ impl Server {
         })
     }
 
+    /// Starts a server that has as many clients as it may have. They are returned, too.
+    #[must_use]
+    pub fn start_full() -> (Self, [Connection; 2]) {
+        let server = Self::start();
+        let mut clients = [server.connection(), server.connection()];
+        // The bound comes last: the client that saw the server start may still be counted.
+        ask::<()>(&mut clients[0], "CONFIG SET maxclients 2");
+        (server, clients)
+    }
+
     /// Starts a server with variables of the environment.
     #[must_use]
     pub fn start_in_environment(environment: Vec<(&'static str, String)>) -> Self {

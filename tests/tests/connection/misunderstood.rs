@@ -113,8 +113,7 @@ async fn a_server_that_was_killed_is_not_taken_for_one_with_tls() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_server_says_so_and_takes_calls_when_there_is_room() {
-    let server = Server::start_with(&["--maxclients", "2"]);
-    let others = [server.connection(), server.connection()];
+    let (server, others) = Server::start_full();
     let limiter = patient().connect_lazy(server.url()).unwrap();
     for _ in 0..20 {
         let error = error_of(&limiter).await.to_string();

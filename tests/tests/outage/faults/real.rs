@@ -136,8 +136,7 @@ async fn a_server_that_is_loading_is_away() {
 
 #[tokio::test]
 async fn a_server_with_too_many_clients_is_away() {
-    let server = Server::start_with(&["--maxclients", "2"]);
-    let _others = [server.connection(), server.connection()];
+    let (server, _others) = Server::start_full();
     let limiter = patient().connect_lazy(server.url()).unwrap();
     assert_fault(&limiter, Away, "max number of clients reached; raise `maxclients` of the server").await;
 }

@@ -1,9 +1,11 @@
 //! Calls that use more than one unit: tokens and bytes beside calls.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tallygate::{BackendErrorKind, Check, Limiter, Meter, Policy, RejectionKind, Rule, Subject, rate_limit};
 
 use super::released::Failure;
@@ -170,6 +172,56 @@ async fn a_meter_that_is_kept_for_ever_keeps_only_its_settlement() {
     let left = limiter.drain(Duration::ZERO).await;
     assert_eq!((left.meters(), left.corrections(), left.leases()), (1, 0, 0));
     drop(kept);
+    assert!(limiter.drain(Duration::ZERO).await.is_nothing());
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    Panic,
+    Never,
+}
+
+#[rate_limit(
+    key = "{user}",
+    rule(count = 100, per = "1h", unit = "tokens"),
+    unit("tokens", cost = 40, settle = metered),
+    limiter = limiter,
+    check_fn = broken_limit
+)]
+async fn broken(limiter: &Limiter, user: &'static str, end: End) -> Result<(), Failure> {
+    tallygate::meter("tokens").unwrap().add(7);
+    match end {
+        End::Panic => panic!("half way"),
+        End::Never => std::future::pending().await,
+    }
+}
+
+#[rate_limit(
+    key = "{user}",
+    rule(count = 100, per = "1h", unit = "tokens"),
+    unit("tokens", cost = 40, settle = metered),
+    limiter = limiter,
+    check_fn = broken_at_once_limit
+)]
+fn broken_at_once(limiter: &Limiter, user: &str) -> Result<(), Failure> {
+    tallygate::meter("tokens").unwrap().add(7);
+    panic!("half way")
+}
+
+#[tokio::test]
+async fn a_call_that_panics_or_is_dropped_half_way_counts_as_what_was_metered() {
+    let limiter = Limiter::in_memory();
+    let panicked = tokio::spawn({
+        let limiter = limiter.clone();
+        async move { broken(&limiter, "zoe", End::Panic).await }
+    });
+    assert!(panicked.await.unwrap_err().is_panic());
+    assert_eq!(used(broken_limit(&limiter, "zoe", End::Panic)).await, [7]);
+    assert!(broken(&limiter, "kim", End::Never).now_or_never().is_none());
+    assert_eq!(used(broken_limit(&limiter, "kim", End::Never)).await, [7]);
+    let caught = catch_unwind(AssertUnwindSafe(|| broken_at_once(&limiter, "zoe")));
+    assert!(caught.is_err());
+    assert_eq!(used(broken_at_once_limit(&limiter, "zoe")).await, [7]);
     assert!(limiter.drain(Duration::ZERO).await.is_nothing());
 }
 

@@ -29,6 +29,7 @@ tallygate_harness::every_backend!(
     all_units_of_a_call_are_charged_or_none,
     a_cost_of_nothing_or_beyond_the_limit_of_a_unit_is_decided_by_that_unit,
     a_settlement_of_a_unit_leaves_the_others,
+    one_unit_of_a_call_is_refunded_by_settling_it_for_nothing,
     what_is_paid_afterwards_counts_even_beyond_the_limit,
     what_is_used_afterwards_never_makes_room,
     what_has_ended_leaves_room_for_what_is_used_afterwards,

@@ -86,6 +86,19 @@ pub async fn a_settlement_of_a_unit_leaves_the_others(stage: &Stage) {
     }
 }
 
+/// A unit that is settled for nothing is given back, and the others stay.
+pub async fn one_unit_of_a_call_is_refunded_by_settling_it_for_nothing(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    for policy in chats() {
+        let call = permit(limiter, &policy, &alice, 60).await;
+        assert!(call.settle_units(&[("tokens", 0)]).await.unwrap(), "{policy:?}");
+        assert_eq!(used(limiter, &policy, &alice).await, [1, 0], "{policy:?}");
+        let call = permit(limiter, &policy, &alice, 60).await;
+        assert!(call.settle_units(&[("calls", 0)]).await.unwrap(), "{policy:?}");
+        assert_eq!(used(limiter, &policy, &alice).await, [1, 60], "{policy:?}");
+    }
+}
+
 /// What a call has used of a unit in which it cost nothing counts from the settlement on, even beyond the limit.
 pub async fn what_is_paid_afterwards_counts_even_beyond_the_limit(stage: &Stage) {
     let (limiter, alice) = (stage.limiter(), Subject::of("alice"));

@@ -1,8 +1,11 @@
---[[ Refund or settle one admitted call: in every rule in which the call still counts, replace its cost by what it used.
+--[[ Refund or settle one admitted call: in every rule in which the call still counts, replace its cost by what it used. Or leave
+     at most so much of one rule: it then counts more than its calls, because the other side has counted more.
 
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
   ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted, and for each
-           subject the cost that the call has from now on, or one for all: 0 for a refund
+           subject the cost that the call has from now on, or one for all: 0 for a refund. Of one subject, three more
+           may follow: the number of the rule of which less is left, how much is left of it at most, and for how many
+           microseconds from now on
   Returns  packed integers, signed: the server's time, and the number of tallies that it has changed, or
            ${ASK_AGAIN} if the ticks are not around now: ask again with other ticks
   TTL      as it was; renewed where a token bucket was charged more
@@ -21,6 +24,9 @@ local admitted = ARGV[3] + 0
 -- If the clock has gone back by little, it stands still.
 if admitted > now and admitted <= now + ${STANDSTILL} then now = admitted end
 --- @include parts/request.lua
+-- The number of the rule of which less is left, or 0.
+local leaving, most_left, reset_after_us = 0, 0, 0
+if subjects == 1 and ARGV[5] then leaving, most_left, reset_after_us = ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0 end
 local writes, tallies = {}, 0
 local fault
 
@@ -41,15 +47,23 @@ for subject = 1, subjects do
 
   local cell = 1
   local next_cells = {}
-  for _ = 1, rules do
+  -- The sliding windows, each by its count and its length, and the length of the one of which less is left.
+  local windows, left_of = {}, nil
+  for number = 1, rules do
     local kind, count, span
     kind, count, span, at = unpack('>c1${INTEGER}${INTEGER}', request, at)
-    if kind ~= '${SLIDING_WINDOW}' and kind ~= '${DUPLICATE}' then
+    if kind == '${SLIDING_WINDOW}' then
+      windows[#windows + 1] = { count, span }
+      if number == leaving then left_of = span end
+    elseif kind ~= '${DUPLICATE}' then
       --- @include parts/cell.lua
       if fault == ${UNREADABLE} then fault, entries, bytes = nil, 0, 0 end
       local old_amount, old_before = amount, before
       -- A cell that is later than now counts as forgotten, as in parts/read.lua.
       local is_past = stamp <= now
+      if leaving > 0 then
+        --- @include parts/leave_in_cell.lua
+      end
       if kind == '${FIXED_WINDOW}' then
         local ends = stamp + span
         if is_past and now < ends and stamp <= admitted and admitted < ends then
@@ -107,8 +121,11 @@ for subject = 1, subjects do
     local is_shared = largest > ${LOG_ENTRIES} and time and math.floor(time / grain) == math.floor(admitted / grain)
     -- No call weighs more than the largest window counts.
     local taken = math.min(cost, largest) - math.min(used, largest)
+    if leaving > 0 then
+      --- @include parts/leave_in_log.lua
+    end
     local nearest = math.max(first, entries - 1 - ${REFUND_DISTANCE})
-    if (time == admitted or is_shared) and (taken < 0 or nearest == first) then
+    if (time == admitted or is_shared or leaving > 0 and taken < 0) and (taken < 0 or nearest == first) then
       first = nearest
       local log
       local back = (entries - first + 1) * ${ENTRY_BYTES}

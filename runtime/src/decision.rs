@@ -9,11 +9,14 @@ mod pause;
 mod permit;
 mod rejection;
 mod rejection_text;
+mod remainder;
 mod report;
 mod returned;
 mod settlement;
 
-pub(crate) use self::charge::{AdmittedAt, Charge, Recount, RecountTicket, Recounter, Recounting, report_settlement};
+pub(crate) use self::charge::{
+    AdmittedAt, Charge, Recount, RecountTicket, Recounter, Recounting, Remainder, report_settlement,
+};
 pub use self::decided_by::DecidedBy;
 pub(crate) use self::denial::DenialCause;
 pub use self::denial::{Denial, LimitingRule, RejectionKind};

@@ -1,8 +1,11 @@
---[[ Refund or settle one admitted call: in every rule in which the call still counts, replace its cost by what it used.
+--[[ Refund or settle one admitted call: in every rule in which the call still counts, replace its cost by what it used. Or leave
+     at most so much of one rule: it then counts more than its calls, because the other side has counted more.
 
   KEYS[i]  the tallies of the call's subjects; parts/read.lua has their layout
   ARGV     the protocol version, the request as decide.lua took it, the time at which it was admitted, and for each
-           subject the cost that the call has from now on, or one for all: 0 for a refund
+           subject the cost that the call has from now on, or one for all: 0 for a refund. Of one subject, three more
+           may follow: the number of the rule of which less is left, how much is left of it at most, and for how many
+           microseconds from now on
   Returns  packed integers, signed: the server's time, and the number of tallies that it has changed, or
            -2 if the ticks are not around now: ask again with other ticks
   TTL      as it was; renewed where a token bucket was charged more
@@ -50,6 +53,9 @@ local provisional = asked % 32 >= 16
 local charging = not peek and not denial and cost > 0
 local units = asked >= 32 and asked % 64 >= 32
 local late = asked >= 64
+-- The number of the rule of which less is left, or 0.
+local leaving, most_left, reset_after_us = 0, 0, 0
+if subjects == 1 and ARGV[5] then leaving, most_left, reset_after_us = ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0 end
 local writes, tallies = {}, 0
 local fault
 
@@ -98,10 +104,15 @@ for subject = 1, subjects do
 
   local cell = 1
   local next_cells = {}
-  for _ = 1, rules do
+  -- The sliding windows, each by its count and its length, and the length of the one of which less is left.
+  local windows, left_of = {}, nil
+  for number = 1, rules do
     local kind, count, span
     kind, count, span, at = unpack('>c1I7I7', request, at)
-    if kind ~= 'w' and kind ~= 'd' then
+    if kind == 'w' then
+      windows[#windows + 1] = { count, span }
+      if number == leaving then left_of = span end
+    elseif kind ~= 'd' then
       -- parts/cell.lua
       -- Reads the cell of a rule that is no sliding window, and moves `cell` to the next. A cell is three integers:
       --   sliding counter  the start of the slot, its weight, the weight of the slot before
@@ -121,6 +132,149 @@ for subject = 1, subjects do
       local old_amount, old_before = amount, before
       -- A cell that is later than now counts as forgotten, as in parts/read.lua.
       local is_past = stamp <= now
+      if leaving > 0 then
+        -- parts/leave_in_cell.lua
+        -- The weight that a cell is given back: a negative one, so that no more than `most_left` is left of its rule, or 0 for any other
+        -- rule. What is added to the slot before of a sliding counter fades, so that the same number would add more each time: it is left.
+        -- Reads: unpack, request, at, now, admitted, kind, count, span, stamp, amount, before, number, leaving, most_left
+        -- Sets: given_back, at, stamp, amount, before
+        given_back = 0
+        if number == leaving then
+          local rest, stored_stamp, stored_amount, stored_before = at, stamp, amount, before
+          local never, cost, report, lapse, fault = 1 / 0, 0, true, 1 / 0, nil
+          local room, remaining, reset, reset_charged = 0, 0, 0, 0
+          if kind == 'f' then
+            -- parts/fixed_window.lua
+            -- A fixed window. It opens with the first hit after the window before has ended.
+            -- Reads: never, now, cost, count, span, stamp, amount
+            -- Sets: stamp, amount, room, remaining, reset, reset_charged
+            if stamp + span <= now then stamp, amount = now, 0 end
+            local closes = stamp + span - now
+            if amount + cost > count then room = cost > count and never or closes end
+            remaining = count - amount
+            reset = amount > 0 and closes or 0
+            reset_charged = closes
+            amount = amount + cost
+          elseif kind == 'k' then
+            -- parts/cron.lua
+            -- A window that ends at each tick of a schedule.
+            -- Reads: unpack, request, at, never, now, cost, fault, count, span, stamp, amount
+            -- Sets: at, stamp, amount, room, remaining, reset, reset_charged, fault
+            -- parts/ticks.lua
+            -- The ticks of a cron rule: the last one that is past, and the next one. One is nil if the ticks are not around now.
+            -- Reads: unpack, request, at, now, span
+            -- Sets: at, past, coming
+            local past, coming
+            for _ = 1, span do
+              local tick
+              tick, at = unpack('>I7', request, at)
+              if tick <= now then past = tick elseif not coming then coming = tick end
+            end
+            if past and coming then
+              if stamp < past then amount = 0 end
+              if amount + cost > count then room = cost > count and never or coming - now end
+              remaining = count - amount
+              reset = amount > 0 and coming - now or 0
+              reset_charged = coming - now
+              stamp = now
+              amount = amount + cost
+            else
+              fault = fault or -2
+            end
+          elseif kind == 'c' then
+            -- parts/sliding_counter.lua
+            -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers. No product
+            -- exceeds 2^53, because a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c).
+            -- Reads: never, now, cost, report, count, span, stamp, amount, before, fault
+            -- Sets: stamp, amount, before, room, remaining, reset, reset_charged, fault
+            if amount > 67108864 or before > 67108864 then amount, before, fault = 0, 0, fault or -3 end
+            local slot = span
+            local start = now - now % slot
+            if stamp == start - slot then
+              amount, before = 0, amount
+            elseif stamp ~= start then
+              amount, before = 0, 0
+            end
+            -- How much of this slot is left. The same length of the slot before still counts.
+            local left = slot - (now - start)
+            local free = count - cost - amount
+            if cost > count then
+              room = never
+            elseif free < 0 then
+              -- The call does not fit in this slot. In the next slot the weight of this one fades, until `count - cost` of it is
+              -- left.
+              local allowed = count - cost
+              room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
+            elseif free < before then
+              room = left - (free * math.floor(slot / before) + math.floor(free * (slot % before) / before))
+            end
+            if report then
+              local faded = math.ceil(before * (left / slot))
+              -- The quotient may be off by one: step to the least weight that is enough.
+              local whole, part = math.floor(slot / before), slot % before
+              if faded < before and left > faded * whole + math.floor(faded * part / before) then
+                faded = faded + 1
+              elseif faded > 0 and left <= (faded - 1) * whole + math.floor((faded - 1) * part / before) then
+                faded = faded - 1
+              end
+              remaining = count - amount - faded
+              reset = amount > 0 and left + slot or before > 0 and left or 0
+              reset_charged = left + slot
+            end
+            stamp = start
+            amount = amount + cost
+          else
+            -- parts/token_bucket.lua
+            -- A token bucket. Once it is unused, it is like a new one: tokens that have flowed in are lost.
+            -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
+            -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
+            -- parts/level.lua
+            -- The level of a token bucket now. Levels are in tokens * span, so in each microsecond exactly `count` flows in.
+            -- Reads: unpack, request, at, now, count, span, stamp, amount
+            -- Sets: capacity, initial, reset_after, at, full, ends, unused, level
+            local capacity, initial, reset_after
+            capacity, initial, reset_after, at = unpack('>I7I7I7', request, at)
+            local full = capacity * span
+            local ends = stamp + reset_after
+            local unused = ends <= now
+            local level
+            if unused then
+              level = initial * span
+            elseif amount < full and now - stamp < math.ceil((full - amount) / count) then
+              level = amount + (now - stamp) * count
+            else
+              level = full
+            end
+            local needed = cost * span
+            if not unused and initial < cost then
+              -- Once the bucket is unused, the call never fits.
+              lapse = math.min(lapse, ends - now)
+            end
+            if cost > capacity then
+              room = never
+            elseif needed > level then
+              room = math.ceil((needed - level) / count)
+              -- Nothing flows into an unused bucket, and without calls a bucket becomes unused.
+              if unused then
+                room = never
+              elseif ends - now <= room then
+                room = initial >= cost and ends - now or never
+              end
+            end
+            if report then
+              remaining = math.floor(level / span)
+              reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
+              reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
+            end
+            -- Earlier hits do not matter to a new or a full bucket.
+            if unused or level == full then before = now end
+            stamp = now
+            amount = level - needed
+          end
+          if kind ~= 'c' or stamp <= admitted then given_back = math.min(most_left - remaining, 0) end
+          at, stamp, amount, before = rest, stored_stamp, stored_amount, stored_before
+        end
+      end
       if kind == 'f' then
         local ends = stamp + span
         if is_past and now < ends and stamp <= admitted and admitted < ends then
@@ -276,8 +430,185 @@ for subject = 1, subjects do
     local is_shared = largest > 65536 and time and math.floor(time / grain) == math.floor(admitted / grain)
     -- No call weighs more than the largest window counts.
     local taken = math.min(cost, largest) - math.min(used, largest)
+    if leaving > 0 then
+      -- parts/leave_in_log.lua
+      -- The weight that the log is given back: a negative one, so that no more than `most_left` is left of the window of this length.
+      -- No window that is as long or longer comes above its count. The weight is added to the first entry that counts in the window until
+      -- the other side counts anew.
+      -- Reads: call, unpack, now, admitted, name, head_bytes, tail, entries, windows, left_of, most_left, reset_after_us
+      -- Sets: taken, first
+      taken = 0
+      if left_of and now < admitted + left_of then
+        local _, base = unpack('>I7I4', call('GETRANGE', name, head_bytes, head_bytes + 11 - 1))
+        local _, _, surplus = unpack('>BI6I4', tail, #tail - 11 + 1)
+        local front
+        local total = (entries - 1 + surplus - base) % 2 ^ 32
+        local room = 1 / 0
+        for window = 1, #windows do
+          local count, span = windows[window][1], windows[window][2]
+          if span >= left_of then
+            local horizon, beside = now - span, -1
+            -- parts/search.lua
+            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+            -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+            -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+            -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+            -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+            -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+            -- Sets: first, time, weight
+            local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+            do
+              -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+              -- weighs `below`.
+              local low, below = 0, 0
+              local sums = entries - 1 + surplus
+              local piece, begin, stop = tail, entries - #tail / 11, entries
+              -- Most often the end begins after `first`: one look shows that.
+              local middle = begin > 0 and begin or (entries - entries % 2) / 2
+              for step = 1, 23 do
+                local bottom, top = low, first
+                if begin > low then bottom = begin - 1 end
+                if stop < first then top = stop end
+                for _ = 1, 23 do
+                  if top - bottom <= 1 then break end
+                  local at = (middle - begin) * 11
+                  if beside < 0 then
+                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                    if mark % 128 * 2 ^ 48 + rest > horizon then
+                      first, top = middle, middle
+                    else
+                      low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                    end
+                  else
+                    local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                    if after <= beside then
+                      first, top, below = middle, middle, after
+                    else
+                      low, bottom, weight = middle, middle, after
+                    end
+                  end
+                  middle = bottom + top
+                  middle = (middle - middle % 2) / 2
+                end
+                if first - low <= 1 then break end
+                if step == 1 and front then
+                  piece, begin, stop = front, 0, 34
+                else
+                  begin, stop = low + 1, first
+                  if first - low > 32 then
+                    local near = 0
+                    if beside >= 0 and step <= 3 then
+                      middle = low + (weight - beside) / (weight - below) * (first - low)
+                      near = 8
+                    else
+                      middle = (low + first) / 2
+                    end
+                    middle = middle - middle % 1
+                    begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                  end
+                  local from = head_bytes + begin * 11
+                  piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                end
+                middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                middle = (middle - middle % 2) / 2
+              end
+              if first < entries then
+                local at = (first - begin) * 11
+                if first < begin or first >= stop then
+                  at = head_bytes + first * 11
+                  piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                end
+                local mark, rest = unpack('>BI6', piece, at + 1)
+                time = mark % 128 * 2 ^ 48 + rest
+              end
+            end
+            room = math.min(room, count - weight - (span == left_of and most_left or 0))
+          end
+        end
+        local begins
+        do
+          local horizon, beside = math.min(admitted, now + reset_after_us - left_of) - 1, -1
+          -- parts/search.lua
+          -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+          -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+          -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+          -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+          -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+          -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+          -- Sets: first, time, weight
+          local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+          do
+            -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+            -- weighs `below`.
+            local low, below = 0, 0
+            local sums = entries - 1 + surplus
+            local piece, begin, stop = tail, entries - #tail / 11, entries
+            -- Most often the end begins after `first`: one look shows that.
+            local middle = begin > 0 and begin or (entries - entries % 2) / 2
+            for step = 1, 23 do
+              local bottom, top = low, first
+              if begin > low then bottom = begin - 1 end
+              if stop < first then top = stop end
+              for _ = 1, 23 do
+                if top - bottom <= 1 then break end
+                local at = (middle - begin) * 11
+                if beside < 0 then
+                  local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                  if mark % 128 * 2 ^ 48 + rest > horizon then
+                    first, top = middle, middle
+                  else
+                    low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                  end
+                else
+                  local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                  if after <= beside then
+                    first, top, below = middle, middle, after
+                  else
+                    low, bottom, weight = middle, middle, after
+                  end
+                end
+                middle = bottom + top
+                middle = (middle - middle % 2) / 2
+              end
+              if first - low <= 1 then break end
+              if step == 1 and front then
+                piece, begin, stop = front, 0, 34
+              else
+                begin, stop = low + 1, first
+                if first - low > 32 then
+                  local near = 0
+                  if beside >= 0 and step <= 3 then
+                    middle = low + (weight - beside) / (weight - below) * (first - low)
+                    near = 8
+                  else
+                    middle = (low + first) / 2
+                  end
+                  middle = middle - middle % 1
+                  begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                end
+                local from = head_bytes + begin * 11
+                piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+              end
+              middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+              middle = (middle - middle % 2) / 2
+            end
+            if first < entries then
+              local at = (first - begin) * 11
+              if first < begin or first >= stop then
+                at = head_bytes + first * 11
+                piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+              end
+              local mark, rest = unpack('>BI6', piece, at + 1)
+              time = mark % 128 * 2 ^ 48 + rest
+            end
+          end
+          begins = first
+        end
+        if begins < entries then first, taken = begins, -math.max(room, 0) end
+      end
+    end
     local nearest = math.max(first, entries - 1 - 1024)
-    if (time == admitted or is_shared) and (taken < 0 or nearest == first) then
+    if (time == admitted or is_shared or leaving > 0 and taken < 0) and (taken < 0 or nearest == first) then
       first = nearest
       local log
       local back = (entries - first + 1) * 11

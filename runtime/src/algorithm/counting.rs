@@ -80,6 +80,15 @@ pub(crate) trait Celled: fmt::Debug + Send + Sync {
     /// counts.
     fn refunded(&self, cell: Cell, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell;
 
+    /// Returns the stored cell with at most this much left, if a call that was admitted at `admitted_us` still counts.
+    fn left(&self, cell: Cell, most: u64, admitted_us: u64, now_us: u64) -> Cell {
+        let beyond = self.quota(self.at(cell, now_us), now_us).remaining.saturating_sub(most);
+        if beyond == 0 || cell.is_after(now_us) {
+            return cell;
+        }
+        self.refunded(cell, CostChange { charged: 0, used: beyond }, admitted_us, now_us)
+    }
+
     fn quota(&self, cell: Cell, now_us: u64) -> Quota;
 
     /// Returns when a charged cell counts no more.

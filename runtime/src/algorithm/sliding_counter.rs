@@ -86,6 +86,16 @@ impl Celled for Slots {
         }
     }
 
+    fn left(&self, cell: Cell, most: u64, admitted_us: u64, now_us: u64) -> Cell {
+        let present = self.at(cell, now_us);
+        // What is added to the slot before fades, so that the same number would add more each time.
+        if admitted_us < present.stamp_us || cell.is_after(now_us) {
+            return cell;
+        }
+        let beyond = self.quota(present, now_us).remaining.saturating_sub(most);
+        Cell { amount: present.amount + beyond, ..present }
+    }
+
     fn quota(&self, cell: Cell, now_us: u64) -> Quota {
         let left_us = cell.stamp_us + self.slot_us - now_us;
         let faded = (u128::from(cell.other) * u128::from(left_us)).div_ceil(u128::from(self.slot_us));

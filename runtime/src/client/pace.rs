@@ -6,6 +6,7 @@ mod error;
 mod reqwest;
 mod service;
 mod settings;
+mod traffic;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub use self::body::PacedBody;
 pub use self::error::PaceError;
 pub use self::service::PaceService;
 use self::settings::{PaceSettings, RequestCost};
+use self::traffic::Traffic;
 use super::ResponseReader;
 use crate::context::ContextKey;
 use crate::error::Error;
@@ -44,7 +46,9 @@ use crate::policy::Policy;
 /// [`pausable`](crate::PolicyBuilder::pausable), the subject of the call is paused for the [wait](super::Heard::wait_for) that was
 /// heard: in this process before the response is returned, and elsewhere as soon as the store has heard of it, for which nobody
 /// waits. The policy's longest pause bounds it, too. Trailers are heard in the same way, though too late for extensions.
-/// After a pause, one call at a time is sent, until an answer asks for no pause and is neither 429 nor 5xx.
+/// After a pause, one call at a time is sent, until an answer asks for no pause and is neither 429 nor 5xx. Where an answer says that
+/// less is left of a fixed window than is left here, because others have called, too, no more than that is sent until its reset: see
+/// [`Permit::leave_at_most`](crate::Permit::leave_at_most).
 ///
 /// Around a channel of tonic, a `ServiceBuilder` with `.map_err(Status::from).layer(pace)` makes a status of each [`PaceError`], with
 /// the feature `tonic`.
@@ -101,6 +105,7 @@ pub fn pace(policy: &Policy, key: &str) -> Result<Pace, Error> {
         names: Arc::default(),
         costs: Vec::new(),
         responses: ResponseReader::new(),
+        traffic: Arc::new(Traffic::new()),
     };
     Ok(Pace { settings: Arc::new(settings) })
 }

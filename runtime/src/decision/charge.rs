@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::mem;
+use std::num::NonZeroU64;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -176,6 +177,17 @@ impl RecountTicket {
         mem::take(&mut self.trials).into_iter().filter(is_meant).collect()
     }
 
+    /// Leaves less of a rule where nobody awaits that. If it fails, the next answer of the other side says so again.
+    pub(super) fn leave_unawaited(self, remainder: Remainder) {
+        let runtimes = self.recounter.as_ref().and_then(|recounter| recounter.runtimes(&self.charge));
+        match runtimes.map(Arc::clone) {
+            Some(runtimes) => runtimes.spawn(TaskKind::Correction, async move {
+                let _ = self.recount(Recount::Leave(remainder)).await;
+            }),
+            None => drop(self.blocking_recount(&Recount::Leave(remainder))),
+        }
+    }
+
     /// Settles where the caller cannot await: in a task, if there is a runtime.
     pub(super) fn settle_unawaited(self, settlement: Recount) {
         let policy = self.charge.call.policy.clone();
@@ -207,6 +219,27 @@ pub(crate) enum Recount {
     Refund(Option<SubjectLabel>),
     /// The call has used this much of some units.
     Settle(Used),
+    /// The other side has counted more than the rules here, so that less is left of one of them.
+    Leave(Remainder),
+}
+
+/// What is left of one rule at most, until the other side counts anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Remainder {
+    /// The index of the rule's group.
+    pub(crate) group: usize,
+    /// The place of the rule in its group.
+    pub(crate) place: usize,
+    pub(crate) most: u64,
+    /// For so many microseconds from now on.
+    pub(crate) reset_us: u64,
+}
+
+impl Remainder {
+    /// Returns what of it this process may use, if so many use it.
+    pub(crate) fn part_of(self, processes: NonZeroU64) -> Self {
+        Self { most: self.most / processes, ..self }
+    }
 }
 
 /// The label of a subject; `None` for the main one.
@@ -249,6 +282,8 @@ impl Recount {
         match self {
             Self::Refund(label) => label.as_ref().is_none_or(|label| *label == group.label).then_some(0),
             Self::Settle(used) => used.of(group.unit.as_ref()),
+            // What more is counted is the use of others.
+            Self::Leave(_) => None,
         }
     }
 
@@ -260,6 +295,10 @@ impl Recount {
 
     /// Returns the smallest part of the counted call that has all changes; `None` if nothing changes.
     pub(crate) fn of<'a>(&self, counted: Call<'a>) -> Option<Call<'a>> {
+        if let Self::Leave(remainder) = self {
+            let index = remainder.group.checked_sub(counted.first_group())?;
+            return (index < counted.subjects.len()).then(|| counted.part(index));
+        }
         let changes = |group: &RuleGroup| self.used_of(group).is_some();
         let first = counted.groups().iter().position(changes)?;
         let last = counted.groups().iter().rposition(changes)?;

@@ -381,9 +381,13 @@ impl Permit {
 
     /// Returns what the call was counted as, if the permit can be refunded.
     pub(crate) fn charge(&self) -> Option<&Charge> {
+        self.ticket().map(|ticket| &ticket.charge)
+    }
+
+    pub(super) fn ticket(&self) -> Option<&RecountTicket> {
         let extras = self.extras.as_ref()?;
         let metered = || extras.metering.as_ref()?.ticket();
-        extras.ticket.as_deref().or_else(metered).map(|ticket| &ticket.charge)
+        extras.ticket.as_deref().or_else(metered)
     }
 
     /// The policy that admitted the call, if the permit can be refunded.

@@ -22,7 +22,7 @@ use self::tally::Tally;
 use crate::algorithm::Quota;
 use crate::call::{Call, TallyId};
 use crate::clock::{Clock, is_set_back};
-use crate::decision::{AdmittedAt, Recount, Report, report_settlement};
+use crate::decision::{AdmittedAt, Recount, Remainder, Report, report_settlement};
 use crate::error::BackendError;
 use crate::observe::{GaugeChange, opaque_debug};
 use crate::policy::{Policy, RuleGroup};
@@ -185,6 +185,9 @@ impl Memory {
 
     /// See [`Decider::recount`](crate::store::Decider::recount).
     pub(crate) fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> bool {
+        if let Recount::Leave(remainder) = recount {
+            return self.leave(counted, *remainder, admitted);
+        }
         let (mut has_changed, mut lost) = (false, None);
         for (index, id) in counted.tally_ids().enumerate() {
             let Some(costs) = recount.change_of(counted, index) else { continue };
@@ -206,6 +209,18 @@ impl Memory {
             report_settlement(counted.policy.name(), Err(full));
         }
         has_changed
+    }
+
+    fn leave(&self, counted: Call<'_>, remainder: Remainder, admitted: &AdmittedAt) -> bool {
+        // A call that costs nothing of the unit is in no count.
+        let Some(id) = counted.tally_ids().nth(remainder.group).filter(|_| counted.cost_at(remainder.group) > 0) else {
+            return false;
+        };
+        let hash = id.hash(&self.seed);
+        let mut shard = self.lock(self.shard_of(hash));
+        let now_us = self.clock.now_us();
+        let tally = shard.find(hash, id);
+        tally.is_some_and(|tally| tally.leave(id.group, remainder, admitted.us(remainder.group), now_us))
     }
 
     pub(crate) fn give_back(&self, call: Call<'_>) {

@@ -118,8 +118,12 @@ impl Standby {
 
     /// See [`Decider::recount`](crate::store::Decider::recount). The standby has admitted the call.
     pub(crate) fn recount(&self, charge: &Charge, recount: &Recount) -> bool {
-        let memory = self.memory.get();
-        memory.is_some_and(|memory| memory.recount(charge.counted(), recount, &charge.admitted))
+        let Some(memory) = self.memory.get() else { return false };
+        let recount = match recount {
+            Recount::Leave(remainder) => &Recount::Leave(remainder.part_of(self.processes)),
+            other => other,
+        };
+        memory.recount(charge.counted(), recount, &charge.admitted)
     }
 
     fn memory(&self) -> &Memory {

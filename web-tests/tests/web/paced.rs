@@ -29,6 +29,7 @@ use tower::{Layer as _, Service as _, ServiceExt as _};
 mod grpc;
 mod middleware;
 mod pauses;
+mod remainders;
 mod retries;
 
 const MINUTE: Duration = Duration::from_secs(60);

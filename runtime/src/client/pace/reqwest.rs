@@ -43,7 +43,7 @@ use super::{Pace, PacedBody};
 impl Middleware for Pace {
     async fn handle(&self, mut request: Request, extensions: &mut Extensions, next: Next<'_>) -> Result<Response> {
         let call = paced_call(&self.settings, &mut request, extensions);
-        let call = call.admit().await.map_err(Error::middleware)?;
+        let mut call = call.admit().await.map_err(Error::middleware)?;
         let mut response = next.run(request, extensions).await?;
         let heard = call.hear(response.status(), response.headers()).await;
         response.extensions_mut().insert(heard);

@@ -54,7 +54,7 @@ where
         let (parts, body) = request.into_parts();
         let call = PacedCall::new(&self.settings, &parts);
         Box::pin(async move {
-            let call = call.admit().await.map_err(PaceError::Rejected)?;
+            let mut call = call.admit().await.map_err(PaceError::Rejected)?;
             let response = client.call(Request::from_parts(parts, body)).await.map_err(PaceError::Client)?;
             let (mut parts, body) = response.into_parts();
             parts.extensions.insert(call.hear(parts.status, &parts.headers).await);

@@ -7,14 +7,15 @@ use std::time::Duration;
 use http::header::{CONTENT_TYPE, HOST};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use tallygate_rules::CALLS;
+use tallygate_rules::{CALLS, Role};
 
+use super::traffic::{OnItsWay, Traffic};
 use crate::call::CallOptions;
 use crate::client::fields::GRPC_STATUS;
 use crate::client::heard::REQUESTS;
-use crate::client::{Heard, ResponseReader};
+use crate::client::{Heard, HeardLimit, ResponseReader};
 use crate::context::{self, Context, ContextKey};
-use crate::decision::{Permit, Rejection};
+use crate::decision::{Permit, Rejection, RuleStatus};
 use crate::field_text::{field_text, host_text};
 use crate::limiter::{Check, Limiter};
 use crate::policy::Policy;
@@ -33,6 +34,7 @@ pub(super) struct PaceSettings {
     /// What a call costs, by the names of units; one call if none is named.
     pub(super) costs: Vec<(String, Arc<RequestCost>)>,
     pub(super) responses: ResponseReader,
+    pub(super) traffic: Arc<Traffic>,
 }
 
 /// Finds a value in a request.
@@ -44,6 +46,8 @@ pub(super) type RequestCost = dyn Fn(&Parts) -> u64 + Send + Sync;
 pub(super) struct PacedCall {
     settings: Arc<PaceSettings>,
     check: Check<'static>,
+    /// The lane of its subject; `None` if nothing is made of its answer.
+    lane: Option<usize>,
     /// In the order of the settings.
     costs: Vec<u64>,
 }
@@ -52,13 +56,15 @@ impl PacedCall {
     /// Prepares a call in the current context.
     pub(super) fn new(settings: &Arc<PaceSettings>, request: &Parts) -> Self {
         let costs: Vec<u64> = settings.costs.iter().map(|(_, cost)| cost(request)).collect();
-        Self { settings: Arc::clone(settings), check: settings.check(request, &costs), costs }
+        let (check, lane) = settings.check(request, &costs);
+        Self { settings: Arc::clone(settings), check, lane, costs }
     }
 
     /// Waits for its turn.
     pub(super) async fn admit(self) -> Result<AdmittedCall, Rejection> {
         let permit = self.check.admit().await?;
-        Ok(AdmittedCall { settings: self.settings, costs: self.costs, permit })
+        let on_its_way = self.lane.map(|lane| self.settings.traffic.depart(lane));
+        Ok(AdmittedCall { settings: self.settings, costs: self.costs, permit, on_its_way })
     }
 }
 
@@ -67,14 +73,20 @@ pub(super) struct AdmittedCall {
     settings: Arc<PaceSettings>,
     costs: Vec<u64>,
     permit: Option<Permit>,
+    /// Until its answer is heard.
+    on_its_way: Option<OnItsWay>,
 }
 
 impl AdmittedCall {
     /// Returns what the headers of a response say about limits, and pauses the subject of its call if they say so. Nobody waits
     /// until other processes have heard of that: this one sends nothing more, whatever becomes of it. The call that is tried after a
     /// pause waits, because the others wait for its end.
-    pub(super) async fn hear(&self, status: StatusCode, headers: &HeaderMap) -> Heard {
+    pub(super) async fn hear(&mut self, status: StatusCode, headers: &HeaderMap) -> Heard {
         let heard = self.settings.responses.read(status, headers);
+        let on_their_way = self.on_its_way.take().map_or(0, OnItsWay::arrive);
+        if heard.pause().is_none() {
+            self.leave_less(&heard, on_their_way);
+        }
         match self.permit.as_ref().filter(|permit| permit.is_probe()) {
             // After a failure that says no time, the next call is tried: zero neither pauses nor opens. Nor does an answer of gRPC
             // before its trailers have said how the call ended.
@@ -105,23 +117,36 @@ impl AdmittedCall {
         }
     }
 
+    /// Leaves no more of a limit than the answer says, if others have used it, too. That is heard only of fixed windows, whose
+    /// reset says how long nothing comes back. Of other limits something comes back soon, but nobody says when.
+    fn leave_less(&self, heard: &Heard, on_their_way: u64) {
+        let Some(permit) = &self.permit else { return };
+        for limit in heard.limits().iter().filter(|limit| limit.has_fixed_windows()) {
+            let said = limit.remaining().zip(limit.reset());
+            let Some(((remaining, reset), status)) = said.zip(rule_of(limit, permit.report())) else { continue };
+            // The other side may count calls that are on their way, or may not yet: it has counted those that overtook this one,
+            // and will count the others.
+            let unknown = on_their_way.saturating_mul(self.cost_of(limit.unit()).unwrap_or(1));
+            if remaining.saturating_add(unknown) < status.remaining() {
+                permit.begin_leaving(status.position(), remaining.saturating_sub(unknown), reset);
+            }
+        }
+    }
+
     fn wait_after(&self, heard: &Heard) -> Option<Duration> {
         heard.wait_for(|unit| self.cost_of(unit))
     }
 
     /// Returns what the call costs of a unit, as the server names it: the next one may cost as much.
     fn cost_of(&self, unit: &str) -> Option<u64> {
-        let is_named = |name: &str| match unit {
-            REQUESTS => name == CALLS,
-            _ => name.replace('_', "-") == unit.replace('_', "-"),
-        };
-        let position = self.settings.costs.iter().position(|(name, _)| is_named(name))?;
+        let position = self.settings.costs.iter().position(|(name, _)| is_unit(name, unit))?;
         self.costs.get(position).copied()
     }
 }
 
 impl PaceSettings {
-    fn check(&self, request: &Parts, costs: &[u64]) -> Check<'static> {
+    /// Returns the check of a call, and the lane of its subject if its policy makes something of the answer.
+    fn check(&self, request: &Parts, costs: &[u64]) -> (Check<'static>, Option<usize>) {
         let limiter = self.limiter.as_ref().unwrap_or_else(|| Limiter::installed());
         let subject = context::enter(&mut self.context(request), || self.key.subject(limiter.secret()));
         let mut check = Check::new(limiter, &self.policy, &subject, CallOptions::PLAIN);
@@ -131,7 +156,11 @@ impl PaceSettings {
         if let Some(wait) = self.wait {
             check = check.wait(wait);
         }
-        check.into_owned()
+        let lane = self.policy.longest_pause().map(|_| self.traffic.lane_of(&subject));
+        if lane.is_some_and(|lane| self.traffic.is_due(lane)) {
+            check = check.report().refundable();
+        }
+        (check.into_owned(), lane)
     }
 
     /// Returns the values of the request that the key shows. A value that this request lacks is not that of a request which this
@@ -152,6 +181,27 @@ impl PaceSettings {
         }
         context
     }
+}
+
+/// Whether a server calls the unit of a policy so.
+fn is_unit(name: &str, heard: &str) -> bool {
+    match heard {
+        REQUESTS => name == CALLS,
+        _ => name.replace('_', "-") == heard.replace('_', "-"),
+    }
+}
+
+/// Returns the rule that counts for as long as the limit of a server. If that does not say how long it counts, the rule has the
+/// same count, or is the only one of its unit.
+fn rule_of<'a>(limit: &HeardLimit, report: &'a [RuleStatus]) -> Option<&'a RuleStatus> {
+    let is_alike =
+        |status: &&RuleStatus| status.rule().role() == Role::Limit && is_unit(status.rule().counted(), limit.unit());
+    let mut alike = report.iter().filter(is_alike);
+    if let Some(window) = limit.window() {
+        return alike.find(|status| status.rule().per() == Some(window));
+    }
+    let same = alike.clone().find(|status| Some(status.limit()) == limit.limit());
+    same.or_else(|| alike.next().filter(|_| alike.next().is_none()))
 }
 
 /// Whether the answer is one of gRPC whose status is to come in its trailers.

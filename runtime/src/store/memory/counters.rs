@@ -116,6 +116,16 @@ impl Counters {
         changed
     }
 
+    /// Leaves at most so much of the rule at this place of the group, if it still counts a call that was admitted at `admitted_us`.
+    pub(super) fn leave(&mut self, group: &RuleGroup, place: usize, most: u64, admitted_us: u64, now_us: u64) -> bool {
+        let mut cells = self.cells.iter_mut().zip(&group.celled);
+        let Some((cell, (_, rule))) = cells.find(|(_, (at, _))| *at == place) else { return false };
+        let left = rule.left(*cell, most, admitted_us, now_us);
+        let changed = left != *cell;
+        *cell = left;
+        changed
+    }
+
     /// When nothing counts any more.
     pub(super) fn expires_us(&self, group: &RuleGroup) -> u64 {
         let cells = self.cells.iter().zip(&group.celled).map(|(cell, (_, rule))| rule.expires_us(*cell));

@@ -179,6 +179,18 @@ impl Log {
         }
     }
 
+    /// Adds this weight to the first entry that is not earlier than this time, or, far from the end of the log, to a later one;
+    /// returns whether it added any.
+    pub(super) fn add_after(&mut self, group: &RuleGroup, at_us: u64, weight: u64) -> bool {
+        if weight == 0 || self.last.at_us() < at_us {
+            return false;
+        }
+        self.drop_over(group.reach_us, self.last.at_us());
+        let older = self.older.as_slice();
+        let index = older.partition_point(|entry| entry.at_us() < at_us);
+        self.add(index.max(older.len().saturating_sub(MAX_REFUND_DISTANCE)), weight)
+    }
+
     /// Takes this weight from the entry at this index; returns whether it had any.
     fn take(&mut self, index: usize, weight: u64) -> bool {
         let (older, behind) = self.older.as_mut_slice().split_at_mut(index);

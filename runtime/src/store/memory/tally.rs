@@ -1,5 +1,6 @@
 //! A tally: a log and cells, and the tallies of units beside it.
 
+mod remainder;
 mod units;
 
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use tallygate_rules::MAX_EXACT;
 
 use crate::algorithm::{self, pack_integer};
 use crate::call::{Call, LeaseName, Scope};
-use crate::decision::Recount;
+use crate::decision::{Recount, Remainder};
 use crate::micros;
 use crate::policy::RuleGroup;
 use crate::store::pauses::{PROBE_US, ProbeStep};
@@ -58,7 +58,8 @@ fn cost(packed: &mut Vec<u8>, cost: u64) {
     pack_integer(packed, cost.min(MAX_EXACT + 1));
 }
 
-/// Packs the arguments that refund or settle a call. If the call has used the same of all subjects, that is sent once.
+/// Packs the arguments that refund or settle a call, or leave less of a rule. If the call has used the same of all subjects, that
+/// is sent once.
 pub(crate) fn refund(part: Call<'_>, now_us: u64, admitted_us: u64, recount: &Recount) -> Vec<Vec<u8>> {
     let used = part.groups().iter().enumerate().map(|(index, group)| {
         let charged = part.cost_at(index);
@@ -71,8 +72,12 @@ pub(crate) fn refund(part: Call<'_>, now_us: u64, admitted_us: u64, recount: &Re
     {
         used.truncate(1);
     }
+    let rule = match recount {
+        Recount::Leave(Remainder { place, most, reset_us, .. }) => Some([*place as u64 + 1, *most, *reset_us]),
+        Recount::Refund(_) | Recount::Settle(_) => None,
+    };
     let head = [request(&part, now_us), number(admitted_us)];
-    head.into_iter().chain(used.into_iter().map(number)).collect()
+    head.into_iter().chain(used.into_iter().chain(rule.into_iter().flatten()).map(number)).collect()
 }
 
 /// Packs the arguments that renew the leases of a call: their name, and the length and the TTL of each.

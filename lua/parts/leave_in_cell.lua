@@ -1,0 +1,21 @@
+-- The weight that a cell is given back: a negative one, so that no more than `most_left` is left of its rule, or 0 for any other
+-- rule. What is added to the slot before of a sliding counter fades, so that the same number would add more each time: it is left.
+-- Reads: unpack, request, at, now, admitted, kind, count, span, stamp, amount, before, number, leaving, most_left
+-- Sets: given_back, at, stamp, amount, before
+given_back = 0
+if number == leaving then
+  local rest, stored_stamp, stored_amount, stored_before = at, stamp, amount, before
+  local never, cost, report, lapse, fault = 1 / 0, 0, true, 1 / 0, nil
+  local room, remaining, reset, reset_charged = 0, 0, 0, 0
+  if kind == '${FIXED_WINDOW}' then
+    --- @include parts/fixed_window.lua
+  elseif kind == '${CRON}' then
+    --- @include parts/cron.lua
+  elseif kind == '${SLIDING_COUNTER}' then
+    --- @include parts/sliding_counter.lua
+  else
+    --- @include parts/token_bucket.lua
+  end
+  if kind ~= '${SLIDING_COUNTER}' or stamp <= admitted then given_back = math.min(most_left - remaining, 0) end
+  at, stamp, amount, before = rest, stored_stamp, stored_amount, stored_before
+end

@@ -1,0 +1,59 @@
+//! Answers that say that less is left of a fixed window than is left here.
+
+use tallygate_harness::server::{Server as Redis, connected, patient};
+use tallygate_harness::until::until_found;
+
+use super::pauses::pausable;
+use super::*;
+
+/// A partner that answers as if others had used all but 5 of its 100 calls. Its window ends at a point in time, or after so many
+/// seconds from the answer.
+async fn partner(reset: &'static str) -> Partner {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let answer = async move || {
+        let left = 5_usize.saturating_sub(asked.fetch_add(1, Ordering::SeqCst));
+        let date = "Sat, 28 Nov 2026 08:00:00 GMT";
+        let fields = [("x-ratelimit-limit", "100".to_owned()), ("x-ratelimit-remaining", left.to_string())];
+        (fields, [("x-ratelimit-reset", reset), ("date", date)], "well")
+    };
+    Partner::answering(|router| router.route("/shared", any(answer))).await
+}
+
+/// 45 seconds behind the date of the answers.
+const POINT_IN_TIME: &str = "1795852845";
+
+async fn remaining(limiter: &Limiter) -> u64 {
+    let policy = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
+    limiter.peek(&policy, &tallygate::Subject::of("127.0.0.1")).await.unwrap().report()[0].remaining()
+}
+
+#[tokio::test]
+async fn no_more_is_sent_than_the_other_side_says_until_its_reset_in_memory() {
+    let (partner, limiter) = (partner(POINT_IN_TIME).await, Limiter::in_memory());
+    let client = pausable().limiter(&limiter).layer(Client::builder(TokioExecutor::new()).build_http());
+    assert_eq!(rejected(&client, partner.request("/shared")).await, None);
+    assert_eq!(remaining(&limiter).await, 5);
+    // The same number says nothing new: 5 are left here, and none of them is known to the other side.
+    for _ in 0..5 {
+        assert_eq!(rejected(&client, partner.request("/shared")).await, None);
+    }
+    assert!(rejected(&client, partner.request("/shared")).await.is_some());
+}
+
+#[tokio::test]
+async fn a_reset_that_may_be_that_of_a_sliding_window_leaves_the_counts_alone_in_memory() {
+    let (partner, limiter) = (partner("45").await, Limiter::in_memory());
+    let client = pausable().limiter(&limiter).layer(Client::builder(TokioExecutor::new()).build_http());
+    assert_eq!(rejected(&client, partner.request("/shared")).await, None);
+    assert_eq!(remaining(&limiter).await, 99);
+}
+
+#[tokio::test]
+async fn the_whole_fleet_sends_no_more_than_the_other_side_says() {
+    let (partner, server) = (partner(POINT_IN_TIME).await, Redis::start());
+    let limiter = connected(&patient(), &server.url()).await;
+    let client = pausable().limiter(&limiter).layer(Client::builder(TokioExecutor::new()).build_http());
+    assert_eq!(rejected(&client, partner.request("/shared")).await, None);
+    let another = connected(&patient(), &server.url()).await;
+    until_found("the other process has no more, either", async || remaining(&another).await == 5).await;
+}

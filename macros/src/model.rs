@@ -13,7 +13,7 @@ use tallygate_rules::{CALLS, Field, OnOutage, RELEASED_LABEL, Role, TemplateUse,
 pub(crate) use self::rule::{BanModel, RuleModel};
 pub(crate) use self::subject::{CountingSubject, SubjectModel};
 pub(crate) use self::unit::{UnitModel, UnitSettlement};
-use crate::attr::{Amount, Arguments};
+use crate::attr::{Amount, Arguments, number};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
 use crate::template::SpannedTemplate;
 
@@ -212,6 +212,20 @@ impl Model {
         let of_calls = self.settle.iter().map(|settle| (CALLS, settle));
         let of_units = self.units.iter().filter_map(|unit| Some((unit.name()?, unit.settle_function()?)));
         of_calls.chain(of_units)
+    }
+
+    /// Returns what each call costs in a unit, if it is a number.
+    pub(crate) fn known_cost(&self, unit: &str) -> Option<u64> {
+        let (cost, otherwise) = if unit == CALLS {
+            (self.cost.as_ref(), 1)
+        } else {
+            (self.units.iter().find(|declared| declared.name() == Some(unit))?.cost.as_ref(), 0)
+        };
+        match cost {
+            None => Some(otherwise),
+            Some(Amount::Literal(cost)) => Some(number(cost)),
+            Some(Amount::Expression(_)) => None,
+        }
     }
 
     /// Returns the units that the call meters while it runs.

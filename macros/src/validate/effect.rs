@@ -3,7 +3,7 @@
 use syn::{Expr, ExprBlock, ExprClosure, ExprLit, ExprParen, Lit, Stmt};
 use tallygate_rules::{CALLS, Role};
 
-use crate::attr::{Amount, number};
+use crate::attr::number;
 use crate::diagnostic::{Diagnostics, SpanRange};
 use crate::model::{Model, RuleModel};
 
@@ -52,7 +52,7 @@ pub(super) fn check_results_used(model: &Model, diagnostics: &mut Diagnostics) {
                 "every call is settled for 0, so no rule of the unit limits anything; write what it has used, like \
                  `settle = |reply| reply.tokens()`"
             }
-            Lit::Int(used) if known_cost(unit, model) == Some(number(used)) => {
+            Lit::Int(used) if model.known_cost(unit) == Some(number(used)) => {
                 "every call is settled for its cost; remove `settle`"
             }
             _ => return None,
@@ -61,20 +61,6 @@ pub(super) fn check_results_used(model: &Model, diagnostics: &mut Diagnostics) {
     });
     for (function, message) in refund.into_iter().chain(release).chain(settle) {
         diagnostics.report(SpanRange::of_tokens(function), message);
-    }
-}
-
-/// Returns what each call costs in a unit, if it is a number.
-fn known_cost(unit: &str, model: &Model) -> Option<u64> {
-    let (cost, otherwise) = if unit == CALLS {
-        (model.cost.as_ref(), 1)
-    } else {
-        (model.units.iter().find(|declared| declared.name() == Some(unit))?.cost.as_ref(), 0)
-    };
-    match cost {
-        None => Some(otherwise),
-        Some(Amount::Literal(cost)) => Some(number(cost)),
-        Some(Amount::Expression(_)) => None,
     }
 }
 

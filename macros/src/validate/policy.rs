@@ -128,11 +128,8 @@ pub(super) fn check_prefetch(model: &Model, diagnostics: &mut Diagnostics) {
     // A rule with an unreadable argument may mean something else.
     let known = model.rules.iter().filter(|rule| rule.written.complete);
     let rules: Vec<_> = known.map(|rule| (subject(model, rule), rule.rule.clone())).collect();
-    let cost = match &model.cost {
-        Some(Amount::Literal(cost)) => number(cost),
-        _ => 1,
-    };
-    for mistake in validate_prefetch(ahead.value, &rules, cost).err().into_iter().flatten() {
+    let cost_of = |unit: &str| model.known_cost(unit).unwrap_or(1);
+    for mistake in validate_prefetch(ahead.value, &rules, cost_of).err().into_iter().flatten() {
         diagnostics.report(ahead.span, mistake);
     }
 }

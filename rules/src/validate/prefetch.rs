@@ -8,10 +8,11 @@ use crate::duration::format_duration;
 use crate::error::{Field, RuleError};
 use crate::limits::{MAX_PREFETCH, MIN_PREFETCH, MIN_PREFETCH_COUNT};
 use crate::rule::Rule;
+use crate::unit::CALLS;
 use crate::validate::deciding;
 
-/// Finds every reason why calls of these rules cannot be taken ahead for that time. `cost` is the cost of each call in
-/// calls, or 1 if it is not known. The cost in another unit is not known.
+/// Finds every reason why calls of these rules cannot be taken ahead for that time. `cost_of` is what each call costs in a
+/// unit, or 1 if it is not known. [`CALLS`] names the unit of rules that count calls.
 ///
 /// It is enough if one unit of one subject can be taken ahead.
 ///
@@ -21,7 +22,7 @@ use crate::validate::deciding;
 pub fn validate_prefetch(
     ahead: Duration,
     rules: &[(CountedSubject<'_>, Rule)],
-    cost: u64,
+    cost_of: impl Fn(&str) -> u64,
 ) -> Result<(), Vec<RuleError>> {
     // Rules in shadow always ask about each call, so they need no check.
     let rules = deciding(rules.iter().collect(), |(_, rule)| rule);
@@ -33,7 +34,7 @@ pub fn validate_prefetch(
     let is_one_taken = rules.iter().any(is_taken);
     let in_rules = rules.iter().filter_map(|(_, rule)| {
         let reason = asked_at_once(rule).filter(|_| !is_one_taken);
-        reason.or_else(|| check_per(ahead, rule)).or_else(|| check_bucket(ahead, rule, cost))
+        reason.or_else(|| check_per(ahead, rule)).or_else(|| check_bucket(ahead, rule, &cost_of))
     });
     let mistakes = check_range(ahead).into_iter().chain(in_rules);
     let errors: Vec<_> = mistakes.map(|mistake| RuleError::new(Field::Prefetch, mistake)).collect();
@@ -81,9 +82,10 @@ fn check_count(rule: &Rule) -> Option<String> {
     })
 }
 
-fn check_bucket(ahead: Duration, rule: &Rule, cost: u64) -> Option<String> {
+fn check_bucket(ahead: Duration, rule: &Rule, cost_of: impl Fn(&str) -> u64) -> Option<String> {
     rule.bucket()?;
-    let cost = if rule.unit().is_some() { 1 } else { cost.max(1) };
+    // A call that costs nothing yet needs 1.
+    let cost = cost_of(rule.unit().unwrap_or(CALLS)).max(1);
     if rule.is_varying() {
         return Some(
             "`prefetch` needs to know the `count` of a token bucket; write it as a number, use another algorithm, or remove \
@@ -115,7 +117,7 @@ mod tests {
 
     fn mistakes(ahead: Duration, rules: &[Rule], cost: u64) -> Vec<String> {
         let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule.clone())).collect();
-        let errors = validate_prefetch(ahead, &rules, cost).err().into_iter().flatten();
+        let errors = validate_prefetch(ahead, &rules, |_| cost).err().into_iter().flatten();
         errors.inspect(|error| assert_eq!(error.field(), Field::Prefetch)).map(|error| error.to_string()).collect()
     }
 
@@ -171,6 +173,20 @@ mod tests {
     }
 
     #[test]
+    fn a_bucket_of_a_unit_has_to_hold_what_a_call_costs_in_that_unit() {
+        let bucket = Rule::from_bucket(60_000, TokenBucket::new(60 * SECOND).with_capacity(700)).counting("tokens");
+        let rules = [Rule::sliding_window(600, 60 * SECOND), bucket];
+        let rules = rules.map(|rule| (CountedSubject::labelled(None), rule));
+        let text = |tokens, calls| {
+            let cost_of = |unit: &str| if unit == "tokens" { tokens } else { calls };
+            validate_prefetch(AHEAD, &rules, cost_of).err().map(|errors| errors[0].to_string())
+        };
+        assert_eq!((text(600, 650), text(0, 650)), (None, None));
+        let refused = text(601, 1).unwrap();
+        assert!(refused.contains("leaves 600 of the tokens of `60000 tokens per 1m burst 700`"), "{refused}");
+    }
+
+    #[test]
     fn of_several_subjects_one_has_to_be_taken_ahead_and_no_window_may_be_too_short() {
         let of = |subject, rule| (CountedSubject::labelled(subject), rule);
         let tenant = of(Some("tenant"), Rule::sliding_window(100_000, SECOND));
@@ -179,18 +195,18 @@ mod tests {
             of(None, Rule::duplicate(SECOND / 100)),
             of(Some("ip"), Rule::concurrency(5, SECOND)),
         ];
-        let errors = validate_prefetch(AHEAD, &others, 1).unwrap_err();
+        let errors = validate_prefetch(AHEAD, &others, |_| 1).unwrap_err();
         let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
         assert!(texts[0].contains("a `count` of 100 or more") && texts[1].contains("`prevent_duplicate`"), "{texts:?}");
         assert!(texts[2].contains("`concurrency`") && texts.len() == 3, "{texts:?}");
         let mut rules = others.to_vec();
         rules.push(tenant);
-        assert!(validate_prefetch(AHEAD, &rules, 1).is_ok());
+        assert!(validate_prefetch(AHEAD, &rules, |_| 1).is_ok());
         // A unit of a subject is taken ahead by itself.
         let tokens = of(Some("ip"), Rule::sliding_window(1_000, SECOND).counting("tokens"));
-        assert!(validate_prefetch(AHEAD, &[&others[..], &[tokens]].concat(), 1).is_ok());
+        assert!(validate_prefetch(AHEAD, &[&others[..], &[tokens]].concat(), |_| 1).is_ok());
         rules.push(of(Some("ip"), Rule::sliding_window(5, SECOND / 2)));
-        let errors = validate_prefetch(AHEAD, &rules, 1).unwrap_err();
+        let errors = validate_prefetch(AHEAD, &rules, |_| 1).unwrap_err();
         assert!(errors.len() == 1 && errors[0].to_string().contains("too long for `5 per 500ms`"), "{errors:?}");
     }
 }

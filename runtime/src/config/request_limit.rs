@@ -107,7 +107,7 @@ pub(super) fn read(
         let cost = effects.cost_of(CALLS).unwrap_or(1).max(1);
         check_units(rules, &effects, lines);
         check_rules(rules, |rule| subject(rule, main), Costs::Always(cost), lines);
-        check_prefetch(prefetch.as_ref(), rules, main, cost, lines);
+        check_prefetch(prefetch.as_ref(), rules, main, &effects, lines);
         check_key_used(rules, key.as_ref(), ban.is_some(), lines);
     }
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
@@ -168,12 +168,13 @@ fn check_prefetch(
     prefetch: Option<&At<Duration>>,
     rules: &RuleList,
     main: Option<&str>,
-    cost: u64,
+    effects: &RequestEffects,
     lines: &mut Lines<'_>,
 ) {
     let Some(At { value, place }) = prefetch else { return };
     let rules: Vec<_> = rules.value.iter().map(|rule| (subject(rule, main), rule.rule.clone())).collect();
-    for mistake in validate_prefetch(*value, &rules, cost).err().into_iter().flatten() {
+    let cost_of = |unit: &str| effects.cost_of(unit).unwrap_or(1);
+    for mistake in validate_prefetch(*value, &rules, cost_of).err().into_iter().flatten() {
         lines.report(*place, mistake.to_string());
     }
 }

@@ -185,6 +185,14 @@ pub(super) const REFUSED: &[Refused] = &[
     ),
     refused(
         Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['600 per 60s', '60_000 tokens per 60s burst 700']\n\
+         cost = { tokens = 650 }\nprefetch = ‸'100ms'",
+        &[
+            "`prefetch` of 100ms leaves 600 of the tokens of `60000 tokens per 1m burst 700`, which is less than a call takes; raise its `capacity`, shorten `prefetch`, or remove it",
+        ],
+    ),
+    refused(
+        Accepts,
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nplan = ‸'{@plan}'",
         &["`plan` needs `plans`, like `plans = { free = 100 }`"],
     ),

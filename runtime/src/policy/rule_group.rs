@@ -266,8 +266,22 @@ impl RuleGroup {
         names(&self.segment)
     }
 
+    /// Returns the stored groups, for calls that are taken ahead for that time. `origin` are the groups of the program, whose
+    /// stored calls choose the slot of each subject.
+    pub(super) fn gather_ahead(name: &str, groups: &[Self], origin: &[Self], ahead: Duration) -> Box<[Self]> {
+        let stored_slot = |slot: &Arc<str>| {
+            let calls = origin.iter().chain(groups).find(|group| group.has_segment(slot));
+            calls.map_or_else(|| Arc::clone(slot), |calls| calls.ahead(name, ahead).segment)
+        };
+        let stored = |group: &Self| {
+            let slot_segment = group.slot_segment.as_ref().map(stored_slot);
+            Self { slot_segment, ..group.ahead(name, ahead) }
+        };
+        groups.iter().map(stored).collect()
+    }
+
     /// Returns the stored group, for calls that are taken ahead for that time. It has other rules and its own tally.
-    pub(crate) fn ahead(&self, name: &str, ahead: Duration) -> Self {
+    fn ahead(&self, name: &str, ahead: Duration) -> Self {
         let rules: Vec<_> =
             { self.rules.iter() }.map(|rule| rule.ahead(ahead).unwrap_or_else(|| rule.clone())).collect();
         let layout = layout_ahead(&rules, self.ban, ahead);

@@ -29,7 +29,7 @@ impl Policy {
 
     #[cold]
     fn as_stored(&self, ahead: Duration) -> Stored {
-        let groups: Box<[RuleGroup]> = self.groups().iter().map(|group| group.ahead(self.name(), ahead)).collect();
+        let groups = RuleGroup::gather_ahead(self.name(), self.groups(), self.origin().groups(), ahead);
         let PolicyInner { name, rules, ban, settings, replaced, trials, .. } = &*self.inner;
         let is_taken = |group: &RuleGroup| group.rules.iter().all(|rule| is_taken_ahead(rule, ahead));
         let may_take = !self.inner.settings.takes_nothing_ahead;

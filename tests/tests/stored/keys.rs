@@ -125,6 +125,43 @@ async fn units_and_leases_of_a_subject_lie_in_the_slot_of_its_calls() {
     }
 }
 
+/// Returns the keys of calls that are taken ahead, the shortest first.
+async fn keys_ahead(units: Option<Rule>, calls: &str) -> Vec<String> {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    let minute = Duration::from_secs(60);
+    let builder = Policy::builder("busy").rule(Rule::sliding_window(600, minute)).rules(units);
+    let policy = builder.prefetch(Duration::from_millis(100)).build().unwrap();
+    let alice = Subject::of("alice");
+    let check = async || {
+        let check = limiter.check(&policy, &alice);
+        let check = policy.units().fold(check, |check, unit| check.cost_of(unit, 7));
+        assert!(check.await.unwrap().is_allowed());
+    };
+    check().await;
+    if !calls.is_empty() {
+        limiter.override_policy("busy").text(calls).set().await.unwrap();
+        check().await;
+    }
+    let mut keys: Vec<String> = ask(&mut server.connection(), "KEYS *:busy*");
+    keys.sort_by_key(String::len);
+    keys
+}
+
+#[tokio::test]
+async fn calls_that_are_taken_ahead_keep_their_key_when_a_unit_is_added() {
+    let calls = keys_ahead(None, "").await;
+    let tokens = Rule::sliding_window(60_000, Duration::from_secs(60)).counting("tokens");
+    let beside = keys_ahead(Some(tokens.clone()), "").await;
+    assert_eq!((calls.len(), beside.len()), (1, 2));
+    assert_eq!(beside[0], calls[0]);
+    assert!(beside[1].ends_with(&format!(":{{{}}}", calls[0])), "tokens lie in the slot of calls: {beside:?}");
+    // Whatever windows an override gives the calls, all keys stay in that slot.
+    let overridden = keys_ahead(Some(tokens), "600 per 30s").await;
+    assert!(overridden.len() == 3 && beside.iter().all(|key| overridden.contains(key)), "{overridden:?}");
+    assert!(overridden[1..].iter().all(|key| key.ends_with(&format!(":{{{}}}", calls[0]))), "{overridden:?}");
+}
+
 #[tokio::test]
 async fn a_subject_with_a_hash_tag_gets_no_other() {
     // By the specification of the cluster, the first pair of braces counts, if there is text between them.

@@ -233,6 +233,11 @@ impl Model {
         self.units.iter().filter(|unit| unit.is_metered()).filter_map(UnitModel::name)
     }
 
+    /// Returns the units that the call declares, and does not meter.
+    pub(crate) fn unmetered_units(&self) -> impl Iterator<Item = &str> {
+        self.units.iter().filter(|unit| !unit.is_metered()).filter_map(UnitModel::name)
+    }
+
     /// Returns where the call says how it is settled.
     pub(crate) fn settlement_spans(&self) -> impl Iterator<Item = SpanRange> {
         let of_calls = self.settle.iter().map(SpanRange::of_tokens);

@@ -31,7 +31,7 @@ pub use self::values::{
     first_in_context, hash, lower, subject, subnet, trim,
 };
 pub use crate::__announce as announce;
-pub use crate::decision::{Answered, Holding, MeteredCall, hold, hold_any, metered, push_field};
+pub use crate::decision::{Answered, Holding, MeteredCall, hold, hold_any, metered, push_field, unmetered};
 #[cfg(feature = "config")]
 pub use crate::policy::registry::Announced;
 #[cfg(feature = "utoipa")]

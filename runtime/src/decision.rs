@@ -21,7 +21,7 @@ pub use self::decided_by::DecidedBy;
 pub(crate) use self::denial::DenialCause;
 pub use self::denial::{Denial, LimitingRule, RejectionKind};
 pub use self::meter::Meter;
-pub use self::metered_call::{MeteredCall, meter, metered};
+pub use self::metered_call::{MeteredCall, meter, metered, unmetered};
 pub(crate) use self::pause::{Pausable, PauseTicket, Pauser, Pausing, ProbeName};
 pub(crate) use self::permit::Lease;
 pub use self::permit::Permit;

@@ -30,8 +30,8 @@ impl Expansion<'_> {
             return permit;
         }
         let private = self.private();
-        let units = self.model.metered_units();
-        quote_hygienic!(#private::metered(#permit, &[#(#units),*]))
+        let (metered, others) = (self.model.metered_units(), self.model.unmetered_units());
+        quote_hygienic!(#private::metered(#permit, &[#(#metered),*], &[#(#others),*]))
     }
 
     fn is_metered(self) -> bool {
@@ -88,13 +88,15 @@ impl Expansion<'_> {
     // and ends with this instead of the result:
     //             hold(tallygate_result, tallygate_permit)
     // A function with metered units runs its body so that it finds them:
-    //             let (tallygate_permit, tallygate_metered) = metered(match … , &["tokens"]);
+    //             let (tallygate_permit, tallygate_metered) = metered(match … , &["tokens"], &["bytes"]);
     //             let tallygate_result = tallygate_metered.run(async move { … }).await;
     //             let tallygate_due = [settle_metered([])];
+    // One that meters none of its units runs its body so that it finds none of a call around it:
+    //             let tallygate_result = unmetered(&["bytes"]).run(async move { … }).await;
     // A function that returns `impl IntoResponse` ends with this, and its rejections have this type, too:
     //             Answered::Result(tallygate_result)
     pub(super) fn epilogue(self) -> Option<Epilogue> {
-        let is_used = self.model.is_refundable() || self.model.is_pausable();
+        let is_used = self.model.is_refundable() || self.model.is_pausable() || !self.model.units.is_empty();
         if !is_used && !self.returns_any_response() && !self.runs_until_body() {
             return None;
         }
@@ -239,15 +241,20 @@ impl Expansion<'_> {
         self.function.returns_response_in_result().then_some(in_result)
     }
 
-    /// Returns the function that runs the body. An async block that meters nothing needs none.
+    /// Returns the function that runs the body. An async block of a call without units needs none.
     fn run_body(self) -> Option<TokenStream> {
         let private = self.private();
-        match (self.function.is_blocking(), self.is_metered()) {
-            (true, true) => Some(quote_hygienic!(tallygate_metered.run_blocking)),
-            (true, false) => Some(quote_hygienic!(#private::run_body)),
-            (false, true) => Some(quote_hygienic!(tallygate_metered.run)),
-            (false, false) => None,
+        let is_blocking = self.function.is_blocking();
+        if self.model.units.is_empty() {
+            return is_blocking.then(|| quote_hygienic!(#private::run_body));
         }
+        let call = if self.is_metered() {
+            quote_hygienic!(tallygate_metered)
+        } else {
+            let units = self.model.unmetered_units();
+            quote_hygienic!(#private::unmetered(&[#(#units),*]))
+        };
+        Some(if is_blocking { quote_hygienic!(#call.run_blocking) } else { quote_hygienic!(#call.run) })
     }
 
     /// Returns the settlement of the call. All units are settled at once.

@@ -1,4 +1,4 @@
-//! The limited functions that run, and meter what they use: code within them asks for their meters by unit.
+//! The limited functions that run, and the units that they declare: code within them asks for their meters by unit.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -8,27 +8,39 @@ use super::permit::Permit;
 use crate::error::BackendError;
 
 tokio::task_local! {
-    /// The innermost metered call around the code that runs.
-    static INNERMOST: Arc<Surrounding>;
+    /// The innermost call with units around the code that runs; `None` if no call around it meters anything.
+    static INNERMOST: Option<Arc<Surrounding>>;
 }
 
-/// A metered call around the code that runs, and the one around it.
+/// A call with units around the code that runs, and the one around it.
 struct Surrounding {
     call: MeteredCall,
     outer: Option<Arc<Self>>,
 }
 
-/// A limited function that meters units.
+/// A limited function that declares units.
 pub struct MeteredCall {
-    units: &'static [&'static str],
-    metering: Arc<Metering>,
+    /// What it meters, and the units for which it does that; `None` if for none.
+    metered: Option<(Arc<Metering>, &'static [&'static str])>,
+    /// The units that it declares besides.
+    others: &'static [&'static str],
 }
 
-/// Meters these units of a call. Nothing is counted for a call without a permit.
-pub fn metered(mut permit: Option<Permit>, units: &'static [&'static str]) -> (Option<Permit>, MeteredCall) {
+/// Meters these units of a call that also declares `others`. Nothing is counted for a call without a permit.
+pub fn metered(
+    mut permit: Option<Permit>,
+    units: &'static [&'static str],
+    others: &'static [&'static str],
+) -> (Option<Permit>, MeteredCall) {
     let metering = permit.as_mut().and_then(Permit::metering).cloned();
     let metering = metering.unwrap_or_else(|| Arc::new(Metering::new(None)));
-    (permit, MeteredCall { units, metering })
+    (permit, MeteredCall { metered: Some((metering, units)), others })
+}
+
+/// Returns a call that declares these units, and meters none.
+#[must_use]
+pub fn unmetered(units: &'static [&'static str]) -> MeteredCall {
+    MeteredCall { metered: None, others: units }
 }
 
 impl MeteredCall {
@@ -42,12 +54,19 @@ impl MeteredCall {
         INNERMOST.sync_scope(self.surrounding(), body)
     }
 
-    fn surrounding(self) -> Arc<Surrounding> {
-        Arc::new(Surrounding { call: self, outer: INNERMOST.try_with(Arc::clone).ok() })
+    fn surrounding(self) -> Option<Arc<Surrounding>> {
+        let outer = innermost();
+        // Without a meter around it, such a call hides none, and needs no memory.
+        (self.metered.is_some() || outer.is_some()).then(|| Arc::new(Surrounding { call: self, outer }))
     }
 }
 
-/// Returns the meter of a unit: of the innermost limited function around this code that has `unit("…", settle = metered)`.
+fn innermost() -> Option<Arc<Surrounding>> {
+    INNERMOST.try_with(Clone::clone).ok().flatten()
+}
+
+/// Returns the meter of a unit: of the innermost limited function around this code that declares the unit, with
+/// `unit("…", settle = metered)`.
 ///
 /// What is added to it counts when the function has ended, with `until = "body"` the body of its response, and all of its
 /// meters are dropped. Ask for it in the function itself or in what it calls or awaits, and move it into what outlives
@@ -55,8 +74,8 @@ impl MeteredCall {
 ///
 /// # Errors
 ///
-/// The code does not run within such a function, or it runs in a task, a body or a thread of its own. It is a
-/// [mistake in the program](crate::BackendErrorKind::Misuse).
+/// The code does not run within such a function, or it runs in a task, a body or a thread of its own, or the innermost
+/// function that declares the unit does not meter it. It is a [mistake in the program](crate::BackendErrorKind::Misuse).
 ///
 /// # Examples
 ///
@@ -85,11 +104,19 @@ impl MeteredCall {
 /// # }
 /// ```
 pub fn meter(unit: &str) -> Result<Meter, BackendError> {
-    let innermost = INNERMOST.try_with(Arc::clone).ok();
+    let innermost = innermost();
     let mut around = innermost.as_deref();
     while let Some(Surrounding { call, outer }) = around {
-        if call.units.contains(&unit) {
-            return Ok(call.metering.meter(Some(Arc::from(unit))));
+        if let Some((metering, units)) = &call.metered
+            && units.contains(&unit)
+        {
+            return Ok(metering.meter(Some(Arc::from(unit))));
+        }
+        if call.others.contains(&unit) {
+            return Err(BackendError::misuse(format!(
+                "the innermost limited function with `unit({unit:?}, …)` does not meter it; write `settle = metered` there, or \
+                 pass the meter of a function around it to this code"
+            )));
         }
         around = outer.as_deref();
     }

@@ -6,7 +6,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tallygate::{BackendErrorKind, Check, Limiter, Meter, Policy, RejectionKind, Rule, Subject, rate_limit};
+use tallygate::{
+    BackendError, BackendErrorKind, Check, Limiter, Meter, Policy, RejectionKind, Rule, Subject, rate_limit,
+};
 
 use super::released::Failure;
 
@@ -284,6 +286,53 @@ impl Model {
         Ok(())
     }
 
+    #[rate_limit(
+        name = "units.outer",
+        rule(count = 100, per = "1h", unit = "tokens"),
+        rule(count = 100, per = "1h", unit = "bytes"),
+        unit("tokens", settle = metered),
+        unit("bytes", settle = metered),
+        limiter = self.limiter
+    )]
+    async fn outer(&self) -> Result<[BackendError; 3], Failure> {
+        Ok([self.settles().await?, self.pays()?, self.settles_beside_a_meter().await?])
+    }
+
+    #[rate_limit(
+        name = "units.settles",
+        rule(count = 100, per = "1h", unit = "tokens"),
+        unit("tokens", settle = |_| 7),
+        limiter = self.limiter
+    )]
+    async fn settles(&self) -> Result<BackendError, Failure> {
+        tallygate::meter("bytes").unwrap().add(3);
+        Ok(tallygate::meter("tokens").unwrap_err())
+    }
+
+    #[rate_limit(
+        name = "units.pays",
+        rule(count = 100, per = "1h", unit = "tokens"),
+        unit("tokens", cost = 5),
+        limiter = self.limiter
+    )]
+    fn pays(&self) -> Result<BackendError, Failure> {
+        tallygate::meter("bytes").unwrap().add(4);
+        Ok(tallygate::meter("tokens").unwrap_err())
+    }
+
+    #[rate_limit(
+        name = "units.beside",
+        rule(count = 100, per = "1h", unit = "tokens"),
+        rule(count = 100, per = "1h", unit = "bytes"),
+        unit("bytes", settle = metered),
+        unit("tokens", settle = |_| 2),
+        limiter = self.limiter
+    )]
+    async fn settles_beside_a_meter(&self) -> Result<BackendError, Failure> {
+        tallygate::meter("bytes").unwrap().add(50);
+        Ok(tallygate::meter("tokens").unwrap_err())
+    }
+
     async fn used(&self, name: &str) -> Vec<u64> {
         let policy = Limiter::policy(name).unwrap();
         used(self.limiter.check(&policy, &Subject::everyone())).await
@@ -296,6 +345,20 @@ async fn a_meter_is_that_of_the_innermost_call_that_declares_its_unit() {
     assert_eq!(model.answer().await, Ok(20 + 1));
     assert_eq!(model.used("units.answer").await, [1, 500]);
     assert_eq!(model.used("units.count").await, [20]);
+}
+
+#[tokio::test]
+async fn within_a_call_that_does_not_meter_its_unit_there_is_no_meter_of_a_call_around_it() {
+    let model = Model { limiter: Limiter::in_memory() };
+    for error in model.outer().await.unwrap() {
+        assert_eq!(error.kind(), BackendErrorKind::Misuse);
+        let text = "the innermost limited function with `unit(\"tokens\", …)` does not meter it; write `settle = metered` there";
+        assert!(error.to_string().contains(text), "{error}");
+    }
+    assert_eq!(model.used("units.outer").await, [0, 3 + 4]);
+    assert_eq!(model.used("units.settles").await, [7]);
+    assert_eq!(model.used("units.pays").await, [5]);
+    assert_eq!(model.used("units.beside").await, [2, 50]);
 }
 
 #[tokio::test]

@@ -287,6 +287,19 @@ impl Recount {
         }
     }
 
+    /// Returns a settlement in two: of the units that are charged only now, and of the others, so that one of them may fail
+    /// alone. `None` if there are not both.
+    pub(crate) fn halves(&self, counted: Call<'_>) -> Option<[Self; 2]> {
+        let Self::Settle(used) = self else { return None };
+        let is_late = |unit: &Option<Arc<str>>| {
+            let first = counted.groups().iter().position(|group| group.unit == *unit);
+            first.is_some_and(|first| counted.cost_at(first) == 0)
+        };
+        let (late, paid): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            used.0.iter().map(|(unit, used)| (unit.clone(), *used)).partition(|(unit, _)| is_late(unit));
+        (!late.is_empty() && !paid.is_empty()).then(|| [late, paid].map(|used| Self::Settle(Used(used))))
+    }
+
     /// Returns how the cost changes on the subject with this index; `None` if it does not.
     pub(crate) fn change_of(&self, counted: Call<'_>, index: usize) -> Option<CostChange> {
         let used = self.used_of(counted.groups().get(index)?)?;

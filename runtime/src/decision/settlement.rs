@@ -74,7 +74,8 @@ impl Permit {
     /// itself, as [`settle`](Self::settle) does.
     ///
     /// A unit in which the call has cost nothing is charged now, even beyond the limit: then the next calls of the subject
-    /// wait until there is room again. Apart from that, it works like [`settle`](Self::settle).
+    /// wait until there is room again. In Redis, these units are asked for apart from the others: if one half fails, the
+    /// other one is settled all the same. Apart from that, it works like [`settle`](Self::settle).
     ///
     /// Units with a [`meter`](Self::meter) that are not named count as what was added to it. While a meter of the call is in
     /// use, this returns `false`, and the last meter settles the call when it is dropped.

@@ -148,9 +148,15 @@ impl Recounter for Core {
             }
         };
         Box::pin(async move {
-            let recounted = layers.below().recount(charge.counted(), recount, &charge.admitted).await;
-            self.finish_recount(charge, recount, matches!(recounted, Ok(true)));
-            recounted
+            let half = async |recount: &Recount| {
+                let recounted = layers.below().recount(charge.counted(), recount, &charge.admitted).await;
+                self.finish_recount(charge, recount, matches!(recounted, Ok(true)));
+                recounted
+            };
+            let Some([late, paid]) = recount.halves(charge.counted()) else { return half(recount).await };
+            // If the first fails, the second is made all the same.
+            let (late, paid) = (half(&late).await, half(&paid).await);
+            Ok(late? | paid?)
         })
     }
 

@@ -341,11 +341,10 @@ impl Decider for Redis {
 
     async fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         let Some(request) = recount.of(counted) else { return Ok(false) };
-        // A failed late charge does not stop the settlement of the units that the call has paid.
-        let charged_late = self.charge_late(request, recount).await;
+        let charged_late = self.charge_late(request, recount).await?;
         let is_paid = |index: &usize| request.cost_at(*index) > 0;
         let mut indices = 0..request.subjects.len();
-        let Some(first) = indices.clone().find(is_paid) else { return charged_late };
+        let Some(first) = indices.clone().find(is_paid) else { return Ok(charged_late) };
         // Tallies in which the call has cost nothing are not asked, so that a fault of theirs leaves the others.
         let request = request.parts_between(first, indices.rfind(is_paid).unwrap_or(first));
         // A refund that takes several calls of the script is never repeated as a whole.
@@ -357,7 +356,7 @@ impl Decider for Redis {
             })
             .await
             .inspect_err(|_| self.setup.driver.runtimes.background.note_failed_correction())?;
-        Ok(charged_late? || refunded.contains(&true))
+        Ok(charged_late || refunded.contains(&true))
     }
 
     async fn reset(&self, request: Call<'_>) -> Result<(), BackendError> {

@@ -1,10 +1,11 @@
 //! The amounts that calls are charged in units are counted, and so is what is settled of them.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use tallygate::{Limiter, Policy, Rule, Subject};
-use tallygate_harness::server::{Server, connected, patient};
+use tallygate_harness::server::{Server, ask, connected, patient};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -59,6 +60,48 @@ async fn what_calls_are_charged_in_each_unit_is_counted_once_and_what_they_did_n
         ];
         assert_eq!(charged(&snapshots), expected);
     }
+}
+
+#[tokio::test]
+async fn what_is_settled_counts_although_what_is_charged_afterwards_fails() {
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let server = Server::start();
+    let mut connection = server.connection();
+    let limiter = connected(&patient(), &server.url()).await;
+    let policy = Policy::builder("chat")
+        .rule(Rule::sliding_window(1_000, HOUR).counting("tokens"))
+        .rule(Rule::sliding_window(500, HOUR).counting("bytes"))
+        .build()
+        .unwrap();
+    let alice = Subject::of("alice");
+    let admitted = async || {
+        let check = limiter.check(&policy, &alice).cost_of("tokens", 90).refundable();
+        check.await.unwrap().into_result().unwrap()
+    };
+    let mut keys = || -> HashSet<String> { ask(&mut connection, "KEYS *:chat=*") };
+    let (permit, before) = (admitted().await, keys());
+    permit.settle_units(&[("bytes", 7)]).await.unwrap();
+    let bytes = keys().difference(&before).next().cloned().expect("the bytes are counted now");
+    let permit = admitted().await;
+    let _ = charged(&snapshots);
+
+    // Something else has taken the key of the bytes.
+    let _: i64 = ask(&mut connection, &format!("DEL {bytes}"));
+    let _: i64 = ask(&mut connection, &format!("RPUSH {bytes} x"));
+    permit.settle_units(&[("tokens", 20), ("bytes", 5)]).await.unwrap_err();
+    let expected = [
+        "policy=chat unit=bytes change=added 0",
+        "policy=chat unit=bytes change=charged 0",
+        "policy=chat unit=bytes change=removed 0",
+        "policy=chat unit=tokens change=added 0",
+        "policy=chat unit=tokens change=charged 0",
+        "policy=chat unit=tokens change=removed 70",
+    ];
+    assert_eq!(charged(&snapshots), expected);
+    let _: i64 = ask(&mut connection, &format!("DEL {bytes}"));
+    assert_eq!(limiter.peek(&policy, &alice).await.unwrap().report()[0].used(), 90 + 20);
 }
 
 #[tokio::test]

@@ -101,7 +101,10 @@ fn concurrency(count: ParsedCount, about: bool, words: &mut Words<'_>) -> Result
     if about {
         return Err(TextFault::new("`about` and `concurrent` are different algorithms", "keep one of them"));
     }
-    if !words.take("lease") {
+    // A unit stands before `concurrent`.
+    let misplaced = words.take_before(&["lease"]).filter(|word| unit_fault(word).is_none());
+    check_counts_calls(misplaced.filter(|&unit| unit != CALLS), "concurrent")?;
+    if misplaced.is_some() || !words.take("lease") {
         return Err(TextFault::new("`lease` is missing after `concurrent`", "write `10 concurrent lease 30s`"));
     }
     let lease = words.duration("lease")?;

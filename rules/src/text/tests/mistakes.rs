@@ -177,6 +177,13 @@ fn the_error_of_a_mistaken_concurrency_limit_gives_the_remedy() {
     assert_error("10 concurrent", "`lease` is missing after `concurrent`; did you mean `10 concurrent lease 30s`?");
     assert_error("10 concurrent forever", "`lease` is missing after `concurrent`; write `10 concurrent lease 30s`");
     assert_error("10 concurrent lease 30s burst 5", "`concurrent` has no `burst`; remove it");
+    for text in ["5 tokens concurrent lease 30s", "5 concurrent tokens lease 30s"] {
+        assert_error(text, "`concurrent` counts calls and not `tokens`; remove `tokens`");
+    }
+    assert_error(
+        "5 concurrent calls lease 30s",
+        "`lease` is missing after `concurrent`; did you mean `5 concurrent lease 30s`?",
+    );
     assert_error(
         "about 10 concurrent lease 30s",
         "`about` and `concurrent` are different algorithms; keep one of them",

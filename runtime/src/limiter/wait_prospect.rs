@@ -29,7 +29,7 @@ impl WaitSpan {
         policy.rules().iter().enumerate().all(|(position, rule)| {
             // At `head.us`, the rule with the longest wait has just enough room for the first caller.
             let is_reason = is_head_known && head.rule == Some(position);
-            let room = is_reason.then_some(head.cost);
+            let room = is_reason.then_some(head.needed);
             let most = algorithm::with(rule, |counting| counting.most_admitted(within, room));
             let needed = match rule.unit() {
                 Some(unit) => needed.of_unit(unit),
@@ -62,7 +62,7 @@ mod tests {
         let policy = Policy::builder("p").rule(rule.clone()).build().unwrap();
         let from_us = 60 * SECOND_US;
         let span = WaitSpan { from_us, until_us: from_us + 2 * SECOND_US, store_ahead: 0 };
-        let head = QueueHead { us: from_us, rule: is_reason.then_some(0), cost: 1 };
+        let head = QueueHead { us: from_us, rule: is_reason.then_some(0), needed: 1 };
         let fits = |units: &u64| span.has_room(&policy, &demand(*units), head);
         (0..1_000).take_while(fits).last().unwrap()
     }

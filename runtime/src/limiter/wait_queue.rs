@@ -72,8 +72,8 @@ pub(super) struct QueueHead {
     pub(super) us: u64,
     /// The position of the rule that denies it.
     pub(super) rule: Option<usize>,
-    /// What it costs in the unit of that rule.
-    pub(super) cost: u64,
+    /// How much has to be left by that rule, so that the caller may go.
+    pub(super) needed: u64,
 }
 
 impl WaitQueues {

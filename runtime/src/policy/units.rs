@@ -24,6 +24,12 @@ pub(crate) enum SubjectCost {
 }
 
 impl SubjectCost {
+    /// Returns what a call with these costs costs in a unit.
+    pub(crate) fn in_unit(unit: &str, given: &[UnitCost]) -> Self {
+        let named = given.iter().find(|(named, _)| **named == *unit);
+        named.map_or(Self::Later, |(_, cost)| Self::Unit(*cost))
+    }
+
     /// What is charged of a call with this cost in calls.
     #[inline]
     pub(crate) fn charged(self, calls: u64) -> u64 {
@@ -147,9 +153,7 @@ impl Policy {
         }
         let trials = self.trials().iter().flat_map(|trial| trial.policy.groups());
         let cost = |group: &RuleGroup| {
-            let Some(unit) = &group.unit else { return SubjectCost::Calls };
-            let named = given.iter().find(|(named, _)| named == unit);
-            named.map_or(SubjectCost::Later, |(_, cost)| SubjectCost::Unit(*cost))
+            group.unit.as_ref().map_or(SubjectCost::Calls, |unit| SubjectCost::in_unit(unit, given))
         };
         self.groups().iter().chain(trials).map(cost).collect()
     }

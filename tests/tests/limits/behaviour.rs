@@ -47,6 +47,7 @@ tallygate_harness::every_backend!(
     a_closed_rule_for_duplicates_denies_whatever_a_call_costs,
     the_denial_of_a_costly_call_denies_no_cheaper_one,
     a_settlement_of_a_unit_wakes_a_caller_that_waits,
+    a_caller_behind_one_that_pays_afterwards_waits_for_its_room,
     a_permit_warns_of_the_unit_that_comes_near_its_limit,
     units_are_taken_ahead_each_by_its_own_cost,
     a_rule_in_shadow_counts_its_unit,

@@ -19,7 +19,7 @@ use crate::limiter::wait_prospect::WaitSpan;
 use crate::limiter::wait_queue::{QueueDemand, QueueHead, QueuePlace, QueueTurn};
 use crate::micros;
 use crate::observe::WaitRefusal;
-use crate::policy::Policy;
+use crate::policy::{Policy, SubjectCost};
 use crate::sleepers::{AwaitedRoom, Sleeper};
 use crate::system::home::in_runtime;
 use crate::system::is_own_thread;
@@ -177,16 +177,21 @@ impl Check<'_> {
         let is_unclear = !is_clear(denial.kind());
         let reported = if is_unclear && denial.policy().has_leases() { Some(self.reported().await?) } else { None };
         let now_us = self.limiter().core.clock.now_us();
-        let retry =
-            Retry { room: AwaitedRoom::Limit, at_us: now_us, earliest_us: now_us, rule: None, cost: self.options.cost };
+        let retry = Retry {
+            room: AwaitedRoom::Limit,
+            at_us: now_us,
+            earliest_us: now_us,
+            rule: None,
+            needed: self.options.cost,
+        };
         Ok(match reported.as_ref().unwrap_or(decision) {
             Decision::Allowed(_) => retry.by(now_us, deadline_us),
             Decision::Denied(denial) => denial.retry_after().and_then(|wait| {
                 let wait_us = micros::from_duration(wait);
                 let rule = denial.rule().map(|rule| rule.position());
                 let unit = denial.rule().and_then(|denying| denying.rule().unit());
-                let cost = unit.map_or(self.options.cost, |unit| self.demand().of_unit(unit));
-                let retry = Retry { cost, ..retry };
+                let cost = unit.map_or(SubjectCost::Calls, |unit| SubjectCost::in_unit(unit, &self.inputs.costs()));
+                let retry = Retry { needed: cost.needed(self.options.cost), ..retry };
                 let at_us = now_us.checked_add(wait_us)?;
                 if waits_for_lease(denial) {
                     Retry { room: AwaitedRoom::Lease, at_us, earliest_us: 0, rule, ..retry }
@@ -307,7 +312,8 @@ struct Retry {
     earliest_us: u64,
     /// The position of the rule that denies it.
     rule: Option<usize>,
-    cost: u64,
+    /// How much has to be left by that rule.
+    needed: u64,
 }
 
 impl Retry {
@@ -327,7 +333,7 @@ impl Retry {
 
     /// Returns what the other callers of the queue know about this one.
     fn head(self) -> QueueHead {
-        QueueHead { us: self.earliest_us, rule: self.rule, cost: self.cost }
+        QueueHead { us: self.earliest_us, rule: self.rule, needed: self.needed }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tallygate::{Ban, Denial, Limiter, Permit, Policy, RejectionKind, Rule, Subject, TokenBucket};
+use std::pin::pin;
+
+use tallygate::{Ban, Check, Denial, Limiter, Permit, Policy, RejectionKind, Rule, Schedule, Subject, TokenBucket};
 
 use super::secs;
 use crate::stage::Stage;
@@ -10,11 +12,14 @@ use crate::until::until_found;
 
 /// Calls and tokens of one subject, by a rule of every algorithm for the tokens.
 fn chats() -> Vec<Policy> {
+    // No test plays over the end of a year.
+    let yearly = Schedule::parse("0 0 0 1 1 *", "UTC").expect("a schedule");
     let tokens = [
         Rule::sliding_window(100, secs(60)),
         Rule::sliding_counter(100, secs(60)),
         Rule::fixed_window(100, secs(60)),
         Rule::from_bucket(1, TokenBucket::new(secs(60)).with_capacity(100)),
+        Rule::cron(100, yearly),
     ];
     let chat = |(number, tokens): (usize, Rule)| {
         let policy = Policy::builder(format!("chat{number}")).rule(Rule::sliding_window(3, secs(60)));
@@ -457,6 +462,34 @@ pub async fn a_settlement_of_a_unit_wakes_a_caller_that_waits(stage: &Stage) {
         assert_eq!(stage.now(), before, "{policy:?}: it was woken");
         assert_eq!(used(limiter, &policy, &alice).await, [2, 90], "{policy:?}");
     }
+}
+
+/// Behind a caller that pays afterwards, one that pays at once waits if there is room for it in time: the first takes nothing.
+pub async fn a_caller_behind_one_that_pays_afterwards_waits_for_its_room(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let bucket = Rule::from_bucket(1, TokenBucket::new(secs(1)).with_capacity(5)).counting("tokens");
+    let policy = Policy::builder("waits.later").rule(bucket).build().unwrap();
+    let check = |tokens| limiter.check(&policy, &alice).cost_of("tokens", tokens);
+    assert!(check(5).await.unwrap().is_allowed());
+    let first = async { limiter.acquire(&policy, &alice).await.unwrap().is_allowed() };
+    let second = async { check(4).wait(secs(4)).await.unwrap().is_allowed() };
+    let (mut first, mut second) = (pin!(first), pin!(second));
+    let sleeps = async |caller: &mut std::pin::Pin<&mut dyn Future<Output = bool>>| {
+        // Each of these has its answer after the caller before has its own, which then sleeps.
+        for _ in 0..10 {
+            tokio::select! {
+                biased;
+                admitted = &mut *caller => panic!("{admitted}"),
+                used = used(limiter, &policy, &alice) => assert_eq!(used, [5]),
+            }
+        }
+    };
+    sleeps(&mut (first.as_mut() as _)).await;
+    sleeps(&mut (second.as_mut() as _)).await;
+    stage.pass(secs(1)).await;
+    assert!(first.await);
+    stage.pass(secs(3)).await;
+    assert!(second.await, "there is room for it in time");
 }
 
 /// A permit warns of the unit that comes near its limit.

@@ -114,6 +114,10 @@ fn millis(text: &str) -> Option<Moment> {
 
 /// Reads one time, or several behind each other, as a proxy joins lines. A date has a comma within it.
 fn moments(text: &str, parse: fn(&str) -> Option<Moment>) -> Option<Vec<Moment>> {
-    let one = parse(text).map(|moment| vec![moment]);
-    one.or_else(|| text.split(',').map(parse).collect())
+    let mut parts = text.split(',');
+    let mut moments = Vec::new();
+    while let Some(part) = parts.next() {
+        moments.push(parse(part).or_else(|| parse(&format!("{part},{}", parts.next()?)))?);
+    }
+    Some(moments)
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     pub(super) pause: Option<HeardPause>,
-    /// `None` if the pause says all, as after a denial.
-    pub(super) longest_spacing: Option<Duration>,
+    pub(super) longest: Duration,
+    pub(super) is_denial: bool,
     pub(super) limits: Vec<HeardLimit>,
-    /// Whether the answer is a denial or an error of the server.
+    /// Whether the server did not do what it was asked to: the answer is a denial or an error of the server.
     pub(super) has_failed: bool,
 }
 
@@ -40,6 +40,9 @@ impl Heard {
     /// Returns the [wait](Self::wait) of a call of such costs. `cost` says what it costs of a unit, which is named as the
     /// server calls it, or `None` if that is not known.
     ///
+    /// A denial that says no time may be for a limit of which less is left than such a call costs: then it lasts until so much is
+    /// left.
+    ///
     /// # Examples
     ///
     /// ```
@@ -58,14 +61,29 @@ impl Heard {
     /// ```
     #[must_use]
     pub fn wait_for(&self, cost: impl Fn(&str) -> Option<u64>) -> Option<Duration> {
-        self.pause.as_ref().map(HeardPause::duration).max(self.spacing_for(cost))
+        let pause = self.pause.as_ref().map(HeardPause::duration);
+        pause.max(if self.is_denial { self.shortage_for(cost) } else { self.spacing_for(cost) })
     }
 
     fn spacing_for(&self, cost: impl Fn(&str) -> Option<u64>) -> Option<Duration> {
-        let longest = self.longest_spacing?;
-        let spaced = self.limits.iter().filter(|limit| limit.is_used_up(false) && !limit.has_fixed_windows);
-        let spacing = spaced.filter_map(|limit| limit.spacing(cost(&limit.unit))).max()?.min(longest);
-        (!spacing.is_zero()).then_some(spacing)
+        // The pause after a denial says all.
+        let limits = self.limits.iter().filter(|_| !self.is_denial);
+        let spaced = limits.filter(|limit| limit.is_used_up(false) && !limit.has_fixed_windows);
+        self.longest_of(spaced.filter_map(|limit| limit.spacing(cost(&limit.unit))))
+    }
+
+    /// Returns the time until enough is left for a call that was denied, if the denial says no time.
+    fn shortage_for(&self, cost: impl Fn(&str) -> Option<u64>) -> Option<Duration> {
+        let is_unsaid = self.pause.as_ref().is_some_and(|pause| pause.field.is_none());
+        let limits = self.limits.iter().filter(|_| is_unsaid);
+        self.longest_of(limits.filter_map(|limit| {
+            let missing = cost(&limit.unit)?.checked_sub(limit.remaining?).filter(|missing| *missing > 0)?;
+            if limit.has_fixed_windows { limit.reset } else { limit.spacing(Some(missing)) }
+        }))
+    }
+
+    fn longest_of(&self, times: impl Iterator<Item = Duration>) -> Option<Duration> {
+        times.max().map(|time| time.min(self.longest)).filter(|time| !time.is_zero())
     }
 
     /// Returns the limits of which the answer says how much is left, at most 32.

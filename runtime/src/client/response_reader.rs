@@ -32,9 +32,10 @@ use crate::system;
 ///
 /// # When to pause
 ///
-/// * A denial says when to come back. A denial is the status 429, `RESOURCE_EXHAUSTED` of gRPC, a 403 with one of these fields, as
-///   GitHub sends, or a 5xx or `UNAVAILABLE` of gRPC with one that says when to come back. Of several such times, the longest counts. Where it says none, the longest reset of the limits
-///   that are used up counts, and else [`default_pause`](Self::default_pause).
+/// * A denial says when to come back. A denial is the status 429, `RESOURCE_EXHAUSTED` of gRPC, a 403 that says when to come back
+///   or that nothing is left, as GitHub sends, or a 5xx or `UNAVAILABLE` of gRPC that says when to come back. Of several such times,
+///   the longest counts. Where it says none, the longest reset of the limits that are used up counts, and else
+///   [`default_pause`](Self::default_pause), or the time until [enough is left](Heard::wait_for) for such a call.
 /// * A limit of [fixed windows](HeardLimit::has_fixed_windows) with nothing left lasts until its reset, whatever the status is.
 /// * Any other limit with nothing left asks only for [spacing](Heard::spacing): most resets are the time until nothing is counted any
 ///   more, and something is left long before.
@@ -65,6 +66,7 @@ pub struct ResponseReader {
     default_pause: Duration,
     /// `None` means that the form of a reset tells.
     fixed_windows: Option<bool>,
+    forbidden_denies: bool,
 }
 
 impl ResponseReader {
@@ -72,7 +74,7 @@ impl ResponseReader {
     #[must_use]
     pub const fn new() -> Self {
         let (longest_pause, default_pause) = (Duration::from_secs(3_600), Duration::from_secs(1));
-        Self { longest_pause, default_pause, fixed_windows: None }
+        Self { longest_pause, default_pause, fixed_windows: None, forbidden_denies: false }
     }
 
     /// Sets the longest time for which an answer can stop calls: an hour by default.
@@ -81,7 +83,8 @@ impl ResponseReader {
         Self { longest_pause: longest, ..self }
     }
 
-    /// Sets the pause after a denial that says no time: a second by default. GitHub asks for a minute.
+    /// Sets the pause after a denial that says no time: a second by default. GitHub asks for a minute, also after a
+    /// [403](Self::forbidden_denies).
     #[must_use]
     pub const fn default_pause(self, pause: Duration) -> Self {
         Self { default_pause: pause, ..self }
@@ -93,6 +96,14 @@ impl ResponseReader {
     #[must_use]
     pub const fn fixed_windows(self, are_fixed: bool) -> Self {
         Self { fixed_windows: Some(are_fixed), ..self }
+    }
+
+    /// Declares whether every 403 is a denial, and not only one that says when to come back or that nothing is left. GitHub's
+    /// secondary limits may answer so, and so do missing permissions, which a pause does not mend: by default, such an answer
+    /// pauses nothing.
+    #[must_use]
+    pub const fn forbidden_denies(self, denies: bool) -> Self {
+        Self { forbidden_denies: denies, ..self }
     }
 
     /// Reads an answer that came just now.
@@ -132,12 +143,13 @@ impl ResponseReader {
 
     fn heard(&self, status: StatusCode, retry_after: Option<HeardPause>, limits: Vec<HeardLimit>) -> Heard {
         let is_forbidden = status == StatusCode::FORBIDDEN;
-        let says_used_up = || limits.iter().any(|limit| limit.is_used_up(false));
+        let says_used_up = || self.forbidden_denies || limits.iter().any(|limit| limit.is_used_up(false));
         let is_denial = status == StatusCode::TOO_MANY_REQUESTS || is_forbidden && says_used_up();
         // On other answers, it means something else, such as when a job will be done.
         let may_retry = is_denial || is_forbidden || status.is_server_error();
         // Servers that round down say zero, and mean no time at all.
         let retry_after = retry_after.filter(|pause| may_retry && !pause.duration.is_zero());
+        let has_failed = is_denial || status.is_server_error() || retry_after.is_some();
         let used_up = || limits.iter().filter(|limit| limit.is_used_up(is_denial));
         let resets = used_up().filter(|limit| limit.has_fixed_windows || is_denial && retry_after.is_none());
         let resets = resets.filter_map(|limit| limit.closed(self.longest_pause));
@@ -145,9 +157,7 @@ impl ResponseReader {
         let unsaid = HeardPause { duration: self.default_pause.min(self.longest_pause), field: None };
         let is_unsaid = pause.is_none() && is_denial;
         let pause = pause.or(is_unsaid.then_some(unsaid)).filter(|pause| !pause.duration.is_zero());
-        let (longest_spacing, has_failed) =
-            ((!is_denial).then_some(self.longest_pause), is_denial || status.is_server_error());
-        Heard { pause, longest_spacing, limits, has_failed }
+        Heard { pause, longest: self.longest_pause, is_denial, limits, has_failed }
     }
 }
 

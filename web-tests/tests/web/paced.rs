@@ -24,6 +24,7 @@ use tallygate::client::{self, Heard, HeardPause, Pace, PaceError, PaceService};
 use tallygate::web::Layer as WebLayer;
 use tallygate::{Limiter, Policy, RejectionKind, Rule, context, web};
 use tallygate_web_tests::server::serve;
+use tower::buffer::Buffer;
 use tower::{Layer as _, Service as _, ServiceExt as _};
 
 mod grpc;
@@ -307,6 +308,21 @@ async fn a_client_that_fails_says_so() {
     assert!(matches!(client.call(request()).await, Err(PaceError::Client(_))));
     // It was sent, as far as anyone knows.
     assert!(matches!(client.call(request()).await, Err(PaceError::Rejected(_))));
+}
+
+#[tokio::test]
+async fn a_pace_stands_between_layers_whose_errors_are_boxed() {
+    let gone = SocketAddr::from(([127, 0, 0, 1], 1));
+    let boxed = Buffer::new(Client::builder(TokioExecutor::new()).build_http::<Noted>(), 1);
+    let pace = pace([per_minute(1)], "{@host}").limiter(&Limiter::in_memory());
+    let client = Buffer::new(pace.layer(boxed), 1);
+    let call = async || {
+        let request = Request::get(format!("http://{gone}/")).body(Noted::default()).unwrap();
+        let error = client.clone().oneshot(request).await.map(drop).unwrap_err();
+        *error.downcast::<PaceError>().unwrap()
+    };
+    assert!(matches!(call().await, PaceError::Client(error) if error.is::<hyper_util::client::legacy::Error>()));
+    assert!(matches!(call().await, PaceError::Rejected(_)));
 }
 
 #[test]

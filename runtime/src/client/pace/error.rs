@@ -7,17 +7,20 @@ use std::sync::Arc;
 
 use crate::decision::Rejection;
 
+/// An error of any client. It is boxed, as clients that are put together have errors of this type.
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+
 /// Why a call of a [`PaceService`](super::PaceService) has no response.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
-pub enum PaceError<E> {
+pub enum PaceError {
     /// The call was not sent, as the policy rejects it. Nothing of its body was read.
     Rejected(Rejection),
-    /// The client failed.
-    Client(E),
+    /// The client failed, with this error.
+    Client(BoxError),
 }
 
-impl<E> PaceError<E> {
+impl PaceError {
     /// Returns the rejection, if the call was not sent.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
@@ -28,7 +31,7 @@ impl<E> PaceError<E> {
     }
 }
 
-impl<E: fmt::Display> fmt::Display for PaceError<E> {
+impl fmt::Display for PaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rejected(rejection) => write!(f, "the call was not sent: {rejection}"),
@@ -37,7 +40,7 @@ impl<E: fmt::Display> fmt::Display for PaceError<E> {
     }
 }
 
-impl<E: Error + 'static> Error for PaceError<E> {
+impl Error for PaceError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Rejected(rejection) => Some(rejection),
@@ -48,15 +51,15 @@ impl<E: Error + 'static> Error for PaceError<E> {
 
 /// The status of the rejection, which is also its source, or that of the client's error.
 #[cfg(feature = "tonic")]
-impl<E: Into<Box<dyn Error + Send + Sync>>> From<PaceError<E>> for tonic::Status {
-    fn from(error: PaceError<E>) -> Self {
+impl From<PaceError> for tonic::Status {
+    fn from(error: PaceError) -> Self {
         match error {
             PaceError::Rejected(rejection) => {
                 let mut status = Self::from(rejection.clone());
                 status.set_source(Arc::new(rejection));
                 status
             }
-            PaceError::Client(error) => Self::from_error(error.into()),
+            PaceError::Client(error) => Self::from_error(error),
         }
     }
 }

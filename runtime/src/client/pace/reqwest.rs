@@ -3,16 +3,17 @@
 use std::mem;
 use std::sync::Arc;
 
-use http::{Extensions, Request as HttpRequest, Response as HttpResponse};
+use http::{Extensions, HeaderMap, Request as HttpRequest, Response as HttpResponse, StatusCode};
 use reqwest_middleware::reqwest::{Body, Request, Response, ResponseBuilderExt as _, Url};
 use reqwest_middleware::{Error, Middleware, Next, Result};
 
 use super::settings::{AdmittedCall, PaceSettings, PacedCall};
 use super::{Pace, PacedBody};
+use crate::field_text::host_text;
 
 /// A middleware of the crate `reqwest-middleware`. The values of a request are those of its
 /// [`with_extension`](reqwest_middleware::RequestBuilder::with_extension), too. Redirects that reqwest follows belong to their call,
-/// and count no more than it.
+/// and count no more than it. Where the key shows the host, what another host answers then pauses nothing.
 ///
 /// A call that was not sent fails with [`Error::Middleware`], which holds the [`Rejection`](crate::Rejection).
 ///
@@ -44,11 +45,28 @@ impl Middleware for Pace {
     async fn handle(&self, mut request: Request, extensions: &mut Extensions, next: Next<'_>) -> Result<Response> {
         let call = paced_call(&self.settings, &mut request, extensions);
         let mut call = call.admit().await.map_err(Error::middleware)?;
+        let asked = request.url().clone();
         let mut response = next.run(request, extensions).await?;
-        let heard = call.hear(response.status(), response.headers()).await;
+        let heard = if self.shows_host() && host(&asked) != host(response.url()) {
+            // The other server says nothing of the subject, whose own server has answered by a redirect.
+            call.hear(StatusCode::FOUND, &HeaderMap::new()).await;
+            self.settings.responses.read(response.status(), response.headers())
+        } else {
+            call.hear(response.status(), response.headers()).await
+        };
         response.extensions_mut().insert(heard);
         held(response, call)
     }
+}
+
+impl Pace {
+    fn shows_host(&self) -> bool {
+        self.settings.key.names().any(|name| name == "host")
+    }
+}
+
+fn host(url: &Url) -> String {
+    host_text(url.authority())
 }
 
 /// Prepares a call. Its settings look at the parts of a request of the crate `http`, so these are lent to one.

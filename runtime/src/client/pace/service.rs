@@ -11,6 +11,7 @@ use http_body::Body;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use super::error::BoxError;
 use super::settings::{PaceSettings, PacedCall};
 use super::{Pace, PaceError, PacedBody};
 use crate::observe::opaque_debug;
@@ -34,17 +35,17 @@ impl<S, Q, B> Service<Request<Q>> for PaceService<S>
 where
     S: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send,
-    S::Error: Send,
+    S::Error: Into<BoxError>,
     Q: Send + 'static,
     B: Body + Send,
 {
     type Response = Response<PacedBody<B>>;
-    type Error = PaceError<S::Error>;
+    type Error = PaceError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
     /// Ready when the client is, so that a call that was admitted is sent at once.
     fn poll_ready(&mut self, cx: &mut task::Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(cx).map_err(PaceError::Client)
+        self.inner.poll_ready(cx).map_err(failed)
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
@@ -55,12 +56,16 @@ where
         let call = PacedCall::new(&self.settings, &parts);
         Box::pin(async move {
             let mut call = call.admit().await.map_err(PaceError::Rejected)?;
-            let response = client.call(Request::from_parts(parts, body)).await.map_err(PaceError::Client)?;
+            let response = client.call(Request::from_parts(parts, body)).await.map_err(failed)?;
             let (mut parts, body) = response.into_parts();
             parts.extensions.insert(call.hear(parts.status, &parts.headers).await);
             Ok(Response::from_parts(parts, PacedBody::new(body, call)))
         })
     }
+}
+
+fn failed(error: impl Into<BoxError>) -> PaceError {
+    PaceError::Client(error.into())
 }
 
 opaque_debug!([S] PaceService<S>);

@@ -137,6 +137,44 @@ fn who_says_that_windows_are_not_fixed_spaces_calls_whatever_the_form_of_a_reset
 }
 
 #[test]
+fn a_denial_without_a_time_lasts_until_enough_is_left_for_such_a_call() {
+    let tokens = [
+        ("x-ratelimit-limit-requests", "60"),
+        ("x-ratelimit-remaining-requests", "59"),
+        ("x-ratelimit-reset-requests", "1s"),
+        ("x-ratelimit-limit-tokens", "150000"),
+        ("x-ratelimit-remaining-tokens", "120"),
+        ("x-ratelimit-reset-tokens", "6s"),
+    ];
+    let wait = |status, fields: &[(&str, &str)], cost| {
+        read(status, fields).wait_for(|unit| (unit == "tokens").then_some(cost)).map(|wait| wait.as_millis())
+    };
+    assert_eq!([0, 120, 121, 500].map(|cost| wait(429, &tokens, cost)), [1_000, 1_000, 6_000, 6_000].map(Some));
+    assert_eq!(read(429, &tokens).wait(), Some(Duration::from_secs(1)), "nobody knows the cost");
+    assert_eq!(wait(200, &tokens, 500), None);
+    let soon = [("retry-after", "2")].into_iter().chain(tokens).collect::<Vec<_>>();
+    assert_eq!(wait(429, &soon, 500), Some(2_000), "the denial says how long");
+    // As much as is missing flows in.
+    let window = [("ratelimit-policy", r#""t";q=6000;qu="tokens";w=60"#), ("ratelimit", r#""t";r=100;t=59"#)];
+    assert_eq!([100, 101, 600].map(|cost| wait(429, &window, cost)), [1_000, 1_000, 5_000].map(Some));
+    let fixed = ResponseReader::new().fixed_windows(true);
+    let denied = read_at(fixed, 429, &window, LATER);
+    assert_eq!(denied.wait_for(|_| Some(101)), Some(Duration::from_secs(59)));
+    let short = ResponseReader::new().longest_pause(Duration::from_secs(3));
+    assert_eq!(read_at(short, 429, &window, LATER).wait_for(|_| Some(600)), Some(Duration::from_secs(3)));
+}
+
+#[test]
+fn a_403_without_a_time_is_a_denial_only_if_that_is_declared() {
+    let github = ResponseReader::new().forbidden_denies(true).default_pause(Duration::from_secs(60));
+    for fields in [&[][..], &[LEFT, LIMIT, AT_A_TIME]] {
+        assert_eq!(pause(&read_at(github, 403, fields, LATER)), Some((60_000, None)), "{fields:?}");
+        assert_eq!(pause(&read_at(github, 404, fields, LATER)), None, "{fields:?}");
+    }
+    assert_eq!(pause(&read_at(github, 403, &[SOON], LATER)), Some((30_000, Some("retry-after"))));
+}
+
+#[test]
 fn a_limit_of_another_unit_spaces_calls_by_what_they_cost() {
     let tokens = [
         ("ratelimit-policy", r#""t";q=6000;qu="tokens";w=60, "r";q=60;w=60"#),

@@ -75,6 +75,10 @@ fn of_several_times_the_longest_counts() {
     // A proxy may join lines.
     assert_eq!(pause(&read(429, &[("retry-after", "120, 60")])), Some((120_000, Some("retry-after"))));
     assert_eq!(pause(&read(429, &[("retry-after-ms", "60, 120")])), Some((120, Some("retry-after-ms"))));
+    let dates = ["Fri, 15 Jan 2027 08:00:20 GMT", "Friday, 15-Jan-27 08:00:30 GMT"].join(", ");
+    for joined in [&dates, &format!("10, {dates}"), &format!("{dates}, 10")] {
+        assert_eq!(paused_ms(&[("retry-after", joined)], LATER), 30_000, "{joined}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::pauses::pausable_by;
 use super::*;
 use crate::tonic::text::{call_by, connect};
 
-type PacedChannel = MapErr<PaceService<Channel>, fn(PaceError<tonic::transport::Error>) -> Status>;
+type PacedChannel = MapErr<PaceService<Channel>, fn(PaceError) -> Status>;
 
 async fn channel(server: SocketAddr) -> PacedChannel {
     let pace = pausable_by("greeter").limiter(&Limiter::in_memory());

@@ -5,7 +5,7 @@ use reqwest::{Body as ReqwestBody, Response};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Error, Result};
 use tallygate::Rejection;
 
-use super::pauses::pausable;
+use super::pauses::{pausable, pausable_by};
 use super::*;
 
 fn client(pace: Pace) -> ClientWithMiddleware {
@@ -72,6 +72,23 @@ async fn after_a_denial_of_the_other_side_nothing_is_sent_until_it_says() {
     assert_eq!(denied.extensions().get::<Heard>().unwrap().wait(), Some(MINUTE));
     assert_eq!(rejected(get("/").await), Some(RejectionKind::Paused));
     assert!(partner.asked().is_empty());
+}
+
+#[tokio::test]
+async fn what_another_host_answers_after_a_redirect_pauses_nothing_where_the_key_shows_the_host() {
+    let denial = any(async || (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "60")]));
+    let partner = Partner::answering(|router| router.route("/busy", denial)).await;
+    let elsewhere = format!("http://localhost:{}/busy", partner.address.port());
+    let redirect = any(async move || (StatusCode::FOUND, [("location", elsewhere)]));
+    let first = Partner::answering(|router| router.route("/moved", redirect)).await;
+    for (key, rejection) in [("{@host}", None), ("partners", Some(RejectionKind::Paused))] {
+        let client = client(pausable_by(key));
+        let get = async |path: &str| client.get(format!("http://{}{path}", first.address)).send().await;
+        let denied = get("/moved").await.unwrap();
+        assert_eq!(denied.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(denied.extensions().get::<Heard>().unwrap().wait(), Some(MINUTE));
+        assert_eq!(rejected(get("/").await), rejection, "{key}");
+    }
 }
 
 #[tokio::test]

@@ -13,10 +13,10 @@ use super::*;
 #[derive(Clone)]
 struct Again(u32);
 
-impl<Q: Clone, B, E> RetryPolicy<Request<Q>, Response<B>, PaceError<E>> for Again {
+impl<Q: Clone, B> RetryPolicy<Request<Q>, Response<B>, PaceError> for Again {
     type Future = Ready<()>;
 
-    fn retry(&mut self, _: &mut Request<Q>, answer: &mut Result<Response<B>, PaceError<E>>) -> Option<Ready<()>> {
+    fn retry(&mut self, _: &mut Request<Q>, answer: &mut Result<Response<B>, PaceError>) -> Option<Ready<()>> {
         let is_denied = answer.as_ref().is_ok_and(|response| response.status() == StatusCode::TOO_MANY_REQUESTS);
         self.0 = self.0.checked_sub(1).filter(|_| is_denied)?;
         Some(ready(()))

@@ -22,7 +22,7 @@ pub(crate) struct Who {
     on: Vec<(String, String)>,
 }
 
-/// Who is meant, as far as it is the main subject.
+/// Who is meant, as far as it is one subject: the main one, unless the command is about another.
 #[derive(Args, Debug)]
 pub(crate) struct Main {
     /// The values that the key of the policy shows, in their order: 13800000000 for `sms:{phone}`
@@ -51,7 +51,7 @@ pub(crate) fn words(fleet: &Fleet<'_>, listed: &OpenPolicy<'_>, subject: &Subjec
     let text = subject.to_string();
     let values =
         Main { values: Some(text.clone()).filter(|text| !text.is_empty()).into_iter().collect(), subject: None };
-    let is_enough = values.subjects(fleet, listed).is_ok_and(|named| named.main() == subject);
+    let is_enough = values.subjects(fleet, listed, None).is_ok_and(|named| named.main() == subject);
     if is_enough && !text.starts_with('-') { quoted(&text) } else { format!("--subject={}", quoted(&text)) }
 }
 
@@ -93,7 +93,7 @@ impl Who {
     }
 
     fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &OpenPolicy<'a>) -> Result<Rendering<'a>, Failure> {
-        let mut rendering = self.main.rendering(fleet, listed)?;
+        let mut rendering = self.main.rendering(fleet, listed, None)?;
         for (label, text) in &self.on {
             rendering = rendering.written_subject(label, text);
         }
@@ -107,27 +107,55 @@ impl Who {
 }
 
 impl Main {
-    /// Returns the main subject of a call of that policy. The other subjects are placeholders, which no call counts.
-    pub(crate) fn subjects(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Subjects, Failure> {
-        build(self.rendering(fleet, listed)?.only(None), fleet, listed.described, Rendering::build)
+    /// Returns the main subject of a call of that policy, or the one of that label, if the arguments are about it. The other
+    /// subjects are placeholders, which no call counts.
+    pub(crate) fn subjects(
+        &self,
+        fleet: &Fleet<'_>,
+        listed: &OpenPolicy<'_>,
+        label: Option<&str>,
+    ) -> Result<Subjects, Failure> {
+        build(self.rendering(fleet, listed, label)?.only(label), fleet, listed.described, Rendering::build)
     }
 
-    fn rendering<'a>(&self, fleet: &'a Fleet<'_>, listed: &OpenPolicy<'a>) -> Result<Rendering<'a>, Failure> {
+    fn rendering<'a>(
+        &self,
+        fleet: &'a Fleet<'_>,
+        listed: &OpenPolicy<'a>,
+        label: Option<&str>,
+    ) -> Result<Rendering<'a>, Failure> {
         let described = listed.described;
         let rendering = described.render(&fleet.limiter);
-        let is_known = described.key().is_some() || !described.has_main_subject();
+        let is_known = match label {
+            None => described.key().is_some() || !described.has_main_subject(),
+            Some(label) => described.subjects().any(|subject| subject.label() == label && subject.key().is_some()),
+        };
         match (&self.subject, &self.values[..]) {
             (Some(_), [_, ..]) => Err(Failure::usage("`--subject` says the whole subject; leave the values out")),
-            (Some(text), []) => Ok(rendering.written_main(text)),
+            (Some(text), []) => Ok(written(rendering, label, text)),
             // The key is not known, so the word can only be the whole subject.
-            (None, [text]) if !is_known => Ok(rendering.main(Subject::from_rendered(text)?)),
-            (None, [text]) => Ok(match described.read_main_subject(text) {
+            (None, [text]) if !is_known => {
+                let whole = Subject::from_rendered(text)?;
+                Ok(match label {
+                    None => rendering.main(whole),
+                    Some(label) => rendering.subject(label, whole),
+                })
+            }
+            (None, [text]) => Ok(match described.read_subject(label, text) {
                 // The word is a whole subject, as `top` prints it.
-                Some(_) => rendering.written_main(text),
+                Some(_) => written(rendering, label, text),
                 None => rendering.value(text),
             }),
             (None, values) => Ok(rendering.values(values)),
         }
+    }
+}
+
+/// Gives a whole subject of that label, or the main one without a label.
+fn written<'a>(rendering: Rendering<'a>, label: Option<&str>, text: &str) -> Rendering<'a> {
+    match label {
+        None => rendering.written_main(text),
+        Some(label) => rendering.written_subject(label, text),
     }
 }
 
@@ -138,14 +166,9 @@ pub(crate) fn whole(
     label: Option<&str>,
     text: &str,
 ) -> Result<Subject, Failure> {
-    let rendering = described.render(&fleet.limiter).only(label);
-    let rendering = match label {
-        None => rendering.written_main(text),
-        Some(label) => rendering.written_subject(label, text),
-    };
+    let rendering = written(described.render(&fleet.limiter).only(label), label, text);
     let subjects = build(rendering, fleet, described, Rendering::build)?;
-    let other = subjects.others().find(|(known, _)| Some(*known) == label).map(|(_, subject)| subject);
-    Ok(other.unwrap_or(subjects.main()).clone())
+    Ok(subjects.subject(label).unwrap_or(subjects.main()).clone())
 }
 
 /// Makes the subjects. Fails if the secret is missing, or if there is one in spite of `--no-secret`.

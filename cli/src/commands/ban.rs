@@ -55,7 +55,7 @@ impl BanCommand {
         let BanTarget { policy, who } = &self.target;
         let listed = fleet.find(policy)?;
         let own = listed.ban_duration()?;
-        let subjects = who.subjects(&fleet, &listed)?;
+        let subjects = who.subjects(&fleet, &listed, None)?;
         let (time, subject) = (self.duration.unwrap_or(own), subjects.main().to_string());
         check_ban_duration(time, "--for", "tallygate unban").map_err(Failure::usage)?;
         let (shown, somebody) = (duration::shown(time), subject::name(&subject));
@@ -98,7 +98,7 @@ impl UnbanCommand {
 
     async fn unban_one(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Output, Failure> {
         let BanTarget { policy, who } = &self.target;
-        let subjects = who.subjects(fleet, listed)?;
+        let subjects = who.subjects(fleet, listed, None)?;
         let subject = subjects.main().to_string();
         let somebody = subject::name(&subject);
         self.confirmation.ask(&format!("End the ban of {somebody} under {policy}?"))?;

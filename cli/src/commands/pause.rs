@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use tallygate::admin::__shared::check_pause_length;
+use tallygate::Subject;
+use tallygate::admin::__shared::{OpenPolicy, check_pause_length};
+use tallygate::admin::Subjects;
 
 use crate::confirmation::Confirmation;
 use crate::connection::Connection;
@@ -17,7 +19,8 @@ use crate::subject::{self, Main};
 
 /// Pause somebody under a policy that can be paused, as the other side of the calls has said; asks first
 ///
-/// A pause does not shorten a longer one: `resume` ends that.
+/// It is of the main subject, or of the one that the policy lets be paused in its place. A pause does not shorten a longer one:
+/// `resume` ends that.
 #[derive(Args, Debug)]
 #[command(after_help = PAUSE_EXAMPLES)]
 pub(crate) struct PauseCommand {
@@ -46,8 +49,8 @@ impl PauseCommand {
         let listed = fleet.find(&self.policy)?;
         check_pause_length(self.length, listed.longest_pause()?, "--for", "tallygate resume")
             .map_err(Failure::usage)?;
-        let subjects = self.who.subjects(&fleet, &listed)?;
-        let (policy, subject, shown) = (&self.policy, subjects.main().to_string(), duration::shown(self.length));
+        let (subjects, subject) = pausable(&self.who, &fleet, &listed)?;
+        let (policy, shown) = (&self.policy, duration::shown(self.length));
         let somebody = subject::name(&subject);
         self.confirmation.ask(&format!("Pause {somebody} under {policy} for {shown}?"))?;
         let paused = subjects.check(&fleet.limiter, &listed.policy).pause(self.length).await;
@@ -83,8 +86,8 @@ impl ResumeCommand {
         let fleet = Fleet::connect(connection).await?;
         let listed = fleet.find(&self.policy)?;
         listed.longest_pause()?;
-        let subjects = self.who.subjects(&fleet, &listed)?;
-        let (policy, subject) = (&self.policy, subjects.main().to_string());
+        let (subjects, subject) = pausable(&self.who, &fleet, &listed)?;
+        let policy = &self.policy;
         let somebody = subject::name(&subject);
         self.confirmation.ask(&format!("End the pause of {somebody} under {policy}?"))?;
         let resumed = subjects.check(&fleet.limiter, &listed.policy).resume().await;
@@ -92,4 +95,12 @@ impl ResumeCommand {
         let json = json!({ "policy": policy, "resumed": subject });
         Ok(Output::done(format!("{somebody} is not paused under {policy}"), json))
     }
+}
+
+/// Returns the subject that the policy lets be paused, among placeholders for the others, and its text.
+fn pausable(who: &Main, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<(Subjects, String), Failure> {
+    let label = listed.policy.paused_label();
+    let subjects = who.subjects(fleet, listed, label)?;
+    let text = subjects.subject(label).map(Subject::to_string).unwrap_or_default();
+    Ok((subjects, text))
 }

@@ -51,8 +51,11 @@ impl ResetCommand {
                 "the policy `{policy}` counts no main subject; write `--all` to forget what its other subjects have done"
             )));
         }
-        let subjects =
-            if self.all { self.who.subjects(&fleet, &listed)? } else { self.who.main.subjects(&fleet, &listed)? };
+        let subjects = if self.all {
+            self.who.subjects(&fleet, &listed)?
+        } else {
+            self.who.main.subjects(&fleet, &listed, None)?
+        };
         let main = has_main.then(|| subjects.main());
         let others = subjects.others().filter(|_| self.all).map(|(_, subject)| subject);
         let names: Vec<_> = main.into_iter().chain(others).map(ToString::to_string).collect();

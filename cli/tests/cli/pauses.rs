@@ -48,6 +48,34 @@ async fn a_pause_holds_for_the_fleet_until_it_is_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_subject_is_paused_that_the_policy_lets_be_paused() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let calls = || Rule::sliding_window(50, Duration::from_secs(1));
+    let rules = Policy::builder("hosts").key("{account}").rule(calls()).rule_on("host", calls());
+    let policy = rules.key_on("host", "host:{host}").pausable_on("host").build().unwrap();
+    let acme = Subject::of("acme");
+    let is_allowed = async |host: &str| {
+        let host = Subject::from_rendered(&format!("host:{host}")).unwrap();
+        fleet.check(&policy, &acme).subject("host", &host).await.unwrap().is_allowed()
+    };
+    assert!(is_allowed("a.example").await);
+    let listed = async || fleet.registered_policies().await.unwrap().find("hosts").is_some();
+    until_found("the policy is listed", listed).await;
+    for who in ["a.example", "host:a.example", "--subject host:a.example"] {
+        let paused = console.run(&format!("pause hosts {who} --for 30m --yes")).expect(0);
+        assert_eq!(paused.out, "host:a.example is paused under hosts for 30m\n");
+        let is_paused = async || !is_allowed("a.example").await && is_allowed("b.example").await;
+        until_found("this host alone is paused", is_paused).await;
+        let resumed = console.run(&format!("resume hosts {who} --yes --json")).expect(0).json();
+        assert_eq!(resumed, serde_json::json!({ "policy": "hosts", "resumed": "host:a.example" }));
+        until_found("the host is called again", async || is_allowed("a.example").await).await;
+    }
+    assert!(console.run("resume hosts --yes").expect(2).errors.contains("a value is missing for `host`"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_makes_no_sense_is_refused() {
     let seeded = Seeded::start().await;
     begin(&seeded).await;

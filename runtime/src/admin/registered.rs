@@ -297,11 +297,11 @@ impl RegisteredPolicy {
         }))
     }
 
-    /// Reads a text that may be a whole main subject instead of a value. Such a text has the text of the key around its
-    /// values.
+    /// Reads a text that may be a whole subject of that label, or the main one without a label, instead of a value. Such a text
+    /// has the text of the key around its values.
     #[must_use]
-    pub fn read_main_subject(&self, text: &str) -> Option<Subject> {
-        let template = self.template(None).ok()??;
+    pub fn read_subject(&self, label: Option<&str>, text: &str) -> Option<Subject> {
+        let template = self.template(label).ok()??;
         Subject::from_rendered(text).ok().filter(|subject| template.has_text() && template.fits(&subject.to_string()))
     }
 

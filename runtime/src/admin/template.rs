@@ -63,6 +63,15 @@ impl Subjects {
         self.others.iter().map(|(label, subject)| (label.as_str(), subject))
     }
 
+    /// Returns the subject of that label, or the main one without a label; `None` if there is no such label.
+    #[must_use]
+    pub fn subject(&self, label: Option<&str>) -> Option<&Subject> {
+        match label {
+            None => Some(&self.main),
+            Some(label) => self.others().find(|(known, _)| *known == label).map(|(_, subject)| subject),
+        }
+    }
+
     /// Starts a call of these subjects.
     pub fn check<'a>(&'a self, limiter: &'a Limiter, policy: &'a Policy) -> Check<'a> {
         self.others().fold(limiter.check(policy, &self.main), |check, (label, subject)| check.subject(label, subject))

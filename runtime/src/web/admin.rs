@@ -52,7 +52,7 @@ use crate::observe::opaque_debug;
 /// | `PUT` | `/policies/{name}/ban?…` | [bans](crate::Check::ban): `{"duration":"10m"}`, or for the time of the policy's ban |
 /// | `DELETE` | `/policies/{name}/ban?…` | [ends the ban](crate::Check::unban) |
 /// | `GET` | `/policies/{name}/bans` | lists who is banned; `?from=…`, with the `next` of a page, is the next page |
-/// | `PUT` | `/policies/{name}/pause?…` | [pauses](crate::Check::pause) the main subject: `{"duration":"30s"}` |
+/// | `PUT` | `/policies/{name}/pause?…` | [pauses](crate::Check::pause) the subject that the policy lets be paused: `{"duration":"30s"}` |
 /// | `DELETE` | `/policies/{name}/pause?…` | [ends the pause](crate::Check::resume) |
 /// | `GET` | `/policies/{name}/override?…` | the override for the policy, or for a subject |
 /// | `PUT` | `/policies/{name}/override?…` | [sets it](crate::OverrideBuilder::text): `{"rules":"daily = 50 per 1d","for":"2h"}`, or `{"shadow":true}` |

@@ -49,10 +49,7 @@ impl<'a> Peeked<'a> {
         }
         let labels = check.labels()?;
         let is_meant = |one: &Override| {
-            let subject = match one.label() {
-                None => Some(subjects.main()),
-                Some(label) => subjects.others().find(|(known, _)| *known == label).map(|(_, subject)| subject),
-            };
+            let subject = subjects.subject(one.label());
             one.policy() == listed.described.name() && one.subject().is_none_or(|only| Some(only) == subject)
         };
         let overrides = limiter.overrides().await?.into_iter().filter(is_meant).collect();

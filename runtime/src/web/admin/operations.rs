@@ -159,19 +159,19 @@ impl PolicyRequest<'_> {
 
     async fn pause(&self, body: &[u8]) -> Result<Value, AdminError> {
         let length = body::pause(body, self.listed.longest_pause()?)?;
-        let subjects = self.main()?;
+        let subjects = self.pausable()?;
         let paused = subjects.check(&self.operated.limiter, &self.listed.policy).pause(length).await;
         self.changed(paused, "a subject was paused")?;
-        let subject = subjects.main().to_string();
+        let subject = self.paused(&subjects);
         Ok(json!({ "policy": self.name(), "paused": subject, "duration_ms": ms(length) }))
     }
 
     async fn resume(&self) -> Result<Value, AdminError> {
         self.listed.longest_pause()?;
-        let subjects = self.main()?;
+        let subjects = self.pausable()?;
         let resumed = subjects.check(&self.operated.limiter, &self.listed.policy).resume().await;
         self.changed(resumed, "the pause of a subject was ended, if there was one")?;
-        Ok(json!({ "policy": self.name(), "resumed": subjects.main().to_string() }))
+        Ok(json!({ "policy": self.name(), "resumed": self.paused(&subjects) }))
     }
 
     async fn bans(&self) -> Result<Value, AdminError> {
@@ -197,6 +197,15 @@ impl PolicyRequest<'_> {
 
     fn main(&self) -> Result<Subjects, AdminError> {
         self.query.only_subject(self.operated, self.listed.described, None)
+    }
+
+    /// Returns the subject that the policy lets be paused. The others are placeholders.
+    fn pausable(&self) -> Result<Subjects, AdminError> {
+        self.query.only_subject(self.operated, self.listed.described, self.listed.policy.paused_label())
+    }
+
+    fn paused(&self, subjects: &Subjects) -> Option<String> {
+        subjects.subject(self.listed.policy.paused_label()).map(Subject::to_string)
     }
 
     /// Reports a change to the log, unless it failed. Overrides report their own changes.

@@ -78,8 +78,7 @@ impl<'a> OverrideRequest<'a> {
             return Ok(builder);
         }
         let subjects = query.only_subject(operated, described, label)?;
-        let other = subjects.others().find(|(known, _)| Some(*known) == label).map(|(_, subject)| subject);
-        Ok(builder.subject(other.unwrap_or(subjects.main())))
+        Ok(builder.subject(subjects.subject(label).unwrap_or(subjects.main())))
     }
 
     /// Returns the builder of the override, or of one that was set before its policy, label or key was removed or changed.

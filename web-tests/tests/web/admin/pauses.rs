@@ -1,7 +1,10 @@
 //! To pause a subject because the other side of its calls has said so, and to end that.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::json;
+use tallygate::{Policy, Rule, Subject};
 
 use super::{Service, codes, codes_builder, path_of};
 
@@ -24,6 +27,33 @@ async fn a_subject_is_paused_for_a_time_and_no_longer_when_that_is_ended() {
         let resumed = service.done(Method::DELETE, &path, "").await;
         assert_eq!(resumed, json!({ "policy": "admin.paused", "resumed": "sms:138" }));
         assert!(service.call(&policy, "138").await);
+    }
+}
+
+#[tokio::test]
+async fn the_subject_is_paused_that_the_policy_lets_be_paused() {
+    let calls = || Rule::sliding_window(50, Duration::from_secs(60));
+    let rules = Policy::builder("admin.paused-host").key("sms:{phone}").rule(calls()).rule_on("host", calls());
+    let policy = rules.key_on("host", "host:{host}").pausable_on("host").build().unwrap();
+    for service in Service::all().await {
+        let is_allowed = async |host: &str| {
+            let (phone, host) = (Subject::of("139"), Subject::from_rendered(&format!("host:{host}")).unwrap());
+            service.limiter.check(&policy, &phone).subject("host", &host).await.unwrap().is_allowed()
+        };
+        assert!(is_allowed("a").await);
+        for query in ["host=a", "subject=host:a", "subject:host=host:a"] {
+            let path = path_of(&policy, &format!("/pause?{query}"));
+            let paused = service.done(Method::PUT, &path, r#"{"duration":"10m"}"#).await;
+            let document = json!({ "policy": "admin.paused-host", "paused": "host:a", "duration_ms": 600_000 });
+            assert_eq!(paused, document, "{query}");
+            assert!(!is_allowed("a").await && is_allowed("b").await, "{query}");
+            let resumed = service.done(Method::DELETE, &path, "").await;
+            assert_eq!(resumed, json!({ "policy": "admin.paused-host", "resumed": "host:a" }), "{query}");
+            assert!(is_allowed("a").await, "{query}");
+        }
+        let path = path_of(&policy, "/pause?phone=139");
+        let (status, detail) = service.mistake(Method::DELETE, &path, "").await;
+        assert!(status == 422 && detail.contains("`phone` belongs to the main subject"), "{detail}");
     }
 }
 

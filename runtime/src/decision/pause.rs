@@ -16,8 +16,8 @@ pub(crate) type Pausing<'a> = Pin<Box<dyn Future<Output = Result<(), BackendErro
 
 /// Pauses and opens subjects. A permit reaches its limiter by this.
 pub(crate) trait Pauser: Send + Sync {
-    /// Pauses a subject: here at once, and elsewhere once this is awaited.
-    fn pause<'a>(&'a self, pausable: &'a Pausable, length: Duration) -> Pausing<'a>;
+    /// Pauses a subject: here at once, and elsewhere as soon as the store has heard of it, also if this is dropped before.
+    fn pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Pausing<'static>;
 
     /// Pauses a subject here at once, and elsewhere in the background, unless the pause that is known ends no earlier.
     fn begin_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError>;
@@ -104,21 +104,19 @@ impl PauseTicket {
         self.pausable.policy.name()
     }
 
-    pub(super) fn pause(&self, length: Duration) -> Pausing<'_> {
-        let pausing = self.pauser.pause(&self.pausable, length);
-        if self.probe.is_none() || length.is_zero() { pausing } else { self.ending(pausing) }
+    pub(super) fn pause(&self, length: Duration) -> Pausing<'static> {
+        self.end_by_pause(length);
+        Arc::clone(&self.pauser).pause(&self.pausable, length)
     }
 
     pub(super) fn begin_pause(&self, length: Duration) -> Result<(), BackendError> {
-        let paused = Arc::clone(&self.pauser).begin_pause(&self.pausable, length);
-        self.note_end(paused.is_ok() && !length.is_zero());
-        paused
+        self.end_by_pause(length);
+        Arc::clone(&self.pauser).begin_pause(&self.pausable, length)
     }
 
     pub(super) fn blocking_pause(&self, length: Duration) -> Result<(), BackendError> {
-        let paused = Arc::clone(&self.pauser).blocking_pause(&self.pausable, length);
-        self.note_end(paused.is_ok() && !length.is_zero());
-        paused
+        self.end_by_pause(length);
+        Arc::clone(&self.pauser).blocking_pause(&self.pausable, length)
     }
 
     pub(super) fn succeeded(&self) -> Pausing<'_> {
@@ -163,6 +161,12 @@ impl PauseTicket {
 
     fn running_probe(&self) -> Option<ProbeName> {
         self.probe.filter(|_| !self.has_ended.load(Ordering::Acquire))
+    }
+
+    /// Notes that the call has met a pause. Even if the store cannot be told of it, another call is not to be tried at once: the
+    /// place is free when its time is over.
+    fn end_by_pause(&self, length: Duration) {
+        self.note_end(!length.is_zero());
     }
 
     fn ending<'a>(&'a self, pausing: Pausing<'a>) -> Pausing<'a> {

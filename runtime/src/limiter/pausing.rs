@@ -4,8 +4,10 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use super::core::Core;
-use super::stack::{Layers, Stack};
+use super::stack::Stack;
 use crate::call::{LeaseName, TallyId};
 use crate::decision::{Pausable, Pauser, Pausing, ProbeName};
 use crate::error::BackendError;
@@ -15,6 +17,9 @@ use crate::policy::Policy;
 use crate::store::{KnownPause, Outcome, PauseDue, PauseMoment, ProbeStep, ToldPause};
 use crate::system::under_way::TaskKind;
 use crate::wait::Wait;
+
+/// To whom goes what became of telling the store.
+type TellResult = oneshot::Sender<Result<(), BackendError>>;
 
 impl Core {
     /// Returns what this process knows of the pause of a subject; `None` if it is not paused.
@@ -89,8 +94,8 @@ impl Core {
         });
     }
 
-    /// Pauses a subject in this process. Returns the layers and what the store behind them is to be told.
-    fn pause_here(&self, pausable: &Pausable, length: Duration) -> Result<Option<(&Layers, ToldPause)>, BackendError> {
+    /// Pauses a subject in this process. Returns what Redis is to be told.
+    fn pause_here(&self, pausable: &Pausable, length: Duration) -> Result<Option<ToldPause>, BackendError> {
         let id = pausable.id()?;
         let longest = pausable.policy.longest_pause().unwrap_or_default();
         // Rounded up, so that nothing is sent before the time.
@@ -99,15 +104,12 @@ impl Core {
             return Ok(None);
         }
         let told = self.pauses.tell(id, self.clock.now_us(), length_us);
-        Ok(match &self.stack {
-            Stack::Here(_) => None,
-            Stack::Remote(layers) => Some((layers, told)),
-        })
+        Ok(self.stack.is_remote().then_some(told))
     }
 
     /// Tells the store of a pause.
-    async fn tell(&self, layers: &Layers, pausable: &Pausable, told: ToldPause) -> Result<(), BackendError> {
-        let id = pausable.id()?;
+    async fn tell(&self, pausable: &Pausable, told: ToldPause) -> Result<(), BackendError> {
+        let (id, Stack::Remote(layers)) = (pausable.id()?, &self.stack) else { return Ok(()) };
         let paused = layers.server().pause(&pausable.policy, id, told.length_us).await?;
         self.hear_of_pause(id, told.told, paused);
         Ok(())
@@ -117,16 +119,19 @@ impl Core {
     #[cold]
     pub(super) fn tell_again(self: &Arc<Self>, policy: &Policy, id: TallyId<'_>) {
         let Some(told) = self.pauses.begin_telling(id, self.clock.now_us()) else { return };
-        self.tell_in_background(Pausable { policy: policy.clone(), subject: *id.subject }, told);
+        self.tell_in_background(Pausable { policy: policy.clone(), subject: *id.subject }, told, None);
     }
 
-    /// If this fails, it is due again later.
-    fn tell_in_background(self: &Arc<Self>, pausable: Pausable, told: ToldPause) {
+    /// Tells the store, even if nobody awaits that any more. If it fails, it is due again later.
+    fn tell_in_background(self: &Arc<Self>, pausable: Pausable, told: ToldPause, caller: Option<TellResult>) {
         let core = Arc::clone(self);
-        self.runtimes.spawn(TaskKind::Correction, async move {
-            if let Stack::Remote(layers) = &core.stack
-                && let Err(error) = core.tell(layers, &pausable, told).await
-            {
+        self.runtimes.spawn_begun(TaskKind::Correction, async move {
+            let result = core.tell(&pausable, told).await;
+            let unheard = match caller {
+                Some(caller) => caller.send(result).err(),
+                None => Some(result),
+            };
+            if let Some(Err(error)) = unheard {
                 log::not_paused(pausable.policy.name(), &error);
             }
         });
@@ -148,30 +153,30 @@ impl Core {
 }
 
 impl Pauser for Core {
-    fn pause<'a>(&'a self, pausable: &'a Pausable, length: Duration) -> Pausing<'a> {
-        match self.pause_here(pausable, length) {
-            Ok(Some((layers, told))) => Box::pin(self.tell(layers, pausable, told)),
-            paused => Box::pin(ready(paused.map(drop))),
-        }
+    fn pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Pausing<'static> {
+        let told = match self.pause_here(pausable, length) {
+            Ok(Some(told)) => told,
+            paused => return Box::pin(ready(paused.map(drop))),
+        };
+        let (caller, result) = oneshot::channel();
+        self.tell_in_background(pausable.clone(), told, Some(caller));
+        Box::pin(async { result.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down"))) })
     }
 
     fn begin_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError> {
         let known = self.known_pause(pausable.id()?).filter(|known| known.due != PauseDue::Probe);
-        let Some((_, told)) = self.pause_here(pausable, length)? else { return Ok(()) };
+        let Some(told) = self.pause_here(pausable, length)? else { return Ok(()) };
         // The store knows a pause that ends no earlier, or will be told of it with later calls.
         if known.is_none_or(|known| known.left_us < told.length_us) {
-            self.tell_in_background(pausable.clone(), told);
+            self.tell_in_background(pausable.clone(), told, None);
         }
         Ok(())
     }
 
     fn blocking_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError> {
-        let Some((_, told)) = self.pause_here(pausable, length)? else { return Ok(()) };
+        let Some(told) = self.pause_here(pausable, length)? else { return Ok(()) };
         let (core, pausable, patience) = (Arc::clone(&self), pausable.clone(), self.patience(&pausable.policy));
-        let telling = async move {
-            let Stack::Remote(layers) = &core.stack else { return Ok(()) };
-            core.tell(layers, &pausable, told).await
-        };
+        let telling = async move { core.tell(&pausable, told).await };
         self.run_on_thread(TaskKind::Correction, telling, patience).unwrap_or_else(Err)
     }
 

@@ -1,5 +1,6 @@
 //! Administration of a call's subjects: removing their tallies, banning by hand, and pausing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt::Attempt;
@@ -108,7 +109,7 @@ impl Check<'_> {
     /// * The backend did not answer within the deadline. This process honours the pause all the same, and sends it again with
     ///   later calls.
     pub async fn pause(self, length: Duration) -> Result<(), BackendError> {
-        self.limiter().core.pause(&self.pausable()?, length).await?;
+        Arc::clone(&self.limiter().core).pause(&self.pausable()?, length).await?;
         self.report_change("a subject was paused");
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Pauses while Redis is away: the process that was told honours them, and tells Redis when it is back.
 
+use futures_util::FutureExt as _;
 use tallygate::{BackendErrorKind, Limiter, OnOutage, Policy, RejectionKind};
 use tallygate_harness::server::patient;
 
@@ -109,4 +110,25 @@ async fn a_pause_that_could_not_be_stored_is_stored_when_redis_is_back_and_can_t
         }
     };
     timeout(PATIENCE, ended).await.expect("the end is heard");
+}
+
+#[tokio::test]
+async fn a_pause_that_the_call_after_one_has_begun_is_stored_although_its_caller_is_dropped() {
+    let server = Server::start();
+    let connect = async || patient().denial_cache(Duration::ZERO).connect(server.url()).await.unwrap();
+    let (limiter, other, policy) = (connect().await, connect().await, pausable());
+    check(&limiter, &policy).pause(Duration::from_secs(2)).await.unwrap();
+    let permit =
+        check(&limiter, &policy).wait(MINUTE).await.unwrap().into_result().expect("it is tried after the pause");
+    // The server does not know the script any more, so to store a pause takes a second trip.
+    server.ask::<()>("SCRIPT FLUSH");
+    assert!(permit.pause(10 * MINUTE).now_or_never().is_none());
+    drop(permit);
+    let heard = async {
+        while call(&other, &policy).await.into_result().err().and_then(|denial| denial.retry_after()) < Some(9 * MINUTE)
+        {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, heard).await.expect("others hear of it");
 }

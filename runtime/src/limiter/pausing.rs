@@ -164,9 +164,10 @@ impl Pauser for Core {
     }
 
     fn begin_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError> {
-        let known = self.known_pause(pausable.id()?).filter(|known| known.due != PauseDue::Probe);
+        // After a while, another process may have ended the one that the store knew.
+        let known = self.known_pause(pausable.id()?).filter(|known| known.due == PauseDue::Nothing);
         let Some(told) = self.pause_here(pausable, length)? else { return Ok(()) };
-        // The store knows a pause that ends no earlier, or will be told of it with later calls.
+        // The store knows a pause that ends no earlier, or is being told of it.
         if known.is_none_or(|known| known.left_us < told.length_us) {
             self.tell_in_background(pausable.clone(), told, None);
         }

@@ -1,5 +1,6 @@
 //! Pauses that the other side asks for.
 
+use tallygate::Subject;
 use tallygate_harness::clocked::new_clock;
 use tallygate_harness::proxy::Proxy;
 use tallygate_harness::server::{Server as Redis, away, connected, patient};
@@ -132,7 +133,8 @@ async fn an_answer_that_asks_for_less_than_is_known_tells_the_store_nothing() {
     };
     let routes = |router: Router| router.route("/long", any(async move || denial("60"))).route("/short", any(short));
     let partner = Partner::answering(routes).await;
-    let limiter = connected(&patient(), &redis.url()).await;
+    // What the store has said is believed for longer than this test takes.
+    let limiter = connected(&patient().denial_cache(Duration::from_secs(10)), &redis.url()).await;
     let client = paced_by(&limiter);
     // Then the server knows all scripts.
     let elsewhere = format!("http://localhost:{}/long", partner.address.port());
@@ -148,4 +150,36 @@ async fn an_answer_that_asks_for_less_than_is_known_tells_the_store_nothing() {
     assert!(limiter.drain(MINUTE).await.is_nothing());
     let (calls, pauses) = (2, 1);
     assert_eq!(redis.calls("evalsha") - before, calls + pauses);
+}
+
+#[tokio::test]
+async fn an_answer_tells_the_store_of_a_pause_if_another_process_may_have_ended_the_one_that_is_known() {
+    let redis = Redis::start();
+    let [asked, told] = [(); 2].map(|()| Arc::new(Notify::new()));
+    let (is_asked, may_answer) = (Arc::clone(&asked), Arc::clone(&told));
+    let denial = |seconds: &'static str| (StatusCode::TOO_MANY_REQUESTS, [("retry-after", seconds)]);
+    let short = async move || {
+        is_asked.notify_one();
+        may_answer.notified().await;
+        denial("1800")
+    };
+    let routes = |router: Router| router.route("/long", any(async move || denial("3600"))).route("/short", any(short));
+    let partner = Partner::answering(routes).await;
+    let doubting = || patient().denial_cache(Duration::ZERO);
+    let limiter = connected(&doubting(), &redis.url()).await;
+    let client = paced_by(&limiter);
+    let answer = tokio::spawn(client.clone().oneshot(partner.request("/short")));
+    asked.notified().await;
+    assert_eq!(rejected(&client, partner.request("/long")).await, None);
+    assert!(limiter.drain(MINUTE).await.is_nothing());
+
+    let other = connected(&doubting(), &redis.url()).await;
+    let policy = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
+    other.check(&policy, &Subject::of("127.0.0.1")).resume().await.unwrap();
+    let elsewhere = paced_by(&other);
+    assert_eq!(rejected(&elsewhere, partner.request("/")).await, None);
+    told.notify_one();
+    assert_eq!(answer.await.unwrap().unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(limiter.drain(MINUTE).await.is_nothing());
+    assert_eq!(rejected(&elsewhere, partner.request("/")).await, Some(RejectionKind::Paused));
 }

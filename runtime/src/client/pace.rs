@@ -46,9 +46,9 @@ use crate::policy::Policy;
 /// [`pausable`](crate::PolicyBuilder::pausable), the subject of the call is paused for the [wait](super::Heard::wait_for) that was
 /// heard: in this process before the response is returned, and elsewhere as soon as the store has heard of it, for which nobody
 /// waits. The policy's longest pause bounds it, too. Trailers are heard in the same way, though too late for extensions.
-/// After a pause, one call at a time is sent, until an answer asks for no pause and is neither 429 nor 5xx. Where an answer says that
-/// less is left of a fixed window than is left here, because others have called, too, no more than that is sent until its reset: see
-/// [`Permit::leave_at_most`](crate::Permit::leave_at_most).
+/// After a pause, one call at a time is sent, until an answer asks for no pause and is neither 429 nor 5xx, nor such a status of
+/// gRPC. Where an answer says that less is left of a fixed window than is left here, because others have called, too, no more than
+/// that is sent until its reset: see [`Permit::leave_at_most`](crate::Permit::leave_at_most).
 ///
 /// Around a channel of tonic, a `ServiceBuilder` with `.map_err(Status::from).layer(pace)` makes a status of each [`PaceError`], with
 /// the feature `tonic`.

@@ -127,8 +127,10 @@ impl ResponseReader {
         for limit in &mut limits {
             limit.has_fixed_windows = self.fixed_windows.unwrap_or(limit.has_fixed_windows);
         }
+        let has_failed_by_grpc = fields.has_failed_by_grpc();
         let doubts = fields.doubts();
-        let heard = self.heard(status, retry_after, limits);
+        let mut heard = self.heard(status, retry_after, limits);
+        heard.has_failed |= has_failed_by_grpc;
         let asks = |field| heard.pause.as_ref().is_some_and(|pause| pause.field == Some(field));
         for doubt in doubts {
             match doubt {

@@ -20,7 +20,15 @@ pub(in crate::client) const GRPC_STATUS: &str = "grpc-status";
 const DENIALS: [(&str, StatusCode); 2] =
     [("8", StatusCode::TOO_MANY_REQUESTS), ("14", StatusCode::SERVICE_UNAVAILABLE)];
 
+/// The codes that do not say that the server fails: `OK`, and those of calls that it refuses for what they ask, like a 4xx of HTTP.
+const ANSWERED: [&str; 9] = ["0", "3", "5", "6", "7", "9", "10", "11", "16"];
+
 impl FieldReader<'_> {
+    /// Whether the status of gRPC is neither `OK` nor a mistake of the caller. One that is no code says nothing good.
+    pub(in crate::client) fn has_failed_by_grpc(&self) -> bool {
+        self.headers.get(GRPC_STATUS).is_some_and(|written| ANSWERED.iter().all(|code| written != code))
+    }
+
     /// Returns the status of HTTP that says the same as the one of gRPC, whose answers all have the status 200. `None` if the
     /// answer is no denial of gRPC.
     pub(in crate::client) fn status_of_grpc(&self) -> Option<StatusCode> {

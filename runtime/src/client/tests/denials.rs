@@ -76,6 +76,19 @@ fn a_pause_is_asked_for_by_denials_and_by_fixed_windows_that_are_used_up() {
 }
 
 #[test]
+fn a_denial_and_an_error_of_the_server_are_failures_and_a_mistake_of_the_caller_is_none() {
+    for (status, has_failed) in [(200, false), (404, false), (429, true), (500, true), (503, true)] {
+        assert_eq!(read(status, &[]).has_failed, has_failed, "{status}");
+    }
+    for code in ["0", "3", "5", "6", "7", "9", "10", "11", "16"] {
+        assert!(!read(200, &[("grpc-status", code)]).has_failed, "{code}");
+    }
+    for code in ["1", "2", "4", "8", "12", "13", "14", "15", "17", "", "OK"] {
+        assert!(read(200, &[("grpc-status", code)]).has_failed, "{code}");
+    }
+}
+
+#[test]
 fn a_limit_that_is_used_up_spaces_calls_by_their_share_of_its_window() {
     for (fields, ms) in [
         (&[BURST, BURST_USED_UP][..], Some(1_000)),

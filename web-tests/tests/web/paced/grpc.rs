@@ -81,6 +81,7 @@ async fn after_a_pause_the_status_in_the_trailers_opens_for_all_or_lets_the_next
     let answer = async move || match asked.fetch_add(1, Ordering::SeqCst) {
         0 => late(&[("grpc-status", "8"), ("grpc-retry-pushback-ms", "60000")]),
         1 => late(&[("grpc-status", "14")]),
+        2 => late(&[("grpc-status", "13")]),
         _ => late(&[("grpc-status", "0")]),
     };
     let partner = Partner::answering(|router| router.route("/captcha.Captcha/Late", any(answer))).await;
@@ -93,7 +94,7 @@ async fn after_a_pause_the_status_in_the_trailers_opens_for_all_or_lets_the_next
     };
     drop(call().await.unwrap().into_body().collect().await.unwrap());
     clock.advance(MINUTE);
-    for _ in ["it has failed", "all is well"] {
+    for _ in ["it has no room", "it has failed", "all is well"] {
         let tried = call().await.unwrap();
         let others = call().await.unwrap_err();
         assert_eq!(others.rejection().map(Rejection::kind), Some(RejectionKind::Paused));

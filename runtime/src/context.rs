@@ -56,6 +56,8 @@
 //! A message shows nothing in place of a missing value, and the log warns once.
 
 mod declared;
+#[cfg(any(feature = "web", feature = "client"))]
+pub(crate) mod labels;
 #[cfg(feature = "config")]
 mod message;
 mod placeholder;

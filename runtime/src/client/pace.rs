@@ -21,7 +21,7 @@ pub use self::service::PaceService;
 use self::settings::{PaceSettings, RequestCost};
 use self::traffic::Traffic;
 use super::ResponseReader;
-use crate::context::ContextKey;
+use crate::context::{ContextKey, labels};
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
@@ -99,6 +99,8 @@ pub fn pace(policy: &Policy, key: &str) -> Result<Pace, Error> {
     let settings = PaceSettings {
         key: ContextKey::parse(key)?,
         policy: policy.with_template(None, key),
+        subjects: Vec::new(),
+        lack_of_keys: Arc::default(),
         limiter: None,
         wait: None,
         values: Vec::new(),
@@ -121,6 +123,42 @@ impl Pace {
     /// Sets the limiter that decides. By default, it is the installed one.
     pub fn limiter(self, limiter: &Limiter) -> Self {
         self.set(|settings| settings.limiter = Some(limiter.clone()))
+    }
+
+    /// Sets the key of another subject of the policy, by the label of
+    /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on). Each subject needs a key: without one, no call is sent, and the log
+    /// reports an error for the first. A policy is [`pausable_on`](crate::PolicyBuilder::pausable_on) such a subject if the other side
+    /// counts by something else than the main one.
+    ///
+    /// # Errors
+    ///
+    /// The policy has no rule on a subject with that label, or the key is wrong, as for [`pace`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule, client};
+    ///
+    /// // Each customer has its share of what a host accepts.
+    /// let minute = Duration::from_secs(60);
+    /// let policy = Policy::builder("partners")
+    ///     .rule(Rule::sliding_window(100, minute))
+    ///     .rule_on("host", Rule::sliding_window(1_000, minute))
+    ///     .pausable_on("host")
+    ///     .build()?;
+    /// let pace = client::pace(&policy, "{@header_x_customer}")?.subject("host", "{@host}")?;
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn subject(self, label: impl Into<String>, key: &str) -> Result<Self, Error> {
+        let (text, key, label) = (key, ContextKey::parse(key)?, label.into());
+        labels::check("client::pace", &self.settings.policy, &label)?;
+        Ok(self.set(|settings| {
+            // A clone with fewer keys may have reported those that it lacks.
+            settings.lack_of_keys = Arc::default();
+            settings.policy = settings.policy.with_template(Some(label.clone()), text);
+            settings.subjects.push((label, key));
+        }))
     }
 
     /// Lets calls wait up to that long for admission, in the order of their arrival. By default, a call that is denied fails at

@@ -187,13 +187,13 @@ pub(crate) fn limited_twice(policy: &str) {
     );
 }
 
-/// Reports a limit that cannot decide any request. In shadow, nothing else shows this mistake in the program.
-pub(crate) fn limit_lacks_key(policy: &str, label: &str) {
+/// Reports a limit or a pace that cannot decide any request. In shadow, nothing else shows this mistake in the program.
+pub(crate) fn subject_lacks_key(function: &str, policy: &str, label: &str) {
     error!(
         target: TARGET,
         policy,
         label,
-        "`web::limit` can decide no request, as it has no key for a subject of its policy; add `.subject(\"{label}\", …)?`"
+        "`{function}` can decide no request, as it has no key for a subject of its policy; add `.subject(\"{label}\", …)?`"
     );
 }
 

@@ -3,7 +3,6 @@
 pub(super) mod counted;
 pub(super) mod effects;
 pub(super) mod gate;
-mod labels;
 mod service;
 mod settings;
 #[cfg(test)]
@@ -20,7 +19,7 @@ pub use self::service::{LimitBody, LimitService};
 use self::settings::{Counts, FindCost, LimitSettings};
 use super::layer::Layer;
 use super::parts::Parts;
-use crate::context::ContextKey;
+use crate::context::{ContextKey, labels};
 use crate::decision::Rejection;
 use crate::error::Error;
 use crate::limiter::Limiter;
@@ -121,7 +120,7 @@ impl Limit {
     pub fn subject(self, label: impl Into<String>, key: &str) -> Result<Self, Error> {
         let (text, key) = (key, ContextKey::parse(key)?);
         let label = label.into();
-        labels::check(&self.settings.policy, &label)?;
+        labels::check("web::limit", &self.settings.policy, &label)?;
         Ok(self.set(|settings| {
             // A clone with fewer keys may have reported those that it lacks.
             settings.lack_of_keys = Arc::new(ReportedOnce::new());

@@ -14,16 +14,21 @@ use crate::call::CallOptions;
 use crate::client::fields::GRPC_STATUS;
 use crate::client::heard::REQUESTS;
 use crate::client::{Heard, HeardLimit, ResponseReader};
-use crate::context::{self, Context, ContextKey};
+use crate::context::{self, Context, ContextKey, labels};
 use crate::decision::{Permit, Rejection, RuleStatus};
 use crate::field_text::{field_text, host_text};
 use crate::limiter::{Check, Limiter};
+use crate::observe::ReportedOnce;
 use crate::policy::Policy;
 
 #[derive(Clone)]
 pub(super) struct PaceSettings {
     pub(super) policy: Policy,
     pub(super) key: ContextKey,
+    /// The other subjects of the policy, by their labels.
+    pub(super) subjects: Vec<(String, ContextKey)>,
+    /// Whether the log has reported a subject without a key.
+    pub(super) lack_of_keys: Arc<ReportedOnce>,
     /// `None` means the installed limiter.
     pub(super) limiter: Option<Limiter>,
     /// `None` means that a denied call fails at once.
@@ -148,8 +153,13 @@ impl PaceSettings {
     /// Returns the check of a call, and the lane of its subject if its policy makes something of the answer.
     fn check(&self, request: &Parts, costs: &[u64]) -> (Check<'static>, Option<usize>) {
         let limiter = self.limiter.as_ref().unwrap_or_else(|| Limiter::installed());
-        let subject = context::enter(&mut self.context(request), || self.key.subject(limiter.secret()));
-        let mut check = Check::new(limiter, &self.policy, &subject, CallOptions::PLAIN);
+        labels::report_lack_of_keys(&self.lack_of_keys, "client::pace", &self.policy, &self.subjects);
+        let (subject, others) = context::enter(&mut self.context(request), || {
+            let others = self.subjects.iter().map(|(label, key)| (label, key.subject(limiter.secret())));
+            (self.key.subject(limiter.secret()), others.collect::<Vec<_>>())
+        });
+        let check = Check::new(limiter, &self.policy, &subject, CallOptions::PLAIN);
+        let mut check = others.iter().fold(check, |check, (label, subject)| check.subject(label, subject));
         for ((unit, _), cost) in self.costs.iter().zip(costs) {
             check = check.cost_of(unit, *cost);
         }
@@ -163,11 +173,11 @@ impl PaceSettings {
         (check.into_owned(), lane)
     }
 
-    /// Returns the values of the request that the key shows. A value that this request lacks is not that of a request which this
+    /// Returns the values of the request that the keys show. A value that this request lacks is not that of a request which this
     /// program answers meanwhile.
     fn context(&self, request: &Parts) -> Context {
         let mut context = Context::new().looking_for(&self.names);
-        for name in self.key.names() {
+        for name in self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names()) {
             let own = self.values.iter().find(|(known, _)| known == name);
             let value = match own {
                 Some((_, find)) => find(request),

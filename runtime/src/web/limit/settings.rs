@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::effects::{Effects, Limited};
 use super::gate::{Exemptions, Gate, Guard};
-use super::labels;
-use crate::context::ContextKey;
+use crate::context::{ContextKey, labels};
 use crate::limiter::Limiter;
 use crate::observe::ReportedOnce;
 use crate::policy::Policy;
@@ -55,7 +54,7 @@ impl Counts {
 impl Gate for LimitSettings {
     fn limited(&self, parts: &Parts<'_>) -> Limited {
         let Self { policy, key, subjects, limiter, exemptions, shadow, effects, .. } = self;
-        labels::report_lack_of_keys(&self.lack_of_keys, policy, subjects);
+        labels::report_lack_of_keys(&self.lack_of_keys, "web::limit", policy, subjects);
         if exemptions.apply(parts) {
             return Limited::default();
         }

@@ -86,6 +86,32 @@ async fn after_a_pause_a_good_answer_opens_for_all_and_a_failure_lets_the_next_c
 }
 
 #[tokio::test]
+async fn the_subject_is_paused_that_the_policy_lets_be_paused() {
+    let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());
+    let partner = Partner::answering(|router| router.layer(limit)).await;
+    let rules = Policy::builder("partner").rule(per_minute(100)).rule_on("host", per_minute(100));
+    let pace = client::pace(&rules.pausable_on("host").build().unwrap(), "{@header_x_customer}").unwrap();
+    let client = paced(pace.clone().subject("host", "{@host}").unwrap());
+    let of_customer = |mut request: Request<Noted>, customer: &str| {
+        request.headers_mut().insert("x-customer", customer.parse().unwrap());
+        request
+    };
+    for (customer, rejection) in
+        [("a", None), ("a", None), ("a", Some(RejectionKind::Paused)), ("b", Some(RejectionKind::Paused))]
+    {
+        assert_eq!(rejected(&client, of_customer(partner.request("/"), customer)).await, rejection, "{customer}");
+    }
+    let elsewhere =
+        Request::get(format!("http://localhost:{}/", partner.address.port())).body(Noted::default()).unwrap();
+    assert_eq!(rejected(&client, of_customer(elsewhere, "a")).await, None);
+
+    let mistake = pace.clone().subject("hst", "{@host}").err().unwrap().to_string();
+    assert_eq!(mistake, "`subject`: policy `partner` has no rule on a subject `hst`; did you mean `host`?");
+    let lacking = paced(pace);
+    assert_eq!(rejected(&lacking, of_customer(partner.request("/"), "a")).await, Some(RejectionKind::Unavailable));
+}
+
+#[tokio::test]
 async fn a_policy_that_cannot_be_paused_only_paces() {
     let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());
     let partner = Partner::answering(|router| router.layer(limit)).await;

@@ -4,29 +4,34 @@ use std::collections::BTreeSet;
 
 use tallygate_rules::{nearest, remedy};
 
-use crate::context::ContextKey;
+use super::ContextKey;
 use crate::error::Error;
 use crate::observe::{ReportedOnce, log};
 use crate::policy::Policy;
 
 /// Reports to the log, once, a subject of the policy that has no key: every request fails, and in shadow nothing else
-/// shows it.
-pub(super) fn report_lack_of_keys(reported: &ReportedOnce, policy: &Policy, subjects: &[(String, ContextKey)]) {
+/// shows it. `function` is the one that takes the key of the main subject.
+pub(crate) fn report_lack_of_keys(
+    reported: &ReportedOnce,
+    function: &str,
+    policy: &Policy,
+    subjects: &[(String, ContextKey)],
+) {
     if reported.is_first()
         && let Some(label) = left_out(policy, subjects)
     {
-        log::limit_lacks_key(policy.name(), label);
+        log::subject_lacks_key(function, policy.name(), label);
     }
 }
 
-/// Checks that a policy has rules on the subject of that label.
-pub(super) fn check(policy: &Policy, label: &str) -> Result<(), Error> {
+/// Checks that a policy has rules on the subject of that label. `function` is the one that takes the key of the main subject.
+pub(crate) fn check(function: &str, policy: &Policy, label: &str) -> Result<(), Error> {
     if labels(policy).any(|known| known == label) {
         return Ok(());
     }
     let known: Vec<_> = labels(policy).collect();
     let remedy = match &known[..] {
-        [] => "its rules are on the main subject, whose key is that of `web::limit`".to_owned(),
+        [] => format!("its rules are on the main subject, whose key is that of `{function}`"),
         known => remedy(nearest(label, known.iter().copied()), "its subjects are", known),
     };
     Err(Error::new(format!("`subject`: policy `{}` has no rule on a subject `{label}`; {remedy}", policy.name())))
@@ -62,9 +67,10 @@ mod tests {
 
     #[test]
     fn a_label_that_the_policy_does_not_have_is_refused_with_those_that_it_has() {
-        let mistake = |labels: &[&'static str], label: &str| check(&policy(labels), label).unwrap_err().to_string();
+        let mistake =
+            |labels: &[&'static str], label: &str| check("web::limit", &policy(labels), label).unwrap_err().to_string();
         let none = |label: &str| format!("`subject`: policy `api` has no rule on a subject `{label}`; ");
-        assert!(check(&policy(&["network"]), "network").is_ok());
+        assert!(check("web::limit", &policy(&["network"]), "network").is_ok());
         assert_eq!(mistake(&["network", "all"], "netwrk"), none("netwrk") + "did you mean `network`?");
         assert_eq!(mistake(&["network", "all"], "user"), none("user") + "its subjects are `network`, `all`");
         let main = "its rules are on the main subject, whose key is that of `web::limit`";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tallygate::{Policy, Rule, Subject};
 use tallygate_harness::until::until_found;
 
-use crate::seeded::{Seeded, limiter};
+use crate::seeded::{HOUR, Seeded, limiter};
 
 /// The policy for calls to others.
 fn partner() -> Policy {
@@ -47,12 +47,16 @@ async fn a_pause_holds_for_the_fleet_until_it_is_ended() {
     assert_eq!(json, serde_json::json!({ "policy": "partner", "resumed": "acme" }));
 }
 
+fn has_line(text: &str, parts: &[&str]) -> bool {
+    text.lines().any(|line| parts.iter().all(|part| line.contains(part)))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_subject_is_paused_that_the_policy_lets_be_paused() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
     let fleet = limiter(console.url, "tallygate").await;
-    let calls = || Rule::sliding_window(50, Duration::from_secs(1));
+    let calls = || Rule::sliding_window(50, HOUR);
     let rules = Policy::builder("hosts").key("{account}").rule(calls()).rule_on("host", calls());
     let policy = rules.key_on("host", "host:{host}").pausable_on("host").build().unwrap();
     let acme = Subject::of("acme");
@@ -68,6 +72,12 @@ async fn the_subject_is_paused_that_the_policy_lets_be_paused() {
         assert_eq!(paused.out, "host:a.example is paused under hosts for 30m\n");
         let is_paused = async || !is_allowed("a.example").await && is_allowed("b.example").await;
         until_found("this host alone is paused", is_paused).await;
+        let top = console.run("top hosts --on host").expect(0).out;
+        assert!(
+            has_line(&top, &["host:a.example", "paused for"]) && !has_line(&top, &["host:b.example", "for"]),
+            "{top}"
+        );
+        assert!(!console.run("top hosts").expect(0).out.contains(" for "), "the main subject is not paused");
         let resumed = console.run(&format!("resume hosts {who} --yes --json")).expect(0).json();
         assert_eq!(resumed, serde_json::json!({ "policy": "hosts", "resumed": "host:a.example" }));
         until_found("the host is called again", async || is_allowed("a.example").await).await;

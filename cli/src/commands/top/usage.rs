@@ -56,13 +56,13 @@ pub(in crate::commands) struct Usage {
 }
 
 impl Usage {
-    /// Reads a peek at a subject, for the rules that are shown, and for the ban if `shows_ban`.
+    /// Reads a peek at a subject, for the rules that are shown, and for a denial by no rule if `shows_without_rule` says so of its kind.
     pub(in crate::commands) fn new(
         place: SubjectGroup<'_>,
         subject: &Subject,
         decision: &Decision,
         is_shown: impl Fn(usize, &Rule) -> bool,
-        shows_ban: bool,
+        shows_without_rule: impl Fn(RejectionKind) -> bool,
         is_shadow: bool,
     ) -> Self {
         let varying = &place.listed.varying;
@@ -70,7 +70,10 @@ impl Usage {
             Decision::Denied(denial) => Some(denial),
             Decision::Allowed(_) => None,
         };
-        let denies = |denial: &&Denial| denial.rule().map_or(shows_ban, |rule| is_shown(rule.position(), rule.rule()));
+        let denies = |denial: &&Denial| match denial.rule() {
+            Some(rule) => is_shown(rule.position(), rule.rule()),
+            None => shows_without_rule(denial.kind()),
+        };
         let denial = denial.filter(denies);
         let report = decision.report().iter().chain(decision.shadow_report());
         let report = report.filter(|status| is_shown(status.position(), status.rule()));
@@ -115,6 +118,7 @@ impl Usage {
         let wait = match (self.denied, self.wait) {
             (None, _) => String::new(),
             (Some(RejectionKind::Concurrency), Some(_)) => "denied until a call is over".to_owned(),
+            (Some(RejectionKind::Paused), Some(wait)) => format!("paused for {}", duration::shown(wait)),
             (Some(_), Some(wait)) => format!("denied for {}", duration::shown(wait)),
             (Some(_), None) => "denied for good".to_owned(),
         };
@@ -264,6 +268,8 @@ mod tests {
         assert_eq!(rows(&[usage("c", 10, Some(3))], false).text(), line);
         let tried = Usage { is_shadow: true, ..usage("c", 10, Some(3)) };
         assert_eq!(rows(&[tried], false).text(), "c   100 %   10 of 10 per 1m   would be denied for 3s\n");
+        let paused = Usage { denied: Some(RejectionKind::Paused), ..usage("c", 1, Some(3)) };
+        assert_eq!(rows(&[paused], false).text(), "c   10 %   1 of 10 per 1m   paused for 3s\n");
         let on_network = Usage { label: Some("network".to_owned()), ..usage("c", 10, Some(3)) };
         assert_eq!(rows(&[on_network], true).text(), format!("sms.send   on network   {line}"));
     }

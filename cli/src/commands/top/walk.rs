@@ -2,7 +2,7 @@
 
 use futures_util::future::try_join_all;
 use tallygate::admin::__shared as shared;
-use tallygate::{BackendError, Override, Rule, Subject};
+use tallygate::{BackendError, Override, RejectionKind, Rule, Subject};
 
 use super::scope::{SubjectGroup, SubjectScope};
 use super::usage::Usage;
@@ -68,8 +68,11 @@ async fn look_at(
         let counts_it = labels.get(position).is_some_and(|other| other.as_deref() == label);
         counts_it && scope.has(position, rule)
     };
-    // A ban belongs to the main subject and to no rule.
-    let shows_ban = scope.rule.is_none() && label.is_none();
+    // A ban belongs to the main subject and to no rule, and a pause to the one that the policy lets be paused.
+    let shows_without_rule = |kind: RejectionKind| {
+        let owner = if kind == RejectionKind::Paused { listed.policy.paused_label() } else { None };
+        scope.rule.is_none() && label == owner
+    };
     let is_shadow = shared::shadow(listed.described, overrides) == Some(true);
-    Ok(Usage::new(place, subject, &decision, is_shown, shows_ban, is_shadow))
+    Ok(Usage::new(place, subject, &decision, is_shown, shows_without_rule, is_shadow))
 }

@@ -359,7 +359,7 @@ impl Policy {
     }
 
     /// Returns the label of the subject that the rule at that position counts; `None` for the main one.
-    fn label(&self, position: usize) -> Option<&str> {
+    pub(crate) fn label(&self, position: usize) -> Option<&str> {
         let of_trial = || self.trials().iter().find(|trial| trial.is_of(position))?.label.as_deref();
         match self.group_of(position) {
             Some(group) => self.groups().get(group)?.label.as_deref(),

@@ -128,7 +128,10 @@ impl AdmittedCall {
         let Some(permit) = &self.permit else { return };
         for limit in heard.limits().iter().filter(|limit| limit.has_fixed_windows()) {
             let said = limit.remaining().zip(limit.reset());
-            let Some(((remaining, reset), status)) = said.zip(rule_of(limit, permit.report())) else { continue };
+            let Some(((remaining, reset), status)) = said.zip(rule_of(limit, permit.report(), &self.settings.policy))
+            else {
+                continue;
+            };
             // The other side may count calls that are on their way, or may not yet: it has counted those that overtook this one,
             // and will count the others.
             let unknown = on_their_way.saturating_mul(self.cost_of(limit.unit()).unwrap_or(1));
@@ -166,7 +169,9 @@ impl PaceSettings {
         if let Some(wait) = self.wait {
             check = check.wait(wait);
         }
-        let lane = self.policy.longest_pause().map(|_| self.traffic.lane_of(&subject));
+        let paused = others.iter().find(|(label, _)| self.policy.paused_label() == Some(label.as_str()));
+        let paused = paused.map_or(&subject, |(_, other)| other);
+        let lane = self.policy.longest_pause().map(|_| self.traffic.lane_of(paused));
         if lane.is_some_and(|lane| self.traffic.is_due(lane)) {
             check = check.report().refundable();
         }
@@ -203,9 +208,11 @@ fn is_unit(name: &str, heard: &str) -> bool {
 
 /// Returns the rule that counts for as long as the limit of a server. If that does not say how long it counts, the rule has the
 /// same count, or is the only one of its unit.
-fn rule_of<'a>(limit: &HeardLimit, report: &'a [RuleStatus]) -> Option<&'a RuleStatus> {
-    let is_alike =
-        |status: &&RuleStatus| status.rule().role() == Role::Limit && is_unit(status.rule().counted(), limit.unit());
+fn rule_of<'a>(limit: &HeardLimit, report: &'a [RuleStatus], policy: &Policy) -> Option<&'a RuleStatus> {
+    let is_alike = |status: &&RuleStatus| {
+        let is_of_subject = policy.label(status.position()) == policy.paused_label();
+        is_of_subject && status.rule().role() == Role::Limit && is_unit(status.rule().counted(), limit.unit())
+    };
     let mut alike = report.iter().filter(is_alike);
     if let Some(window) = limit.window() {
         return alike.find(|status| status.rule().per() == Some(window));

@@ -48,13 +48,20 @@ impl Admission {
 
     /// Decides a call without options, or begins to.
     // Most calls are decided before any check is made.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it has two callers, so that the compiler would not do it")]
     pub(super) fn of_plain(limiter: &Limiter, policy: &Policy, subject: &Subject) -> Self {
         match subject.whole().and_then(|subject| limiter.plain_outcome(policy, subject, 1)) {
             Some(Outcome::Admitted) => ADMITTED,
             Some(denied) => Self::denied(policy, denied),
-            None => Self::begin(limiter.check(policy, subject)),
+            None => Self::begin_plain(limiter, policy, subject),
         }
+    }
+
+    // A function of its own, so that most calls do not contain the code for a check.
+    #[inline(never)]
+    fn begin_plain(limiter: &Limiter, policy: &Policy, subject: &Subject) -> Self {
+        Self::begin(limiter.check(policy, subject))
     }
 
     fn denied(policy: &Policy, denied: Outcome) -> Self {

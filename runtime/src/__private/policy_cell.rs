@@ -9,7 +9,7 @@ use tallygate_rules::{Ban, OnOutage, RELEASED_LABEL, Rule, TokenBucket, parse_ru
 
 use super::admission::{Admission, Admitted};
 use super::call::{LimitedCall, check};
-use super::values::{Texts, Values, subject};
+use super::values::{Texts, Values, render, render_text, subject};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::limiter::Limiter;
 use crate::observe::{Quiet, log};
@@ -168,7 +168,12 @@ impl PolicyCell {
     #[inline]
     #[track_caller]
     pub fn enter(&'static self, values: impl Values) -> Admission {
-        self.decide(&subject(self.key, values))
+        if let Some(text) = values.text() {
+            return self.enter_with_text(text);
+        }
+        let mut subject = Subject::everyone();
+        render(&mut subject, self.key, values);
+        self.decide(&subject)
     }
 
     /// Starts a call with options.
@@ -190,6 +195,14 @@ impl PolicyCell {
     #[allow(clippy::missing_errors_doc, reason = "only what the attribute writes calls it")]
     pub fn blocking_enter(&'static self, values: impl Values) -> Admitted {
         check(self.policy(), &subject(self.key, values), None).blocking_admit()
+    }
+
+    /// Decides a call whose key has one value, which is text. The usual call is one function, which is compiled once, and
+    /// not for every annotated function.
+    fn enter_with_text(&'static self, text: &str) -> Admission {
+        let mut subject = Subject::everyone();
+        render_text(&mut subject, self.key, text);
+        Admission::of_plain(Limiter::installed(), self.policy(), &subject)
     }
 
     fn decide(&'static self, subject: &Subject) -> Admission {

@@ -37,6 +37,12 @@ impl<T: Display + ?Sized> Value for T {}
 pub trait Values {
     /// Adds each value after its text.
     fn render(self, key: &mut Renderer<'_>);
+
+    /// The only value, if it is text.
+    #[inline]
+    fn text(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// A subject that is being rendered.
@@ -51,13 +57,28 @@ pub struct Renderer<'s> {
 #[track_caller]
 pub fn subject(texts: Texts, values: impl Values) -> Subject {
     let mut subject = Subject::everyone();
-    let mut rendering = Renderer { subject: &mut subject, texts: texts.iter() };
+    render(&mut subject, texts, values);
+    subject
+}
+
+/// Renders as [`subject`] does, to where the subject stays: a copy of it would cost as much as the text.
+#[inline]
+#[track_caller]
+pub(super) fn render(subject: &mut Subject, texts: Texts, values: impl Values) {
+    let mut rendering = Renderer { subject, texts: texts.iter() };
     values.render(&mut rendering);
     rendering.text();
     if subject.mistake().is_some() {
-        locate_mistake(&mut subject, Location::caller());
+        locate_mistake(subject, Location::caller());
     }
-    subject
+}
+
+/// Renders a key whose only value is text, which no mistake can be in.
+#[inline]
+pub(super) fn render_text(subject: &mut Subject, texts: Texts, value: &str) {
+    let mut rendering = Renderer { subject, texts: texts.iter() };
+    rendering.text().push_string(value);
+    rendering.text();
 }
 
 #[cold]
@@ -98,6 +119,11 @@ impl Values for &str {
     #[inline]
     fn render(self, key: &mut Renderer<'_>) {
         key.string(self);
+    }
+
+    #[inline]
+    fn text(&self) -> Option<&str> {
+        Some(self)
     }
 }
 

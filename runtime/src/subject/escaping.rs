@@ -54,8 +54,9 @@ pub(super) struct Bounded<const N: usize> {
 
 impl<const N: usize> Bounded<N> {
     #[inline]
-    pub(super) const fn new() -> Self {
-        Self { start: EscapedText(ArrayString::new_const()), digest: None }
+    pub(super) fn new() -> Self {
+        // Not a constant, of which every byte would be copied.
+        Self { start: EscapedText(ArrayString::new()), digest: None }
     }
 
     /// Adds ASCII text without escaping.
@@ -113,7 +114,8 @@ impl<const N: usize> Bounded<N> {
 pub(super) struct Escaped<'a, const N: usize>(&'a mut Bounded<N>);
 
 impl<const N: usize> fmt::Write for Escaped<'_, N> {
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it has several callers, so that the compiler would not do it for text")]
     fn write_str(&mut self, text: &str) -> fmt::Result {
         // Most values are plain, and this check is quick.
         if are_plain(text.as_bytes()) {

@@ -90,15 +90,25 @@ impl Log {
     /// Whether the group has only sliding windows, and they admit a call of this cost at this time.
     #[inline]
     pub(super) fn has_room(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
-        let is_decided = group.is_windows && self.latest_us() <= now_us;
-        is_decided && (self.fits(group, cost) || self.fits_later(group, cost, now_us))
+        group.is_windows && self.latest_us() <= now_us && self.admits(group, cost, now_us)
+    }
+
+    /// Whether the sliding windows of the group admit a call of this cost.
+    #[inline]
+    pub(super) fn admits(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
+        self.fits(group, cost) || self.fits_later(group, cost, now_us)
+    }
+
+    /// How long the sliding windows of the group make a call of cost 1 wait.
+    #[inline]
+    pub(super) fn plain_wait(&self, group: &RuleGroup, now_us: u64) -> Wait {
+        if self.fits(group, 1) { Wait::NONE } else { self.longest_wait(&group.windows, 1, now_us) }
     }
 
     /// Notes whether a call of cost 1 has to wait, in a group that has only sliding windows.
     #[inline]
     pub(super) fn note_room(&mut self, group: &RuleGroup, now_us: u64) {
-        let plain = if self.fits(group, 1) { Wait::NONE } else { self.longest_wait(&group.windows, 1, now_us) };
-        self.set_denied_until(plain, None, now_us);
+        self.set_denied_until(self.plain_wait(group, now_us), None, now_us);
     }
 
     /// Whether there is surely room for a call of this cost, even if all entries count.
@@ -130,12 +140,15 @@ impl Log {
     }
 
     /// Counts a call. A cost is greater than each count only if all windows are duplicate rules, which ignore its size.
-    #[inline]
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it has several callers, so that the compiler would not do it for plain calls"
+    )]
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) {
         let weight = weight_of(cost, group);
         if self.older.is_full() || self.weight() > u64::from(u32::MAX - weight) {
-            self.drop_over(group.reach_us, now_us);
-            self.older.make_room();
+            self.make_room(group, now_us);
         }
         let weighs_nothing = self.last.before() == self.end;
         if self.last.at_us() == now_us || weighs_nothing || self.is_dense(group, now_us) {
@@ -268,6 +281,12 @@ impl Log {
         let from_the_end = (older.len() + 1).checked_sub(MAX_LOG_ENTRIES).and_then(|index| older.get(index));
         from_the_end
             .is_some_and(|entry| entry.at_us() + group.reach_us > now_us && is_close(group, self.last.at_us(), now_us))
+    }
+
+    #[cold]
+    fn make_room(&mut self, group: &RuleGroup, now_us: u64) {
+        self.drop_over(group.reach_us, now_us);
+        self.older.make_room();
     }
 
     /// Drops the entries that no longer counted at `then_us`.

@@ -121,13 +121,21 @@ pub(crate) trait Celled: fmt::Debug + Send + Sync {
     }
 }
 
-/// What the only rule of a tally says about a call.
+/// What the only rule of a tally says about a call, or all rules together.
 pub(crate) struct DecidedByCell {
     /// How long the call has to wait.
     pub(crate) wait: Wait,
     /// How long a next call of cost 1 has to wait.
     pub(crate) plain: Wait,
     pub(crate) expires_us: u64,
+}
+
+impl DecidedByCell {
+    /// Adds what another rule says about a next call, and when it expires.
+    pub(crate) fn include(&mut self, plain: Wait, expires_us: u64) {
+        self.plain = self.plain.max(plain);
+        self.expires_us = self.expires_us.max(expires_us);
+    }
 }
 
 /// The memory of one rule: three integers, like its cell in Redis, and one more.

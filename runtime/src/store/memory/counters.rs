@@ -1,6 +1,7 @@
 //! What a tally holds beside its log: cells, a ban, and running calls.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use tallygate_rules::Ban;
 
@@ -56,6 +57,33 @@ impl Counters {
             // A rule without its cell would be a mistake of this library. It admits nothing.
             None => DecidedByCell { wait: Wait::NEVER, plain: Wait::NEVER, expires_us: 0 },
         }
+    }
+
+    /// Counts a call with every rule if all of them admit it; `None` if one does not.
+    pub(super) fn admit(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Option<DecidedByCell> {
+        let mut all =
+            DecidedByCell { wait: Wait::NONE, plain: Wait::NONE, expires_us: self.ban_state.expires_us(group) };
+        let (Some((last, others)), Some(((_, last_rule), rules))) =
+            (self.cells.split_last_mut(), group.celled.split_last())
+        else {
+            return group.celled.is_empty().then_some(all);
+        };
+        let rules = || rules.iter().map(|(_, rule)| rule);
+        let has_room = |(cell, rule): (&Cell, &Arc<dyn Celled>)| rule.ask(*cell, cost, now_us).0.is_none();
+        if others.len() != group.celled.len() - 1 || !others.iter().zip(rules()).all(has_room) {
+            return None;
+        }
+        // The last one decides and counts at once, because nothing can deny the call any more.
+        let decided = last_rule.decide(last, cost, now_us);
+        if !decided.wait.is_none() {
+            return None;
+        }
+        all.include(decided.plain, decided.expires_us);
+        for (cell, rule) in others.iter_mut().zip(rules()) {
+            let plain = rule.charge(cell, cost, now_us);
+            all.include(plain, rule.expires_us(*cell));
+        }
+        Some(all)
     }
 
     /// Asks every rule, and whether the subject is banned. The first rule of the group has the place `first`.

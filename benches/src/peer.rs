@@ -1,6 +1,7 @@
 //! The peers in Redis: scripts and a module, called through the same client.
 
 pub(crate) mod general;
+pub(crate) mod keyed;
 pub(crate) mod rust;
 
 use std::sync::atomic::{AtomicU64, Ordering};

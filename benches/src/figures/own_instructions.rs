@@ -2,18 +2,23 @@
 //!
 //! A process of its own makes few calls, and another one many. The difference is what calls take once all is warm.
 
+mod annotated;
+
 use std::hint::black_box;
+use std::num::NonZeroU32;
 use std::process::Command;
 use std::time::Duration;
 use std::{env, fs};
 
-use tallygate::{Limiter, Policy, Rejection, Rule, Subject, rate_limit};
+use governor::Quota;
+use tallygate::{Limiter, Policy, Rule, Subject};
 use tokio::runtime::{self, Runtime};
 use tokio::task::JoinSet;
 
 use super::at_once;
 use crate::duel::{Duel, Spread};
 use crate::figure::Figure;
+use crate::peer::keyed::{KeyedGovernor, KeyedRatelimit, KeyedThrottlecrab};
 use crate::server::Server;
 
 /// The word of the command line that lets this program play a path: its number, how many calls, and the server.
@@ -46,7 +51,20 @@ fn counted_calls(path: &str) -> usize {
     }
 }
 
-const PATHS: [Path; 28] = [
+/// The goal of a path; `None` if it is there for comparison.
+fn most_instructions(path: &str) -> Option<f64> {
+    match path.strip_prefix("in memory, ")? {
+        "by the attribute, admitted" => Some(700.0),
+        "one window, admitted" => Some(600.0),
+        "by the attribute, pausable, admitted" => None,
+        path if path.starts_with("by the attribute") && path.ends_with("admitted") && !path.contains("tokens") => {
+            Some(900.0)
+        }
+        _ => None,
+    }
+}
+
+const PATHS: [Path; 37] = [
     ("in memory, one window, admitted", |ground, calls| ground.memory(calls, &[window(LARGE)])),
     ("in memory, one window, denied", |ground, calls| ground.memory(calls, &[window(1)])),
     ("in memory, two windows, admitted", |ground, calls| ground.memory(calls, &[window(LARGE), second_window()])),
@@ -66,6 +84,36 @@ const PATHS: [Path; 28] = [
     ("in memory, by the attribute, token bucket, admitted", |ground, calls| ground.bucket_attribute(calls)),
     ("in memory, by the attribute, plain function, admitted", |ground, calls| ground.plain_attribute(calls)),
     ("in memory, by the attribute, calls and tokens, admitted", |ground, calls| ground.tokens_attribute(calls)),
+    ("in memory, by the attribute, two windows, admitted", |ground, calls| {
+        ground.each_phone(calls, |phone| at_once(annotated::two_windows(phone)).expect("there is room"));
+    }),
+    ("in memory, by the attribute, a window and a token bucket, admitted", |ground, calls| {
+        ground.each_phone(calls, |phone| at_once(annotated::window_and_bucket(phone)).expect("there is room"));
+    }),
+    ("in memory, by the attribute, fixed window, admitted", |ground, calls| {
+        ground.each_phone(calls, |phone| at_once(annotated::fixed_window(phone)).expect("there is room"));
+    }),
+    ("in memory, by the attribute, sliding counter, admitted", |ground, calls| {
+        ground.each_phone(calls, |phone| at_once(annotated::sliding_counter(phone)).expect("there is room"));
+    }),
+    ("in memory, by the attribute, concurrency, admitted", |ground, calls| {
+        ground.each_phone(calls, |phone| at_once(annotated::concurrency(phone)).expect("there is room"));
+    }),
+    ("in memory, by the attribute, pausable, admitted", |ground, calls| {
+        ground.each_phone(calls, |phone| at_once(annotated::pausable(phone)).expect("there is room"));
+    }),
+    ("of governor, keyed, admitted", |ground, calls| {
+        let governor = KeyedGovernor::new(Quota::per_second(NonZeroU32::MAX));
+        ground.each_key(calls, |phone| assert!(governor.admits(phone)));
+    }),
+    ("of throttlecrab, admitted", |ground, calls| {
+        let throttlecrab = KeyedThrottlecrab::new(SUBJECTS);
+        ground.each_key(calls, |phone| assert!(throttlecrab.admits(phone)));
+    }),
+    ("of ratelimit, a bucket for each in a map, admitted", |ground, calls| {
+        let ratelimit = KeyedRatelimit::new(&ground.phones);
+        ground.each_key(calls, |phone| assert!(ratelimit.admits(phone)));
+    }),
     ("in Redis, one window, admitted", |ground, calls| ground.redis(calls, &[window(LARGE)])),
     ("in Redis, one window, denied", |ground, calls| ground.redis(calls, &[window(1)])),
     ("in Redis, two windows, admitted", |ground, calls| ground.redis(calls, &[window(LARGE), second_window()])),
@@ -92,7 +140,10 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
             (CALLS_AND_TOKENS, Ok(each)) => {
                 Figure::ratio(&what, "Ir", "one rule of such weights", &Duel::once(|| each, || tokens)).at_most(1.6)
             }
-            (_, Ok(each)) => Figure::amount(&what, "Ir", "", Spread::of(vec![each])),
+            (_, Ok(each)) => {
+                let figure = Figure::amount(&what, "Ir", "", Spread::of(vec![each]));
+                most_instructions(name).into_iter().fold(figure, Figure::at_most)
+            }
             (_, Err(why)) => Figure::skipped(&what, "", &why),
         }
     };
@@ -171,6 +222,11 @@ impl Ground {
     }
 
     fn each_phone(&self, calls: usize, call: impl Fn(&str)) {
+        self.each_key(calls, |phone| call(phone));
+    }
+
+    /// Calls each phone as the text that it is in a map.
+    fn each_key(&self, calls: usize, call: impl Fn(&String)) {
         (0..calls).for_each(|_| self.phones.iter().for_each(|phone| call(black_box(phone))));
     }
 
@@ -224,25 +280,25 @@ impl Ground {
     }
 
     fn attribute(&self, calls: usize) {
-        self.each_phone(calls, |phone| at_once(annotated(phone)).expect("there is room"));
+        self.each_phone(calls, |phone| at_once(annotated::window(phone)).expect("there is room"));
     }
 
     fn denied_attribute(&self, calls: usize) {
-        self.each_phone(calls, |phone| drop(black_box(at_once(annotated_closed(phone)))));
+        self.each_phone(calls, |phone| drop(black_box(at_once(annotated::closed_window(phone)))));
     }
 
     fn bucket_attribute(&self, calls: usize) {
-        self.each_phone(calls, |phone| at_once(annotated_bucket(phone)).expect("there is room"));
+        self.each_phone(calls, |phone| at_once(annotated::bucket(phone)).expect("there is room"));
     }
 
     fn plain_attribute(&self, calls: usize) {
-        self.each_phone(calls, |phone| annotated_plain(phone).expect("there is room"));
+        self.each_phone(calls, |phone| annotated::window_of_plain_function(phone).expect("there is room"));
     }
 
     fn tokens_attribute(&self, calls: usize) {
         for _ in 0..calls {
             for (phone, &tokens) in self.phones.iter().zip(&self.tokens) {
-                at_once(annotated_tokens(black_box(phone), tokens)).expect("there is room");
+                at_once(annotated::tokens(black_box(phone), tokens)).expect("there is room");
             }
         }
     }
@@ -276,7 +332,7 @@ impl Ground {
 
     fn redis_attribute(&self, calls: usize) {
         self.connect(Duration::ZERO).install().expect("the first one");
-        self.each_phone(calls, |phone| self.runtime.block_on(annotated(phone)).expect("there is room"));
+        self.each_phone(calls, |phone| self.runtime.block_on(annotated::window(phone)).expect("there is room"));
     }
 
     fn redis_gathered(&self, calls: usize) {
@@ -326,40 +382,4 @@ fn policy_of_tokens(count: u64) -> Policy {
 fn policy_of_two() -> Policy {
     let builder = Policy::builder("bench.instructions").rule(window(LARGE));
     builder.rule_on("everybody", window(LARGE)).build().expect("a valid policy")
-}
-
-#[rate_limit(name = "bench.annotated", key = "sms:{phone}", rule(count = 1073741824, per = "1h"))]
-async fn annotated(phone: &str) -> Result<(), Rejection> {
-    black_box(phone);
-    Ok(())
-}
-
-#[rate_limit(
-    name = "bench.tokens",
-    key = "sms:{phone}",
-    unit("tokens", cost = tokens),
-    rule(count = 1073741824, per = "1h"),
-    rule(count = 1073741824, per = "1h", unit = "tokens")
-)]
-async fn annotated_tokens(phone: &str, tokens: u64) -> Result<(), Rejection> {
-    black_box(phone);
-    Ok(())
-}
-
-#[rate_limit(name = "bench.closed", key = "sms:{phone}", rule(count = 1, per = "1h"))]
-async fn annotated_closed(phone: &str) -> Result<(), Rejection> {
-    black_box(phone);
-    Ok(())
-}
-
-#[rate_limit(name = "bench.bucket", key = "sms:{phone}", rule(count = 1048576, per = "1h", algorithm = "token_bucket"))]
-async fn annotated_bucket(phone: &str) -> Result<(), Rejection> {
-    black_box(phone);
-    Ok(())
-}
-
-#[rate_limit(name = "bench.plain", key = "sms:{phone}", rule(count = 1073741824, per = "1h"))]
-fn annotated_plain(phone: &str) -> Result<(), Rejection> {
-    black_box(phone);
-    Ok(())
 }

@@ -24,9 +24,12 @@ pub(crate) fn figures() -> Vec<Figure> {
     let policy = sliding("bench.threads", &[(1_000, Duration::from_millis(1))]);
     let decide = |thread, start: &Barrier| decide(&limiter, &policy, thread, start);
     let ours = Duel::of(ROUNDS, || calls_a_us(2, &decide), || calls_a_us(1, &decide));
+    let same = |_, start: &Barrier| decide(0, start);
+    let contended = Duel::of(ROUNDS, || calls_a_us(2, &same), || calls_a_us(1, &same));
     let machine = Duel::of(ROUNDS, || calls_a_us(2, &calculate), || calls_a_us(1, &calculate));
     vec![
         Figure::ratio("memory, two threads, different subjects", "/µs", "one thread", &ours).at_least(1.7),
+        Figure::ratio("memory, two threads, the same 64 subjects", "/µs", "one thread", &contended),
         Figure::ratio("— what the machine has to give: arithmetic", "/µs", "one thread", &machine),
     ]
 }

@@ -16,7 +16,8 @@ use self::contract::{
     DUPLICATE, END_BYTES, END_ENTRIES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LATE, LATER, LEASE_NAME_BYTES,
     LEASES_FORGOTTEN, LOG_ENTRIES, LONG_SLACK, LONGEST_LEASE, LONGEST_LOG, NEVER, PART, PAUSE_BYTES, PAUSED, PEEK,
     PLAIN_ADMITTED, PLAIN_ASK_AGAIN, PLAIN_UNREADABLE, POLICIES_LOOKED_AT, PROBE, PROTOCOL, PROVISIONAL,
-    REFUND_DISTANCE, REPORT, SLIDING_COUNTER, SLIDING_WINDOW, STANDSTILL, TOKEN_BUCKET, UNITS, UNREADABLE,
+    REFUND_DISTANCE, REPORT, SLIDING_COUNTER, SLIDING_WINDOW, SOURCE_BYTES, STANDSTILL, TOKEN_BUCKET, UNITS,
+    UNREADABLE,
 };
 use self::expand::Sources;
 
@@ -75,7 +76,7 @@ fn write_scripts(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// The constants of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
-fn constants() -> [(&'static str, String); 66] {
+fn constants() -> [(&'static str, String); 69] {
     let letter = |kind: u8| char::from(kind).to_string();
     let integers = |bytes: usize| format!("I{INTEGER_BYTES}").repeat(bytes / INTEGER_BYTES);
     [
@@ -110,6 +111,9 @@ fn constants() -> [(&'static str, String); 66] {
         ("PROBE", PROBE.to_string()),
         ("TAKEN_FIRST", (PAUSE_BYTES - INTEGER_BYTES).to_string()),
         ("PROBE_LAST", (PAUSE_BYTES + LEASE_NAME_BYTES - 1).to_string()),
+        ("SOURCE_BYTES", SOURCE_BYTES.to_string()),
+        ("SOURCE_FIRST", (PAUSE_BYTES + LEASE_NAME_BYTES).to_string()),
+        ("SOURCE_LAST", (PAUSE_BYTES + LEASE_NAME_BYTES + SOURCE_BYTES - 1).to_string()),
         ("INTEGER_BYTES", INTEGER_BYTES.to_string()),
         ("CELL_BYTES", CELL_BYTES.to_string()),
         ("BAN_BYTES", BAN_BYTES.to_string()),

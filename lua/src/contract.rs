@@ -83,6 +83,9 @@ pub const PROBE: i64 = -2;
 /// follows, in [`LEASE_NAME_BYTES`].
 pub const PAUSE_BYTES: usize = 3 * INTEGER_BYTES;
 
+/// How many bytes of a pause say who has set it, at most, behind the name of the probe.
+pub const SOURCE_BYTES: usize = 64;
+
 /// The wait of a call that can never be admitted.
 pub const NEVER: i64 = -1;
 

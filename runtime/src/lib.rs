@@ -201,8 +201,8 @@ pub use tallygate_rules::{
 pub use tallygate_rules::{CronField, Schedule, ScheduleError};
 
 pub use self::decision::{
-    DecidedBy, Decision, Denial, FromRejection, HoldPermit, LimitingRule, Meter, Permit, Rejection, RejectionKind,
-    RuleStatus, Warning, meter,
+    DecidedBy, Decision, Denial, FromRejection, HoldPermit, LimitingRule, Meter, PauseStatus, Permit, Rejection,
+    RejectionKind, RuleStatus, Warning, meter,
 };
 pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind, Setting};
 #[cfg(feature = "config")]

@@ -6,7 +6,7 @@
   ARGV     the protocol version, the duration of the pause in microseconds (0 only asks), the longest duration of a pause, the
            text
   Returns  the server's time, and for how long the subject is paused, or how its probe stands, as in paused.lua: packed
-           integers, signed
+           integers, signed; and if it only asks, the text, at most 64 bytes of it
   TTL      until the pause has been over for as long as it lasts
   Version  6 ]]
 
@@ -68,4 +68,5 @@ if length > 0 then
     left = lasts
   end
 end
-return struct.pack('>i7i7', now, left)
+local source = length == 0 and call('GETRANGE', name, '37', '100') or ''
+return struct.pack('>i7i7', now, left) .. source

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use super::correction::Correction;
-use crate::decision::Permit;
+use crate::decision::{Permit, SaidPause};
 
 /// What `pause` says: how long the other side accepts no calls, or nothing.
 #[diagnostic::on_unimplemented(
@@ -46,7 +46,7 @@ pub fn unless_refunded(length: Option<Duration>, due: &[Option<Correction>]) -> 
 pub fn pause(permit: Option<&Permit>, length: Option<Duration>) -> impl Future<Output = ()> + Send + use<'_> {
     // A box keeps the pause out of the future of an annotated function.
     let pausing = permit.filter(|permit| length.is_some() || permit.is_probe());
-    let pausing = pausing.map(|permit| Box::pin(permit.pause_logged(length)));
+    let pausing = pausing.map(|permit| Box::pin(permit.pause_logged(length.map(SaidPause::from))));
     async move {
         if let Some(pausing) = pausing {
             pausing.await;

@@ -65,6 +65,14 @@ impl Heard {
         pause.max(if self.is_denial { self.shortage_for(cost) } else { self.spacing_for(cost) })
     }
 
+    /// Returns the field that asks to wait: that of the pause, or that of the limit which is used up.
+    pub(super) fn waiting_field(&self) -> Option<&'static str> {
+        match &self.pause {
+            Some(pause) => pause.field,
+            None => self.limits.iter().find(|limit| limit.is_used_up(false)).map(|limit| limit.field),
+        }
+    }
+
     fn spacing_for(&self, cost: impl Fn(&str) -> Option<u64>) -> Option<Duration> {
         // The pause after a denial says all.
         let limits = self.limits.iter().filter(|_| !self.is_denial);

@@ -4,8 +4,8 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
+use super::pause_source::SaidPause;
 use crate::call::{LeaseName, TallyId};
 use crate::error::BackendError;
 use crate::policy::Policy;
@@ -17,13 +17,13 @@ pub(crate) type Pausing<'a> = Pin<Box<dyn Future<Output = Result<(), BackendErro
 /// Pauses and opens subjects. A permit reaches its limiter by this.
 pub(crate) trait Pauser: Send + Sync {
     /// Pauses a subject: here at once, and elsewhere as soon as the store has heard of it, also if this is dropped before.
-    fn pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Pausing<'static>;
+    fn pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static>;
 
     /// Pauses a subject here at once, and elsewhere in the background, unless the pause that is known ends no earlier.
-    fn begin_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError>;
+    fn begin_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError>;
 
     /// Pauses for callers that cannot await.
-    fn blocking_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError>;
+    fn blocking_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError>;
 
     /// Opens a subject for all, if the probe still has its place.
     fn open<'a>(&'a self, pausable: &'a Pausable, probe: ProbeName) -> Pausing<'a>;
@@ -104,19 +104,19 @@ impl PauseTicket {
         self.pausable.policy.name()
     }
 
-    pub(super) fn pause(&self, length: Duration) -> Pausing<'static> {
-        self.end_by_pause(length);
-        Arc::clone(&self.pauser).pause(&self.pausable, length)
+    pub(super) fn pause(&self, said: SaidPause) -> Pausing<'static> {
+        self.end_by_pause(said);
+        Arc::clone(&self.pauser).pause(&self.pausable, said)
     }
 
-    pub(super) fn begin_pause(&self, length: Duration) -> Result<(), BackendError> {
-        self.end_by_pause(length);
-        Arc::clone(&self.pauser).begin_pause(&self.pausable, length)
+    pub(super) fn begin_pause(&self, said: SaidPause) -> Result<(), BackendError> {
+        self.end_by_pause(said);
+        Arc::clone(&self.pauser).begin_pause(&self.pausable, said)
     }
 
-    pub(super) fn blocking_pause(&self, length: Duration) -> Result<(), BackendError> {
-        self.end_by_pause(length);
-        Arc::clone(&self.pauser).blocking_pause(&self.pausable, length)
+    pub(super) fn blocking_pause(&self, said: SaidPause) -> Result<(), BackendError> {
+        self.end_by_pause(said);
+        Arc::clone(&self.pauser).blocking_pause(&self.pausable, said)
     }
 
     pub(super) fn succeeded(&self) -> Pausing<'_> {
@@ -165,8 +165,8 @@ impl PauseTicket {
 
     /// Notes that the call has met a pause. Even if the store cannot be told of it, another call is not to be tried at once: the
     /// place is free when its time is over.
-    fn end_by_pause(&self, length: Duration) {
-        self.note_end(!length.is_zero());
+    fn end_by_pause(&self, said: SaidPause) {
+        self.note_end(!said.length.is_zero());
     }
 
     fn ending<'a>(&'a self, pausing: Pausing<'a>) -> Pausing<'a> {

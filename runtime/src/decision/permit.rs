@@ -7,6 +7,7 @@ use super::charge::{Charge, Recount, RecountTicket};
 use super::decided_by::DecidedBy;
 use super::meter::Metering;
 use super::pause::PauseTicket;
+use super::pause_source::SaidPause;
 use super::report::{Report, RuleStatus};
 use crate::error::BackendError;
 use crate::observe::{log, opaque_debug};
@@ -122,8 +123,12 @@ impl Permit {
     /// * The backend did not answer within the deadline. This process honours the pause all the same, and sends it again with
     ///   later calls.
     pub async fn pause(&self, length: Duration) -> Result<(), BackendError> {
+        self.pause_as(length.into()).await
+    }
+
+    async fn pause_as(&self, said: SaidPause) -> Result<(), BackendError> {
         match self.pausing() {
-            Some(pausing) => pausing.pause(length).await,
+            Some(pausing) => pausing.pause(said).await,
             None => Err(not_pausable()),
         }
     }
@@ -135,7 +140,7 @@ impl Permit {
     ///
     /// Fails as [`pause`](Self::pause) does.
     pub fn blocking_pause(&self, length: Duration) -> Result<(), BackendError> {
-        self.pausing().map_or_else(|| Err(not_pausable()), |pausing| pausing.blocking_pause(length))
+        self.pausing().map_or_else(|| Err(not_pausable()), |pausing| pausing.blocking_pause(length.into()))
     }
 
     /// Says that the other side has accepted this call. If it is the one that is tried after a pause, its subject is open for
@@ -174,18 +179,18 @@ impl Permit {
 
     /// Pauses for a function whose body has run, or says that it has succeeded if there is no length. A failure is only
     /// logged.
-    pub(crate) async fn pause_logged(&self, length: Option<Duration>) {
-        self.log_pause(match length {
-            Some(length) => self.pause(length).await,
+    pub(crate) async fn pause_logged(&self, said: Option<SaidPause>) {
+        self.log_pause(match said {
+            Some(said) => self.pause_as(said).await,
             None => self.succeeded().await,
         });
     }
 
     /// Begins a pause of the subject, if the policy lets it be paused: this process honours it at once, and the others are told in
     /// the background.
-    pub(crate) fn begin_pause_logged(&self, length: Duration) {
+    pub(crate) fn begin_pause_logged(&self, said: SaidPause) {
         if let Some(pausing) = self.pausing() {
-            self.log_pause(pausing.begin_pause(length));
+            self.log_pause(pausing.begin_pause(said));
         }
     }
 

@@ -9,7 +9,8 @@ use tokio::sync::oneshot;
 use super::core::Core;
 use super::stack::Stack;
 use crate::call::{LeaseName, TallyId};
-use crate::decision::{Pausable, Pauser, Pausing, ProbeName};
+use crate::context;
+use crate::decision::{Pausable, PauseSource, PauseStatus, Pauser, Pausing, ProbeName, SaidPause};
 use crate::error::BackendError;
 use crate::micros;
 use crate::observe::log;
@@ -95,22 +96,24 @@ impl Core {
     }
 
     /// Pauses a subject in this process. Returns what Redis is to be told.
-    fn pause_here(&self, pausable: &Pausable, length: Duration) -> Result<Option<ToldPause>, BackendError> {
+    fn pause_here(&self, pausable: &Pausable, said: SaidPause) -> Result<Option<ToldPause>, BackendError> {
         let id = pausable.id()?;
+        let by_operator = || context::operator().map(|name| PauseSource::operator(&name));
+        let source = said.field.map(PauseSource::field).or_else(by_operator).unwrap_or_default();
         let longest = pausable.policy.longest_pause().unwrap_or_default();
         // Rounded up, so that nothing is sent before the time.
-        let length_us = micros::rounded_up(length.min(longest));
+        let length_us = micros::rounded_up(said.length.min(longest));
         if length_us == 0 {
             return Ok(None);
         }
-        let told = self.pauses.tell(id, self.clock.now_us(), length_us);
+        let told = self.pauses.tell(id, self.clock.now_us(), length_us, source);
         Ok(self.stack.is_remote().then_some(told))
     }
 
     /// Tells the store of a pause.
     async fn tell(&self, pausable: &Pausable, told: ToldPause) -> Result<(), BackendError> {
         let (id, Stack::Remote(layers)) = (pausable.id()?, &self.stack) else { return Ok(()) };
-        let paused = layers.server().pause(&pausable.policy, id, told.length_us).await?;
+        let (paused, _) = layers.server().pause(&pausable.policy, id, told.length_us, told.source).await?;
         self.hear_of_pause(id, told.told, paused);
         Ok(())
     }
@@ -137,6 +140,19 @@ impl Core {
         });
     }
 
+    /// Returns the pause of a subject: what the store says, or what this process was told and the store may not know.
+    pub(super) async fn pause_status(&self, pausable: &Pausable) -> Result<Option<PauseStatus>, BackendError> {
+        let id = pausable.id()?;
+        let told = self.pauses.told(id, self.clock.now_us());
+        let told = told.map(|(known, source)| status(outcome(known), source));
+        let Stack::Remote(layers) = &self.stack else { return Ok(told) };
+        match layers.server().pause(&pausable.policy, id, 0, PauseSource::default()).await {
+            Ok((Outcome::Admitted, _)) => Ok(told),
+            Ok((paused, source)) => Ok(Some(status(paused, source))),
+            Err(error) => told.map_or(Err(error), |told| Ok(Some(told))),
+        }
+    }
+
     /// Ends the pause of a subject, if there is one.
     pub(super) async fn resume(&self, pausable: &Pausable) -> Result<(), BackendError> {
         let id = pausable.id()?;
@@ -153,8 +169,8 @@ impl Core {
 }
 
 impl Pauser for Core {
-    fn pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Pausing<'static> {
-        let told = match self.pause_here(pausable, length) {
+    fn pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static> {
+        let told = match self.pause_here(pausable, said) {
             Ok(Some(told)) => told,
             paused => return Box::pin(ready(paused.map(drop))),
         };
@@ -163,10 +179,10 @@ impl Pauser for Core {
         Box::pin(async { result.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down"))) })
     }
 
-    fn begin_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError> {
+    fn begin_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
         // After a while, another process may have ended the one that the store knew.
         let known = self.known_pause(pausable.id()?).filter(|known| known.due == PauseDue::Nothing);
-        let Some(told) = self.pause_here(pausable, length)? else { return Ok(()) };
+        let Some(told) = self.pause_here(pausable, said)? else { return Ok(()) };
         // The store knows a pause that ends no earlier, or is being told of it.
         if known.is_none_or(|known| known.left_us < told.length_us) {
             self.tell_in_background(pausable.clone(), told, None);
@@ -174,8 +190,8 @@ impl Pauser for Core {
         Ok(())
     }
 
-    fn blocking_pause(self: Arc<Self>, pausable: &Pausable, length: Duration) -> Result<(), BackendError> {
-        let Some(told) = self.pause_here(pausable, length)? else { return Ok(()) };
+    fn blocking_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
+        let Some(told) = self.pause_here(pausable, said)? else { return Ok(()) };
         let (core, pausable, patience) = (Arc::clone(&self), pausable.clone(), self.patience(&pausable.policy));
         let telling = async move { core.tell(&pausable, told).await };
         self.run_on_thread(TaskKind::Correction, telling, patience).unwrap_or_else(Err)
@@ -202,6 +218,16 @@ impl Pauser for Core {
     fn give_back(self: Arc<Self>, pausable: &Pausable, probe: ProbeName, was_admitted: bool) {
         self.begin_end(pausable, probe, if was_admitted { ProbeStep::GiveBack } else { ProbeStep::Decline });
     }
+}
+
+/// Returns a pause that makes this of a call, as operators see it.
+fn status(paused: Outcome, source: PauseSource) -> PauseStatus {
+    let left = match paused {
+        Outcome::Paused { retry_after } => retry_after.retry_after().unwrap_or_default(),
+        // What is known of a probe is for how long it has its place.
+        _ => Duration::ZERO,
+    };
+    PauseStatus::new(left, source)
 }
 
 /// What a known pause makes of a call.

@@ -10,7 +10,7 @@ use super::override_store::OverrideStore;
 use super::pauses::ProbeStep;
 use super::redis_types::{Progress, RegistrationResult, Setup, StoredText};
 use crate::call::{Call, LeaseName, ReturnedLeases, TallyId};
-use crate::decision::{AdmittedAt, Recount};
+use crate::decision::{AdmittedAt, PauseSource, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::Policy;
 use crate::system::Instant;
@@ -51,7 +51,7 @@ impl NoRedis {
         ping() -> NoAnswer<Readiness>;
         now_us() -> u64;
         refresh_time() -> NoAnswer<()>;
-        pause(&Policy, TallyId<'_>, u64) -> NoAnswer<Outcome>;
+        pause(&Policy, TallyId<'_>, u64, PauseSource) -> NoAnswer<(Outcome, PauseSource)>;
         probe(&Policy, TallyId<'_>, LeaseName, ProbeStep, Option<Instant>) -> NoAnswer<Outcome>;
         resume(&Policy, TallyId<'_>) -> NoAnswer<()>;
     }

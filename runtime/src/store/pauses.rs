@@ -13,6 +13,7 @@ use hashbrown::HashTable;
 
 use crate::call::{LeaseName, TallyId};
 use crate::clock::is_set_back;
+use crate::decision::PauseSource;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, lock};
@@ -64,6 +65,7 @@ struct Pause {
     since_us: u64,
     ends_us: u64,
     known_by: KnownBy,
+    source: PauseSource,
     probe: Option<Probe>,
 }
 
@@ -120,6 +122,7 @@ pub(crate) enum ProbeStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ToldPause {
     pub(crate) length_us: u64,
+    pub(crate) source: PauseSource,
     /// When the process was told. The answer of the store is heard with it.
     pub(crate) told: PauseMoment,
 }
@@ -157,7 +160,8 @@ impl Pause {
     }
 
     fn told(&self, now_us: u64) -> ToldPause {
-        ToldPause { length_us: self.ends_us.saturating_sub(now_us), told: self.changed }
+        let Self { source, changed: told, .. } = *self;
+        ToldPause { length_us: self.ends_us.saturating_sub(now_us), source, told }
     }
 
     /// Returns the longer one of this pause and another that this process was told. The time after it in which one call at a time is
@@ -213,19 +217,25 @@ impl Pauses {
         self.change(id, now_us, |pause, _| *pause).map(|pause| pause.known(now_us))
     }
 
+    /// Returns a pause that this process was told and the store may not know, and who has said it.
+    pub(crate) fn told(&self, id: TallyId<'_>, now_us: u64) -> Option<(KnownPause, PauseSource)> {
+        let pause = self.change(id, now_us, |pause, _| *pause)?;
+        matches!(pause.known_by, KnownBy::Process { .. }).then(|| (pause.known(now_us), pause.source))
+    }
+
     /// Adds a pause that this process was told, unless the subject is paused for longer. Returns what the store is to be
     /// told.
-    pub(crate) fn tell(&self, id: TallyId<'_>, now_us: u64, length_us: u64) -> ToldPause {
+    pub(crate) fn tell(&self, id: TallyId<'_>, now_us: u64, length_us: u64, source: PauseSource) -> ToldPause {
         let ends_us = now_us.saturating_add(length_us);
         let known_by = self.known_by_process(now_us);
         self.change(id, now_us, |pause, changed| {
-            let told = Pause { changed, since_us: now_us, ends_us, known_by, probe: None };
+            let told = Pause { changed, since_us: now_us, ends_us, known_by, source, probe: None };
             let known = pause.filter(|known| !known.is_over(now_us));
             let pause = pause.insert(known.map_or(told, |known| known.or_told(told)));
             match pause.known_by {
                 KnownBy::Process { .. } => pause.told(now_us),
                 // The store knows a longer one, unless another process has ended that.
-                KnownBy::Store { .. } => ToldPause { length_us, told: changed },
+                KnownBy::Store { .. } => ToldPause { length_us, source, told: changed },
             }
         })
     }
@@ -254,7 +264,8 @@ impl Pauses {
             if pause.is_none_or(|known| known.yields_to(ends_us, asked)) {
                 let before_us = pause.filter(|known| !known.is_over(now_us)).map_or(0, |known| known.length_us());
                 let since_us = ends_us.saturating_sub(before_us.max(left_us));
-                *pause = (left_us > 0).then_some(Pause { changed, since_us, ends_us, known_by, probe: None });
+                let source = pause.map(|known| known.source).unwrap_or_default();
+                *pause = (left_us > 0).then_some(Pause { changed, since_us, ends_us, known_by, source, probe: None });
             }
         });
     }

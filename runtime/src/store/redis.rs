@@ -37,8 +37,7 @@ use self::script::work::refund_parts;
 pub(crate) use self::stored::lists::{StoredDenials, StoredPolicies};
 use self::stored::overrides_key;
 use crate::call::{Call, CallOptions, LeaseName, ReturnedLeases, TallyId};
-use crate::context;
-use crate::decision::{AdmittedAt, Recount};
+use crate::decision::{AdmittedAt, PauseSource, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::{Policy, SubjectCost};
 use crate::store::answer::{LayeredAnswer, Outcome, Readiness};
@@ -257,17 +256,17 @@ impl Redis {
         charged.inspect_err(|_| self.setup.driver.runtimes.background.note_failed_correction())
     }
 
-    /// Pauses a subject for this time; 0 only asks. Returns what the pause makes of a call.
+    /// Pauses a subject for this time; 0 only asks. Returns what the pause makes of a call and, if it only asks, who has said it.
     pub(crate) async fn pause(
         &self,
         policy: &Policy,
         id: TallyId<'_>,
         length_us: u64,
-    ) -> Result<Outcome, BackendError> {
+        source: PauseSource,
+    ) -> Result<(Outcome, PauseSource), BackendError> {
         let key = id.key(&self.setup.prefix);
-        let reason = context::operator().unwrap_or_default();
         let until = self.until_for(policy)?;
-        self.ask(key.as_str(), until, |step| step.pause(policy, id, length_us, &reason)).await
+        self.ask(key.as_str(), until, |step| step.pause(policy, id, length_us, source)).await
     }
 
     /// Takes a step of a probe, by the deadline of its call if it has one. Returns what the pause has made of a call before:

@@ -106,6 +106,7 @@ tallygate_harness::every_backend!(
     a_cheap_caller_behind_a_costly_one_is_served_at_its_deadline,
     a_paused_subject_is_denied_until_the_end,
     a_shorter_pause_does_not_shorten_a_longer_one,
+    a_pause_says_who_has_said_it,
     a_pause_lasts_no_longer_than_the_longest,
     only_a_pausable_policy_can_be_paused,
     a_permit_pauses_the_subject_of_its_call,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tallygate::admin::__shared::{Peeked, RuleState};
-use tallygate::{Decision, Denial, RejectionKind};
+use tallygate::{Decision, Denial, PauseStatus, RejectionKind};
 use tallygate_rules::format_duration;
 
 use crate::duration;
@@ -19,8 +19,8 @@ pub(super) fn text(peeked: &Peeked<'_>) -> String {
     let verdict = match &peeked.decision {
         _ if peeked.admitted().is_none() => "undecided".to_owned(),
         Decision::Allowed(_) => "admitted".to_owned(),
-        Decision::Denied(denial) if is_shadow => format!("would be {}", denied(denial)),
-        Decision::Denied(denial) => denied(denial),
+        Decision::Denied(denial) if is_shadow => format!("would be {}{}", denied(denial), said(peeked)),
+        Decision::Denied(denial) => format!("{}{}", denied(denial), said(peeked)),
     };
     let shadow = if is_shadow { " (shadow: nobody is rejected)" } else { "" };
     let prefetch = match peeked.listed.described.prefetch() {
@@ -108,6 +108,15 @@ fn denied(denial: &Denial) -> String {
         RejectionKind::Concurrency if denial.retry_after().is_some() => format!("{verb}{rule} until a call is over"),
         _ => format!("{verb} {time}{rule}"),
     }
+}
+
+/// `, as zoe has said`, or `, as the field retry-after says`; nothing unless a pause says who has said it.
+fn said(peeked: &Peeked<'_>) -> String {
+    let by = |pause: &PauseStatus| match (pause.operator(), pause.field()) {
+        (Some(operator), _) => Some(format!(", as {operator} has said")),
+        (None, field) => field.map(|field| format!(", as the field {field} says")),
+    };
+    peeked.pause.as_ref().and_then(by).unwrap_or_default()
 }
 
 /// `0   1 per 1m   0 left   resets in 41s`, or `0   2 concurrent lease 30s   1 of 2 concurrent   leases end in 24s`.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tallygate_rules::{Ban, Rule, RuleId};
 
 use crate::admin::{BannedSubject, Registered, RegisteredPolicy, Unreadable};
-use crate::decision::Denial;
+use crate::decision::{Denial, PauseStatus};
 use crate::limiter::{Override, OverrideBuilder};
 
 use super::RuleState;
@@ -124,12 +124,18 @@ pub fn banned(banned: &BannedSubject) -> Value {
     })
 }
 
-pub(super) fn denial(denial: &Denial) -> Value {
-    let document = json!({
+pub(super) fn denial(denial: &Denial, pause: Option<&PauseStatus>) -> Value {
+    let mut document = json!({
         "kind": denial.kind().as_str(),
         "rule": denial.rule().map(|rule| rule.position()),
         "retry_after_ms": denial.retry_after().map(ms),
     });
+    if let Some(operator) = pause.and_then(PauseStatus::operator) {
+        document["operator"] = json!(operator);
+    }
+    if let Some(field) = pause.and_then(PauseStatus::field) {
+        document["field"] = json!(field);
+    }
     match denial.rule() {
         Some(rule) => with_unit(document, rule.rule()),
         None => document,

@@ -6,7 +6,7 @@ use tallygate_rules::{CALLS, Rule};
 use super::{OpenPolicy, RuleState, json, shadow};
 use crate::admin::Subjects;
 use crate::admin::template::KeyTemplate;
-use crate::decision::{DecidedBy, Decision, RuleStatus};
+use crate::decision::{DecidedBy, Decision, PauseStatus, RejectionKind, RuleStatus};
 use crate::error::{BackendError, Error};
 use crate::limiter::{Limiter, Override};
 
@@ -20,6 +20,8 @@ pub struct Peeked<'a> {
     pub missing: Vec<Option<String>>,
     /// The decision, with a report.
     pub decision: Decision,
+    /// The pause that denies the call, with who has said it.
+    pub pause: Option<PauseStatus>,
     /// The overrides that are for these subjects.
     pub overrides: Vec<Override>,
     /// What the call costs, by its units.
@@ -47,13 +49,17 @@ impl<'a> Peeked<'a> {
         if decision.decided_by() != DecidedBy::Backend {
             return Err(BackendError::away("redis: it is away, so nobody knows where the subject stands").into());
         }
+        let pause = match &decision {
+            Decision::Denied(denial) if denial.kind() == RejectionKind::Paused => check.clone().pause_status().await?,
+            _ => None,
+        };
         let labels = check.labels()?;
         let is_meant = |one: &Override| {
             let subject = subjects.subject(one.label());
             one.policy() == listed.described.name() && one.subject().is_none_or(|only| Some(only) == subject)
         };
         let overrides = limiter.overrides().await?.into_iter().filter(is_meant).collect();
-        Ok(Self { listed, subjects, missing, decision, overrides, costs, labels })
+        Ok(Self { listed, subjects, missing, decision, pause, overrides, costs, labels })
     }
 
     /// Returns whether a call would be admitted, as far as its counts are known; `None` if no count is known.
@@ -127,7 +133,7 @@ impl<'a> Peeked<'a> {
             "others": others,
             "missing": self.missing.iter().map(|label| self.missing_json(label.as_deref())).collect::<Vec<_>>(),
             "admitted": self.admitted(),
-            "denied": denial.map(json::denial),
+            "denied": denial.map(|denial| json::denial(denial, self.pause.as_ref())),
             "prefetch_ms": self.listed.described.prefetch().map(json::ms),
             "shadow": self.shadow(),
             "rules": self.report().iter().map(json::state).collect::<Vec<_>>(),

@@ -15,7 +15,7 @@ use crate::client::fields::GRPC_STATUS;
 use crate::client::heard::REQUESTS;
 use crate::client::{Heard, HeardLimit, ResponseReader};
 use crate::context::{self, Context, ContextKey, labels};
-use crate::decision::{Permit, Rejection, RuleStatus};
+use crate::decision::{Permit, Rejection, RuleStatus, SaidPause};
 use crate::field_text::{field_text, host_text};
 use crate::limiter::{Check, Limiter};
 use crate::observe::ReportedOnce;
@@ -96,8 +96,8 @@ impl AdmittedCall {
             // After a failure that says no time, the next call is tried: zero neither pauses nor opens. Nor does an answer of gRPC
             // before its trailers have said how the call ended.
             Some(probe) => {
-                let unsaid = (heard.has_failed || is_status_due(headers)).then_some(Duration::ZERO);
-                probe.pause_logged(self.wait_after(&heard).or(unsaid)).await;
+                let unsaid = (heard.has_failed || is_status_due(headers)).then_some(Duration::ZERO.into());
+                probe.pause_logged(self.pause_after(&heard).or(unsaid)).await;
             }
             None => self.begin_pause(&heard),
         }
@@ -110,15 +110,15 @@ impl AdmittedCall {
         let heard = self.settings.responses.read(StatusCode::OK, trailers);
         self.begin_pause(&heard);
         let has_succeeded =
-            trailers.contains_key(GRPC_STATUS) && !heard.has_failed && self.wait_after(&heard).is_none();
+            trailers.contains_key(GRPC_STATUS) && !heard.has_failed && self.pause_after(&heard).is_none();
         if let Some(permit) = self.permit.as_ref().filter(|_| has_succeeded) {
             permit.begin_success();
         }
     }
 
     fn begin_pause(&self, heard: &Heard) {
-        if let Some((permit, wait)) = self.permit.as_ref().zip(self.wait_after(heard)) {
-            permit.begin_pause_logged(wait);
+        if let Some((permit, said)) = self.permit.as_ref().zip(self.pause_after(heard)) {
+            permit.begin_pause_logged(said);
         }
     }
 
@@ -141,8 +141,9 @@ impl AdmittedCall {
         }
     }
 
-    fn wait_after(&self, heard: &Heard) -> Option<Duration> {
-        heard.wait_for(|unit| self.cost_of(unit))
+    fn pause_after(&self, heard: &Heard) -> Option<SaidPause> {
+        let length = heard.wait_for(|unit| self.cost_of(unit))?;
+        Some(SaidPause { length, field: heard.waiting_field() })
     }
 
     /// Returns what the call costs of a unit, as the server names it: the next one may cost as much.

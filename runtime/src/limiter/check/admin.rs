@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::attempt::Attempt;
 use super::{Check, CheckSubjects};
 use crate::context;
-use crate::decision::{Pausable, Pauser as _};
+use crate::decision::{Pausable, PauseStatus, Pauser as _};
 use crate::error::BackendError;
 use crate::observe::log;
 
@@ -109,7 +109,7 @@ impl Check<'_> {
     /// * The backend did not answer within the deadline. This process honours the pause all the same, and sends it again with
     ///   later calls.
     pub async fn pause(self, length: Duration) -> Result<(), BackendError> {
-        Arc::clone(&self.limiter().core).pause(&self.pausable()?, length).await?;
+        Arc::clone(&self.limiter().core).pause(&self.pausable()?, length.into()).await?;
         self.report_change("a subject was paused");
         Ok(())
     }
@@ -127,6 +127,38 @@ impl Check<'_> {
         self.limiter().core.resume(&self.pausable()?).await?;
         self.report_change("the pause of a subject was ended, if there was one");
         Ok(())
+    }
+
+    /// Returns the pause of the subject that [`pause`](Self::pause) pauses, with who has said it; `None` if it is not paused. It asks
+    /// the backend once. While that is away, it is what this process knows.
+    ///
+    /// # Errors
+    ///
+    /// The policy cannot be paused, or the call left out a subject; or the backend did not answer within the deadline, and this
+    /// process was told no pause.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::context::{self, Context};
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let (limiter, partner, second) = (Limiter::in_memory(), Subject::of("partner"), Duration::from_secs(1));
+    /// let policy = Policy::builder("calls").rule(Rule::sliding_window(50, second)).pausable().build()?;
+    /// let check = || limiter.check(&policy, &partner);
+    /// assert_eq!(check().pause_status().await?, None);
+    ///
+    /// context::scope(Context::new().with("operator", "zoe"), check().pause(30 * second)).await?;
+    /// let status = check().pause_status().await?.unwrap();
+    /// assert_eq!((status.left(), status.operator(), status.field()), (30 * second, Some("zoe"), None));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn pause_status(self) -> Result<Option<PauseStatus>, BackendError> {
+        self.limiter().core.pause_status(&self.pausable()?).await
     }
 
     fn pausable(&self) -> Result<Pausable, BackendError> {

@@ -30,7 +30,7 @@ impl OneSubject {
     }
 
     fn tell(&self, at_us: u64, length_us: u64) -> ToldPause {
-        self.pauses.tell(self.id(), at_us, length_us)
+        self.pauses.tell(self.id(), at_us, length_us, PauseSource::default())
     }
 
     /// Asks the store, and notes its answer after what happens meanwhile.
@@ -216,7 +216,7 @@ fn the_end_of_one_pause_leaves_all_others() {
     for number in [FEW, 2 * FEW] {
         let (pauses, policy, subjects) = (Pauses::new(0), pausable(), subjects(number));
         let ids = || subjects.iter().map(|subject| TallyId::of_pause(&policy, subject).unwrap());
-        ids().for_each(|id| _ = pauses.tell(id, NOW, SECOND));
+        ids().for_each(|id| _ = pauses.tell(id, NOW, SECOND, PauseSource::default()));
         pauses.remove(ids().next().unwrap(), NOW);
         assert_eq!(ids().filter(|id| pauses.find(*id, || NOW).is_some()).count(), number - 1);
     }
@@ -226,7 +226,7 @@ fn the_end_of_one_pause_leaves_all_others() {
 fn many_pauses_are_kept_until_they_end_and_then_leave_the_table() {
     let (pauses, policy, subjects) = (Pauses::new(0), pausable(), subjects(2 * MOST_STORED));
     let ids = || subjects.iter().map(|subject| TallyId::of_pause(&policy, subject).unwrap());
-    ids().for_each(|id| _ = pauses.tell(id, NOW, SECOND));
+    ids().for_each(|id| _ = pauses.tell(id, NOW, SECOND, PauseSource::default()));
     assert!(ids().all(|id| pauses.find(id, || NOW).is_some()));
     let after = NOW + 2 * SECOND;
     assert!(ids().all(|id| pauses.find(id, || after).is_none()));

@@ -14,7 +14,7 @@ use tallygate_rules::{Role, Rule};
 use tokio::sync::oneshot;
 
 use crate::call::{Call, CallOptions, OwnedCall, Slot};
-use crate::decision::{AdmittedAt, Recount, Report, Wait};
+use crate::decision::{AdmittedAt, PauseSource, Recount, Report, Wait};
 use crate::error::BackendError;
 use crate::observe::report;
 use crate::policy::Policy;
@@ -88,8 +88,9 @@ impl Deployment {
     async fn decide_behind_pause(&self, request: Call<'_>, until: Instant, patience: Duration) -> SlotAnswer {
         if let Some(id) = request.pause() {
             let key = id.key(&self.setup().prefix);
-            let outcome = self.ask(key.as_str(), until, |step| step.pause(request.policy, id, 0, "")).await;
-            match outcome.map_err(BackendError::into_refusal)? {
+            let outcome =
+                self.ask(key.as_str(), until, |step| step.pause(request.policy, id, 0, PauseSource::default())).await;
+            match outcome.map_err(BackendError::into_refusal)?.0 {
                 Outcome::Admitted => {}
                 paused => return Ok(Answer::new(paused, Report::default(), 0)),
             }

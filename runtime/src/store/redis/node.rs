@@ -8,7 +8,7 @@ use ::redis::{Cmd, FromRedisValue};
 use tallygate_lua as lua;
 
 use crate::call::{Call, LeaseName, ReturnedLeases, TallyId};
-use crate::decision::Recount;
+use crate::decision::{PauseSource, Recount};
 use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
@@ -161,15 +161,16 @@ impl Step {
         server.run(&server.scripts.ban, key, &arguments, self.until, self.role()).await.map(drop)
     }
 
-    /// Pauses the subject of a pause for this time; 0 only asks. Returns what the pause makes of a call.
+    /// Pauses the subject of a pause for this time; 0 only asks. Returns what the pause makes of a call and, if it only asks, who
+    /// has said it.
     pub(super) async fn pause(
         self,
         policy: &Policy,
         id: TallyId<'_>,
         length_us: u64,
-        reason: &str,
-    ) -> Result<Outcome, BackendError> {
-        let arguments = pack::pause(length_us, paused::longest_us(policy), reason);
+        source: PauseSource,
+    ) -> Result<(Outcome, PauseSource), BackendError> {
+        let arguments = pack::pause(length_us, paused::longest_us(policy), source);
         self.run_on_pause(|scripts| &scripts.pause, policy, id, &arguments).await
     }
 
@@ -181,7 +182,7 @@ impl Step {
         name: LeaseName,
         step: ProbeStep,
     ) -> Result<Outcome, BackendError> {
-        self.run_on_pause(|scripts| &scripts.probe, policy, id, &pack::probe(name, step)).await
+        Ok(self.run_on_pause(|scripts| &scripts.probe, policy, id, &pack::probe(name, step)).await?.0)
     }
 
     async fn run_on_pause(
@@ -190,14 +191,15 @@ impl Step {
         policy: &Policy,
         id: TallyId<'_>,
         arguments: &[Vec<u8>],
-    ) -> Result<Outcome, BackendError> {
+    ) -> Result<(Outcome, PauseSource), BackendError> {
         let server = self.node.server();
         let key = iter::once(id.key(&server.prefix));
         let reply = server.run(script(&server.scripts), key, arguments, self.until, self.role()).await?;
-        let values = wire::integers(&reply).ok_or_else(unknown_shape)?;
+        let (numbers, source) = reply.split_at_checked(2 * lua::INTEGER_BYTES).ok_or_else(unknown_shape)?;
+        let values = wire::integers(numbers).ok_or_else(unknown_shape)?;
         server.learn_time(&values);
         match values[..] {
-            [_, left] => Ok(paused::outcome(policy, left)),
+            [_, left] => Ok((paused::outcome(policy, left), PauseSource::read(source))),
             _ => Err(unknown_shape()),
         }
     }

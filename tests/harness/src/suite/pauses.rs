@@ -7,6 +7,7 @@ use tallygate::{
     BackendErrorKind, Ban, Deciding, Denial, Limiter, Policy, PolicyBuilder, RejectionKind, Rule, RuleStatus, Subject,
 };
 
+use tallygate::context::{self, Context};
 use tokio::task::JoinSet;
 
 use super::{MICROSECOND, policy, report_of, secs, somebody};
@@ -59,6 +60,35 @@ pub async fn a_shorter_pause_does_not_shorten_a_longer_one(stage: &Stage) {
     stage.pass(secs(40)).await;
     pause(stage, &policy, &subject, secs(3)).await;
     assert_paused(&stage.denied(&policy, &subject).await, secs(3));
+}
+
+/// Whoever looks at a pause hears who has said it, as long as it is the longest, and also while one call at a time is tried after it.
+pub async fn a_pause_says_who_has_said_it(stage: &Stage) {
+    let (policy, subject) = (ten_a_minute(), somebody());
+    let status = async || {
+        let status = stage.limiter().check(&policy, &subject).pause_status().await;
+        // While Redis is away, nobody knows of a pause that this process was not told.
+        let status = status.unwrap_or_else(|error| (error.kind() != BackendErrorKind::Away).then(|| panic!("{error}")));
+        status.map(|status| (status.left(), status.operator().map(str::to_owned)))
+    };
+    let said = async |operator: &str, length| {
+        context::scope(Context::new().with("operator", operator.to_owned()), pause(stage, &policy, &subject, length))
+            .await;
+    };
+    let zoe = |left| Some((left, Some("zoe".to_owned())));
+    assert_eq!(status().await, None);
+    said("zoe", secs(30)).await;
+    said("max", secs(10)).await;
+    assert_eq!(status().await, zoe(secs(30)));
+    pause(stage, &policy, &subject, secs(40)).await;
+    assert_eq!(status().await, Some((secs(40), None)));
+    said("zoe", secs(50)).await;
+    stage.pass(secs(20)).await;
+    assert_eq!(status().await, zoe(secs(30)));
+    stage.pass(secs(40)).await;
+    assert_eq!(status().await, zoe(secs(0)));
+    stage.pass(secs(60)).await;
+    assert_eq!(status().await, None);
 }
 
 /// No pause lasts longer than the longest: an hour, or what the policy says.

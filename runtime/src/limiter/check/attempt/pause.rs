@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Attempt;
 use crate::call::{Call, CallOptions, LeaseName, TallyId};
-use crate::decision::{DecidedBy, Pausable, PauseTicket, ProbeName, Recount, RecountTicket, Report};
+use crate::decision::{DecidedBy, Pausable, PauseSource, PauseTicket, ProbeName, Recount, RecountTicket, Report};
 use crate::error::BackendError;
 use crate::limiter::pausing;
 use crate::limiter::stack::Layers;
@@ -177,7 +177,7 @@ async fn reported(layers: &Layers, call: Call<'_>, paused: LayeredAnswer) -> Lay
 
 /// Asks whether the subject is paused, and decides the call if not: no script looks for this pause.
 async fn ask_behind_pause(layers: &Layers, call: Call<'_>, id: TallyId<'_>) -> Result<LayeredAnswer, BackendError> {
-    match layers.server().pause(call.policy, id, 0).await? {
+    match layers.server().pause(call.policy, id, 0, PauseSource::default()).await?.0 {
         Outcome::Admitted => layers.below().decide(call).await,
         paused => Ok(Answer::new(paused, Report::default(), 0).into()),
     }

@@ -10,7 +10,7 @@ use tallygate_rules::MAX_EXACT;
 
 use crate::algorithm::{self, pack_integer};
 use crate::call::{Call, LeaseName, Scope};
-use crate::decision::{Recount, Remainder};
+use crate::decision::{PauseSource, Recount, Remainder, SOURCE_BYTES};
 use crate::micros;
 use crate::policy::RuleGroup;
 use crate::store::pauses::{PROBE_US, ProbeStep};
@@ -21,6 +21,9 @@ const SHORT_LOG: u64 = 32;
 
 // The script for windows tells by the number of bytes that it has read whether a log may be longer.
 const _: () = assert!(lua::END_ENTRIES as u64 > SHORT_LOG + 1);
+
+// The script for pauses returns no more of what is stored.
+const _: () = assert!(lua::SOURCE_BYTES == SOURCE_BYTES);
 
 /// The most entries of a log that no longer count.
 const MOST_SPARE: u64 = 16_384;
@@ -94,9 +97,9 @@ pub(crate) fn ban(group: &RuleGroup, duration_us: u64) -> [Vec<u8>; 4] {
     [group.celled.len() as u64, denials(group) as u64, duration_us, ttl_ms].map(number)
 }
 
-/// Packs the arguments that pause a subject for this time, for no longer than another, and why.
-pub(crate) fn pause(length_us: u64, longest_us: u64, reason: &str) -> [Vec<u8>; 3] {
-    [number(length_us), number(longest_us), reason.into()]
+/// Packs the arguments that pause a subject for this time, for no longer than another, and who has said so.
+pub(crate) fn pause(length_us: u64, longest_us: u64, source: PauseSource) -> [Vec<u8>; 3] {
+    [number(length_us), number(longest_us), source.as_str().into()]
 }
 
 /// Packs the arguments of a step of a probe.

@@ -111,6 +111,9 @@ fn state() -> Schemas {
         ("rule", of(NUMBER_OR_NULL, "The position of the rule that denies it.")),
         ("retry_after_ms", of(NUMBER_OR_NULL, "For how long; `null` if waiting does not help.")),
     ]));
+    let denied = with_optional(denied, "operator", of(TEXT, "Who has paused the subject, if an operator has."));
+    let denied =
+        with_optional(denied, "field", of(TEXT, "The field of an answer that asked for the pause, if one did."));
     let other = object([("label", of(TEXT, "The label.")), ("subject", of(TEXT, "The subject."))]);
     vec![
         (

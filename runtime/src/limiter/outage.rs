@@ -108,7 +108,8 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
 
     fn decide_by(&self, substitute: DecidedBy, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         if substitute == DecidedBy::Nobody {
-            let outcome = Outcome::closed(call).unwrap_or(Outcome::Admitted);
+            let closed = Outcome::closed(call.policy, |at, group| group.unit.is_none() || call.needs_at(at) > 0);
+            let outcome = closed.unwrap_or(Outcome::Admitted);
             let answer = Answer::new(outcome, Report::default(), 0);
             return Ok(LayeredAnswer { decided_by: substitute, ..answer.into() });
         }

@@ -15,8 +15,8 @@ impl Policy {
     /// Returns the policy with other counts: the first for its first rule, and so on. Rules beyond them keep theirs.
     ///
     /// Both policies have one name and share their tallies, so each call may have the counts that its caller has paid
-    /// for. A count of 0 closes the limit: every call that costs anything of what the rule counts, or may be charged for it
-    /// later, is denied, and cannot ever be admitted. A count that is too
+    /// for. A count of 0 closes the limit: every call that costs anything is denied, and none of them can ever be
+    /// admitted. An override that sets it denies calls with a [`cost`](crate::Check::cost) of 0, too. A count that is too
     /// great for its algorithm becomes the greatest one that is not.
     ///
     /// Tools of operators show the counts of the policy that was built. If each call has its own, build the policy of

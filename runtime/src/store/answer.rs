@@ -3,13 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tallygate_rules::{Role, Rule};
-
 use crate::algorithm::Quota;
 use crate::call::{Call, OwnedCall};
 use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, DenialCause, Lease, Permit, Report, RuleStatus, Wait};
 use crate::error::BackendError;
-use crate::policy::Policy;
+use crate::policy::{Policy, RuleGroup};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -113,17 +111,15 @@ impl Outcome {
         Self::Denied { rule: u32::try_from(rule).unwrap_or(u32::MAX), retry_after }
     }
 
-    /// The outcome of a call if a rule in force has a count of 0, and the call costs anything of what the rule counts, or may
-    /// be charged for it later; `None` for any other. A rule for duplicates counts each call, whatever it costs.
-    pub(crate) fn closed(call: Call<'_>) -> Option<Self> {
-        let groups = call.policy.groups().iter().enumerate();
-        let mut rules = groups.flat_map(|(at, group)| group.rules.iter().map(move |rule| (at, rule)));
-        let is_closed = |at, rule: &Rule| {
-            let pays = rule.role() == Role::Duplicate || call.needs_at(at) > 0;
-            rule.count() == 0 && pays
-        };
-        let rule = rules.position(|(at, rule)| is_closed(at, rule))?;
-        Some(Self::denied(rule, Wait::NEVER).with_position(call.policy))
+    /// The outcome of a call if a rule in force, in a unit that the call pays, has a count of 0; `None` for any other.
+    pub(crate) fn closed(policy: &Policy, pays: impl Fn(usize, &RuleGroup) -> bool) -> Option<Self> {
+        let rules = policy
+            .groups()
+            .iter()
+            .enumerate()
+            .flat_map(|(at, group)| group.rules.iter().map(move |rule| (at, group, rule)));
+        let rule = { rules }.position(|(at, group, rule)| rule.count() == 0 && pays(at, group))?;
+        Some(Self::denied(rule, Wait::NEVER).with_position(policy))
     }
 
     pub(crate) fn wait(self) -> Wait {

@@ -131,7 +131,6 @@ tallygate_harness::every_backend!(
 mod by_hand {
     tallygate_harness::every_store!(
         an_override_of_a_unit_keeps_what_the_others_have_counted,
-        an_override_closes_a_unit_as_a_count_of_nothing_does,
         overrides_of_calls_keep_what_a_unit_has_counted_in_other_windows,
         a_ban_of_one_subject_leaves_the_others_uncharged,
         a_banned_call_is_reported_on_and_counts_nowhere,

@@ -46,8 +46,7 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                         }
                         closed.insert(plan.policy, new);
                     }
-                    // A call that costs nothing is admitted, too.
-                    (_, Answer::Admitted(DecidedBy::Backend)) if plan.cost > 0 => {
+                    (_, Answer::Admitted(DecidedBy::Backend)) => {
                         let is_within = |closed: &&Closed| closed.from_us <= began_us && entry.us < closed.until_us;
                         if let Some(closed) = closed.get(&plan.policy).filter(is_within) {
                             let how = format!(

@@ -16,7 +16,7 @@ use crate::limiter::outage::StoreState;
 use crate::limiter::overrides::RulesInForce;
 use crate::limiter::pausing;
 use crate::limiter::stack::{Layers, Stack};
-use crate::policy::{Policy, SubjectCost, Trial};
+use crate::policy::{Policy, RuleGroup, SubjectCost, Trial, UnitCost};
 use crate::store::{Answer, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMoment};
 use crate::subject::SubjectKey;
 use crate::system::Instant;
@@ -272,11 +272,8 @@ impl<'a> Attempt<'a> {
         let asked = core.pauses.moment();
         let pause = check.pause_id().filter(|_| options.heeds_pause());
         let known = pause.and_then(|id| core.known_pause(id));
-        let costs = policy.costs(&check.inputs.costs());
-        // Only an override closes a limit without the store.
-        let is_overridden = matches!(policy, Cow::Owned(_));
-        let closed = is_overridden.then(|| Outcome::closed(Call::new(&policy, &subjects, options).with_costs(&costs)));
-        let closed = closed.flatten();
+        let given = check.inputs.costs();
+        let closed = closed(&policy, matches!(policy, Cow::Owned(_)), &given);
         let is_certain = |known: &KnownPause| !matches!(known.due, PauseDue::Ask | PauseDue::Probe);
         let foregone = closed.or(known.filter(is_certain).map(pausing::outcome));
         // A call with a known outcome counts nothing: the store is only asked for its report.
@@ -287,6 +284,7 @@ impl<'a> Attempt<'a> {
         if policy.warn_at().is_some() && foregone.is_none() && !options.report {
             (options.report, options.report_is_optional) = (true, true);
         }
+        let costs = policy.costs(&given);
         Self { core, policy, subjects, costs, options, foregone, pause, known, probe: None, asked }
     }
 
@@ -393,4 +391,12 @@ impl<'a> Attempt<'a> {
         };
         RecountTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
     }
+}
+
+/// The outcome of a call that an override closes by a count of 0. A unit that the call does not name may still be charged
+/// later.
+fn closed(policy: &Policy, is_overridden: bool, given: &[UnitCost]) -> Option<Outcome> {
+    let is_free = |unit: &Arc<str>| given.iter().any(|(named, cost)| named == unit && *cost == 0);
+    let pays = |_: usize, group: &RuleGroup| group.unit.as_ref().is_none_or(|unit| !is_free(unit));
+    if is_overridden { Outcome::closed(policy, pays) } else { None }
 }

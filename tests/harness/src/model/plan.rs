@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use tallygate::{Algorithm, Ban, Role, Rule};
+use tallygate::{Algorithm, Ban, Rule};
 
 use super::call::{Costs, Used};
 use super::history::{is_sliding, per};
@@ -81,9 +81,9 @@ impl Plan {
     }
 
     /// Returns the position of a rule that closes the limit for a call of these costs: the first, share by share, that
-    /// admits nothing. It closes the limit for calls that may cost anything of what it counts, and one for duplicates for all.
+    /// admits nothing. One that counts a unit closes it for calls that may use any of it.
     pub(super) fn closed(&self, costs: &Costs) -> Option<usize> {
-        let pays = |rule: &Rule| rule.role() == Role::Duplicate || costs.given(rule) != Some(0);
+        let pays = |rule: &Rule| rule.unit().is_none() || costs.given(rule) != Some(0);
         let all = self.shares().iter().flat_map(|share| share.rules.iter().zip(&share.positions));
         { all }.find(|(rule, _)| rule.count() == 0 && pays(rule)).map(|(_, &position)| position)
     }

@@ -59,16 +59,19 @@ impl Core {
             self.hear_of_pause(id, asked, if is_paused { outcome } else { Outcome::Admitted });
         }
         if !is_paused {
-            self.wake_after(id, step);
+            self.wake_after(&pausable.policy, id, step);
         }
         Ok(())
     }
 
-    fn wake_after(&self, id: TallyId<'_>, step: ProbeStep) {
+    fn wake_after(&self, policy: &Policy, id: TallyId<'_>, step: ProbeStep) {
         match step {
             ProbeStep::Take | ProbeStep::Decline => {}
             ProbeStep::GiveBack => self.sleepers.wake_one_for(id),
-            ProbeStep::Open => self.sleepers.wake_for(id),
+            ProbeStep::Open => {
+                self.sleepers.wake_for(id);
+                log::opened(policy.name());
+            }
         }
     }
 
@@ -77,7 +80,7 @@ impl Core {
         match (probe, pausable.id()) {
             (ProbeName::Here(name), Ok(id)) => {
                 self.probe_here(id, name, step);
-                self.wake_after(id, step);
+                self.wake_after(&pausable.policy, id, step);
                 None
             }
             (ProbeName::Here(_), Err(_)) => None,
@@ -108,6 +111,37 @@ impl Core {
         }
         let told = self.pauses.tell(id, self.clock.now_us(), length_us, source);
         Ok(self.stack.is_remote().then_some(told))
+    }
+
+    /// Pauses the subject of a call in this process. Many calls may hear of one pause, so only the first one is reported.
+    fn pause_by_call(&self, pausable: &Pausable, said: SaidPause) -> Result<Option<ToldPause>, BackendError> {
+        let known = self.known_pause(pausable.id()?);
+        let told = self.pause_here(pausable, said)?;
+        if !said.length.is_zero() && known.is_none_or(|known| known.due == PauseDue::Probe) {
+            let length = said.length.min(pausable.policy.longest_pause().unwrap_or_default());
+            log::paused(pausable.policy.name(), length, said.field);
+        }
+        Ok(told)
+    }
+
+    /// Pauses a subject without a call: here at once, and elsewhere as soon as the store has heard of it, also if this is dropped
+    /// before.
+    pub(super) fn pause_by_hand(self: &Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static> {
+        self.tell_and_wait(pausable, self.pause_here(pausable, said))
+    }
+
+    fn tell_and_wait(
+        self: &Arc<Self>,
+        pausable: &Pausable,
+        paused: Result<Option<ToldPause>, BackendError>,
+    ) -> Pausing<'static> {
+        let told = match paused {
+            Ok(Some(told)) => told,
+            paused => return Box::pin(ready(paused.map(drop))),
+        };
+        let (caller, result) = oneshot::channel();
+        self.tell_in_background(pausable.clone(), told, Some(caller));
+        Box::pin(async { result.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down"))) })
     }
 
     /// Tells the store of a pause.
@@ -170,19 +204,13 @@ impl Core {
 
 impl Pauser for Core {
     fn pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static> {
-        let told = match self.pause_here(pausable, said) {
-            Ok(Some(told)) => told,
-            paused => return Box::pin(ready(paused.map(drop))),
-        };
-        let (caller, result) = oneshot::channel();
-        self.tell_in_background(pausable.clone(), told, Some(caller));
-        Box::pin(async { result.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down"))) })
+        self.tell_and_wait(pausable, self.pause_by_call(pausable, said))
     }
 
     fn begin_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
         // After a while, another process may have ended the one that the store knew.
         let known = self.known_pause(pausable.id()?).filter(|known| known.due == PauseDue::Nothing);
-        let Some(told) = self.pause_here(pausable, said)? else { return Ok(()) };
+        let Some(told) = self.pause_by_call(pausable, said)? else { return Ok(()) };
         // The store knows a pause that ends no earlier, or is being told of it.
         if known.is_none_or(|known| known.left_us < told.length_us) {
             self.tell_in_background(pausable.clone(), told, None);
@@ -191,7 +219,7 @@ impl Pauser for Core {
     }
 
     fn blocking_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
-        let Some(told) = self.pause_here(pausable, said)? else { return Ok(()) };
+        let Some(told) = self.pause_by_call(pausable, said)? else { return Ok(()) };
         let (core, pausable, patience) = (Arc::clone(&self), pausable.clone(), self.patience(&pausable.policy));
         let telling = async move { core.tell(&pausable, told).await };
         self.run_on_thread(TaskKind::Correction, telling, patience).unwrap_or_else(Err)

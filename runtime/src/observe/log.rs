@@ -22,7 +22,6 @@ use crate::system::TokioInstant;
 macro_rules! debug { ($($event:tt)*) => { _ = speak(|| tracing::debug!($($event)*)) }; }
 #[allow(unused_macros, reason = "only some features report mistakes")]
 macro_rules! error { ($($event:tt)*) => { _ = speak(|| tracing::error!($($event)*)) }; }
-#[allow(unused_macros, reason = "only some features report changes")]
 macro_rules! info { ($($event:tt)*) => { _ = speak(|| tracing::info!($($event)*)) }; }
 macro_rules! warn { ($($event:tt)*) => { _ = speak(|| tracing::warn!($($event)*)) }; }
 
@@ -61,6 +60,10 @@ struct SpentLines {
 }
 
 impl LineBudget {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(SpentLines { since: None, lines: 0 }))
+    }
+
     /// Reports an event if a line is left for it.
     pub(crate) fn report(&self, report: impl FnOnce()) {
         match self.spend() {
@@ -212,6 +215,19 @@ pub(crate) fn denied_in_shadow(policy: &str, kind: &str, rule: Option<ObservedRu
 /// Reports that a refund failed. The hits stay counted.
 pub(crate) fn not_refunded(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "a permit could not be refunded and stays counted");
+}
+
+/// Reports that a call has paused its subject, and the field of the answer that asked for it, if one did. The other side chooses how
+/// often this happens.
+pub(crate) fn paused(policy: &str, length: Duration, field: Option<&str>) {
+    static LINES: LineBudget = LineBudget::new();
+    LINES.report(|| info!(target: TARGET, policy, ?length, field, "a subject is paused"));
+}
+
+/// Reports that a subject is open for all again, as a call after its pause has succeeded.
+pub(crate) fn opened(policy: &str) {
+    static LINES: LineBudget = LineBudget::new();
+    LINES.report(|| info!(target: TARGET, policy, "a subject is open again after a pause"));
 }
 
 /// Reports that a pause could not be stored, so that only this process honours it.

@@ -42,6 +42,26 @@ async fn a_denial_is_reported_with_policy_rule_and_kind() {
     assert_eq!(lines_with(&log, &["DEBUG", "tallygate: denied", "policy=\"observed\"", "rule=1", "kind=limited"]), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_reported_once_and_so_is_its_end_by_a_call_that_succeeds() {
+    let (log, _listening) = Log::listen();
+    let policy = Policy::builder("partner").rule(Rule::sliding_window(9, HOUR)).pausable().build().unwrap();
+    let limiter = Limiter::in_memory();
+    let admitted = async || limiter.check(&policy, &canary()).await.unwrap().into_result().unwrap();
+    let calls = [admitted().await, admitted().await];
+    for call in &calls {
+        call.pause(Duration::from_secs(5)).await.unwrap();
+        call.succeeded().await.unwrap();
+    }
+    assert_eq!(lines_with(&log, &["INFO", "tallygate: a subject is paused", "policy=\"partner\"", "length=5s"]), 1);
+    assert_eq!(lines_with(&log, &["open again"]), 0);
+    tokio::time::advance(Duration::from_secs(5)).await;
+    admitted().await.succeeded().await.unwrap();
+    admitted().await.succeeded().await.unwrap();
+    assert_eq!(lines_with(&log, &["INFO", "tallygate: a subject is open again", "policy=\"partner\""]), 1);
+    assert_eq!(lines_with(&log, &[CANARY]), 0);
+}
+
 #[tokio::test]
 async fn a_denial_and_a_warning_say_the_unit_of_a_rule_that_does_not_count_calls() {
     let recorder = DebuggingRecorder::new();

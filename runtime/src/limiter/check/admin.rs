@@ -1,12 +1,11 @@
 //! Administration of a call's subjects: removing their tallies, banning by hand, and pausing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt::Attempt;
 use super::{Check, CheckSubjects};
 use crate::context;
-use crate::decision::{Pausable, PauseStatus, Pauser as _};
+use crate::decision::{Pausable, PauseStatus};
 use crate::error::BackendError;
 use crate::observe::log;
 
@@ -109,7 +108,7 @@ impl Check<'_> {
     /// * The backend did not answer within the deadline. This process honours the pause all the same, and sends it again with
     ///   later calls.
     pub async fn pause(self, length: Duration) -> Result<(), BackendError> {
-        Arc::clone(&self.limiter().core).pause(&self.pausable()?, length.into()).await?;
+        self.limiter().core.pause_by_hand(&self.pausable()?, length.into()).await?;
         self.report_change("a subject was paused");
         Ok(())
     }

@@ -1,6 +1,6 @@
 -- The weight that the log is given back: a negative one, so that no more than `most_left` is left of the window of this length.
 -- No window that is as long or longer comes above its count. The weight is added to the first entry that counts in the window until
--- the other side counts anew.
+-- the other side counts anew, or for at most twice that time, unless it is far from the end.
 -- Reads: call, unpack, now, admitted, name, head_bytes, tail, entries, windows, left_of, most_left, reset_after_us
 -- Sets: taken, first
 taken = 0
@@ -18,11 +18,11 @@ if left_of and now < admitted + left_of then
       room = math.min(room, count - weight - (span == left_of and most_left or 0))
     end
   end
-  local begins
+  local begins, last = nil, now + 2 * reset_after_us - left_of
   do
     local horizon, beside = math.min(admitted, now + reset_after_us - left_of) - 1, -1
     --- @include parts/search.lua
-    begins = first
+    if time and time <= last and first >= entries - 1 - ${REFUND_DISTANCE} then begins = first end
   end
-  if begins < entries then first, taken = begins, -math.max(room, 0) end
+  if begins then first, taken = begins, -math.max(room, 0) end
 end

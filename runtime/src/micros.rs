@@ -14,5 +14,5 @@ pub(crate) fn from_duration(duration: Duration) -> u64 {
 
 /// Returns the microseconds of a duration, rounded up: only zero gives zero.
 pub(crate) fn rounded_up(duration: Duration) -> u64 {
-    from_duration(duration) + u64::from(!duration.subsec_nanos().is_multiple_of(1_000))
+    from_duration(duration).saturating_add(u64::from(!duration.subsec_nanos().is_multiple_of(1_000)))
 }

@@ -82,7 +82,7 @@ impl Heard {
 
     /// Returns the time until enough is left for a call that was denied, if the denial says no time.
     fn shortage_for(&self, cost: impl Fn(&str) -> Option<u64>) -> Option<Duration> {
-        let is_unsaid = self.pause.as_ref().is_some_and(|pause| pause.field.is_none());
+        let is_unsaid = self.pause.as_ref().is_none_or(|pause| pause.field.is_none());
         let limits = self.limits.iter().filter(|_| is_unsaid);
         self.longest_of(limits.filter_map(|limit| {
             let missing = cost(&limit.unit)?.checked_sub(limit.remaining?).filter(|missing| *missing > 0)?;

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use tallygate_rules::Role;
+use tallygate_rules::{MAX_EXACT, Role};
 
 use super::charge::{Recount, RecountTicket, Remainder};
 use super::permit::{Permit, not_refundable};
 use crate::error::BackendError;
 use crate::micros;
+#[cfg(feature = "client")]
+use crate::policy::Policy;
 
 impl Permit {
     /// Leaves at most `remaining` of the rule at that [position](crate::RuleStatus::position), because the side that was called
@@ -15,9 +17,12 @@ impl Permit {
     /// It asks the backend once.
     ///
     /// The rule then counts more, never more than its count, and never less than before: what several calls hear of the same
-    /// limit counts once. A sliding window counts it until the reset, or for a little longer if none of its calls leaves it
-    /// then; any other rule as it counts a call of now. Rules of the same unit and subject that count in sliding windows count it,
-    /// too. A window that counts this call no more stays as it is.
+    /// limit counts once. A sliding window counts it with the first of its calls that leaves it at the reset or later. If that
+    /// takes longer than twice the time until the reset, or if more than 1,024 calls are stored after it, nothing changes. Any
+    /// other rule counts it as it counts a call of now. Rules of the same unit and subject that count in sliding windows count
+    /// it, too. A window that counts this call no more stays as it is, and so does a unit in which the call has cost nothing.
+    ///
+    /// With [`prefetch`](crate::PolicyBuilder::prefetch), what was taken ahead counts as used, and may still be sent.
     ///
     /// Returns whether that has changed anything.
     ///
@@ -37,8 +42,8 @@ impl Permit {
     /// let (limiter, partner, minute) = (Limiter::in_memory(), Subject::of("partner"), Duration::from_secs(60));
     /// let policy = Policy::builder("calls").rule(Rule::sliding_window(100, minute)).build()?;
     /// let permit = limiter.check(&policy, &partner).refundable().await?.into_result()?;
-    /// // The partner answers that 7 are left for 20 seconds.
-    /// assert!(permit.leave_at_most(0, 7, Duration::from_secs(20)).await?);
+    /// // The partner answers that 7 are left for 40 seconds.
+    /// assert!(permit.leave_at_most(0, 7, Duration::from_secs(40)).await?);
     /// assert_eq!(limiter.peek(&policy, &partner).await?.report()[0].remaining(), 7);
     /// # Ok(())
     /// # }
@@ -59,6 +64,13 @@ impl Permit {
         }
     }
 
+    /// Returns the policy by which the call was decided, with the overrides that were in force; `None` if the permit cannot
+    /// leave less.
+    #[cfg(feature = "client")]
+    pub(crate) fn policy_in_force(&self) -> Option<&Policy> {
+        self.ticket().map(|ticket| &ticket.charge.call.policy)
+    }
+
     fn leaving(
         &self,
         position: usize,
@@ -76,7 +88,7 @@ impl Permit {
         };
         let counted = policy.groups().get(group);
         let place = counted.and_then(|counted| counted.positions.iter().position(|own| *own == position));
-        let reset_us = micros::rounded_up(reset);
+        let reset_us = micros::rounded_up(reset).min(MAX_EXACT);
         let remainder = place.map(|place| Remainder { group, place, most: remaining, reset_us });
         Ok(remainder.filter(|_| reset_us > 0).map(|remainder| (ticket, remainder)))
     }

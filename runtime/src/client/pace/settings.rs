@@ -15,11 +15,12 @@ use crate::client::fields::GRPC_STATUS;
 use crate::client::heard::REQUESTS;
 use crate::client::{Heard, HeardLimit, ResponseReader};
 use crate::context::{self, Context, ContextKey, labels};
-use crate::decision::{Permit, Rejection, RuleStatus, SaidPause};
+use crate::decision::{DecidedBy, Permit, Rejection, RuleStatus, SaidPause};
 use crate::field_text::{field_text, host_text};
 use crate::limiter::{Check, Limiter};
 use crate::observe::ReportedOnce;
 use crate::policy::Policy;
+use crate::subject::Subject;
 
 #[derive(Clone)]
 pub(super) struct PaceSettings {
@@ -51,8 +52,8 @@ pub(super) type RequestCost = dyn Fn(&Parts) -> u64 + Send + Sync;
 pub(super) struct PacedCall {
     settings: Arc<PaceSettings>,
     check: Check<'static>,
-    /// The lane of its subject; `None` if nothing is made of its answer.
-    lane: Option<usize>,
+    /// The subject that its answer may pause; `None` if nothing is made of its answer.
+    paused: Option<Subject>,
     /// In the order of the settings.
     costs: Vec<u64>,
 }
@@ -61,14 +62,14 @@ impl PacedCall {
     /// Prepares a call in the current context.
     pub(super) fn new(settings: &Arc<PaceSettings>, request: &Parts) -> Self {
         let costs: Vec<u64> = settings.costs.iter().map(|(_, cost)| cost(request)).collect();
-        let (check, lane) = settings.check(request, &costs);
-        Self { settings: Arc::clone(settings), check, lane, costs }
+        let (check, paused) = settings.check(request, &costs);
+        Self { settings: Arc::clone(settings), check, paused, costs }
     }
 
     /// Waits for its turn.
     pub(super) async fn admit(self) -> Result<AdmittedCall, Rejection> {
         let permit = self.check.admit().await?;
-        let on_its_way = self.lane.map(|lane| self.settings.traffic.depart(lane));
+        let on_its_way = self.paused.map(|subject| self.settings.traffic.depart(&subject));
         Ok(AdmittedCall { settings: self.settings, costs: self.costs, permit, on_its_way })
     }
 }
@@ -126,16 +127,19 @@ impl AdmittedCall {
     /// reset says how long nothing comes back. Of other limits something comes back soon, but nobody says when.
     fn leave_less(&self, heard: &Heard, on_their_way: u64) {
         let Some(permit) = &self.permit else { return };
+        // An override may have other rules at these positions.
+        let Some(policy) = permit.policy_in_force() else { return };
         for limit in heard.limits().iter().filter(|limit| limit.has_fixed_windows()) {
             let said = limit.remaining().zip(limit.reset());
-            let Some(((remaining, reset), status)) = said.zip(rule_of(limit, permit.report(), &self.settings.policy))
-            else {
+            let Some(((remaining, reset), status)) = said.zip(rule_of(limit, permit.report(), policy)) else {
                 continue;
             };
             // The other side may count calls that are on their way, or may not yet: it has counted those that overtook this one,
             // and will count the others.
             let unknown = on_their_way.saturating_mul(self.cost_of(limit.unit()).unwrap_or(1));
-            if remaining.saturating_add(unknown) < status.remaining() {
+            // The standby shows its part of the rule, and finds out itself what is left of it.
+            let is_part = permit.decided_by() != DecidedBy::Backend;
+            if is_part || remaining.saturating_add(unknown) < status.remaining() {
                 permit.begin_leaving(status.position(), remaining.saturating_sub(unknown), reset);
             }
         }
@@ -154,8 +158,8 @@ impl AdmittedCall {
 }
 
 impl PaceSettings {
-    /// Returns the check of a call, and the lane of its subject if its policy makes something of the answer.
-    fn check(&self, request: &Parts, costs: &[u64]) -> (Check<'static>, Option<usize>) {
+    /// Returns the check of a call, and the subject that may be paused if its policy makes something of the answer.
+    fn check(&self, request: &Parts, costs: &[u64]) -> (Check<'static>, Option<Subject>) {
         let limiter = self.limiter.as_ref().unwrap_or_else(|| Limiter::installed());
         labels::report_lack_of_keys(&self.lack_of_keys, "client::pace", &self.policy, &self.subjects);
         let (subject, others) = context::enter(&mut self.context(request), || {
@@ -172,11 +176,11 @@ impl PaceSettings {
         }
         let paused = others.iter().find(|(label, _)| self.policy.paused_label() == Some(label.as_str()));
         let paused = paused.map_or(&subject, |(_, other)| other);
-        let lane = self.policy.longest_pause().map(|_| self.traffic.lane_of(paused));
-        if lane.is_some_and(|lane| self.traffic.is_due(lane)) {
+        let paused = self.policy.longest_pause().map(|_| paused.clone());
+        if paused.as_ref().is_some_and(|subject| self.traffic.is_due(subject)) {
             check = check.report().refundable();
         }
-        (check.into_owned(), lane)
+        (check.into_owned(), paused)
     }
 
     /// Returns the values of the request that the keys show. A value that this request lacks is not that of a request which this

@@ -1,79 +1,130 @@
 //! The calls that are on their way, and which of them look where their rules stand.
 
-use std::hash::BuildHasher as _;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::subject::Subject;
-use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::system::{Instant, RandomState};
 
-/// Subjects are spread over so many lanes, so that the traffic takes little room however many there are. Of those that share
-/// a lane, more calls seem to be on their way, and fewer look.
-const LANES: usize = 64;
-
-/// The calls of a lane look at most this often, because a report takes the store longer than a decision does.
+/// The calls of a subject look at most this often, because a report takes the store longer than a decision does.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// So many subjects are kept without a look for those that have no more calls.
+const FEW: usize = 64;
 
 /// The traffic of a pace.
 pub(super) struct Traffic {
-    lanes: [TrafficLane; LANES],
-    seed: RandomState,
+    subjects: Mutex<TrafficTable>,
+}
+
+struct TrafficTable {
+    subjects: HashMap<Subject, SubjectTraffic, RandomState>,
+    sweep_at: usize,
 }
 
 #[derive(Default)]
-struct TrafficLane {
-    on_their_way: AtomicU64,
-    looked: Mutex<Option<Instant>>,
+struct SubjectTraffic {
+    on_their_way: u64,
+    looked: Option<Instant>,
 }
 
 /// A call that is on its way to the other side, from its admission to the first answer.
 pub(super) struct OnItsWay {
     traffic: Arc<Traffic>,
-    lane: usize,
+    subject: Subject,
 }
 
 impl Traffic {
     pub(super) fn new() -> Self {
-        Self { lanes: std::array::from_fn(|_| TrafficLane::default()), seed: RandomState::default() }
+        let table = TrafficTable { subjects: HashMap::default(), sweep_at: FEW };
+        Self { subjects: Mutex::new(table) }
     }
 
-    pub(super) fn lane_of(&self, subject: &Subject) -> usize {
-        usize::try_from(self.seed.hash_one(subject) % LANES as u64).unwrap_or_default()
-    }
-
-    /// Whether a call of this lane is to look. The next one is to look only later.
-    pub(super) fn is_due(&self, lane: usize) -> bool {
-        let Some(lane) = self.lanes.get(lane) else { return false };
-        let (mut looked, now) = (lock(&lane.looked), Instant::now());
-        let is_due = looked.is_none_or(|looked| now.saturating_duration_since(looked) >= LOOK_EVERY);
+    /// Whether a call of this subject is to look. The next one is to look only later.
+    pub(super) fn is_due(&self, subject: &Subject) -> bool {
+        let now = Instant::now();
+        let mut table = lock(&self.subjects);
+        let traffic = table.of(subject, now);
+        let is_due = !traffic.has_looked(now);
         if is_due {
-            *looked = Some(now);
+            traffic.looked = Some(now);
         }
         is_due
     }
 
-    pub(super) fn depart(self: &Arc<Self>, lane: usize) -> OnItsWay {
-        if let Some(lane) = self.lanes.get(lane) {
-            lane.on_their_way.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn depart(self: &Arc<Self>, subject: &Subject) -> OnItsWay {
+        lock(&self.subjects).of(subject, Instant::now()).on_their_way += 1;
+        OnItsWay { traffic: Arc::clone(self), subject: subject.clone() }
+    }
+}
+
+impl TrafficTable {
+    fn of(&mut self, subject: &Subject, now: Instant) -> &mut SubjectTraffic {
+        if self.subjects.len() >= self.sweep_at {
+            self.subjects.retain(|_, traffic| traffic.on_their_way > 0 || traffic.has_looked(now));
+            self.sweep_at = self.subjects.len().saturating_mul(2).max(FEW);
         }
-        OnItsWay { traffic: Arc::clone(self), lane }
+        self.subjects.entry(subject.clone()).or_default()
+    }
+}
+
+impl SubjectTraffic {
+    /// Whether a call has looked a short time ago.
+    fn has_looked(&self, now: Instant) -> bool {
+        self.looked.is_some_and(|looked| now.saturating_duration_since(looked) < LOOK_EVERY)
     }
 }
 
 impl OnItsWay {
-    /// Ends the way of the call. Returns how many others of this process are still on theirs.
+    /// Ends the way of the call. Returns how many others of its subject are still on theirs, in this process.
     pub(super) fn arrive(self) -> u64 {
-        let lane = self.traffic.lanes.get(self.lane);
-        lane.map_or(0, |lane| lane.on_their_way.load(Ordering::Relaxed).saturating_sub(1))
+        let table = lock(&self.traffic.subjects);
+        table.subjects.get(&self.subject).map_or(0, |traffic| traffic.on_their_way.saturating_sub(1))
     }
 }
 
 impl Drop for OnItsWay {
     fn drop(&mut self) {
-        if let Some(lane) = self.traffic.lanes.get(self.lane) {
-            lane.on_their_way.fetch_sub(1, Ordering::Relaxed);
+        if let Some(traffic) = lock(&self.traffic.subjects).subjects.get_mut(&self.subject) {
+            traffic.on_their_way = traffic.on_their_way.saturating_sub(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_of_each_subject_looks_every_100_ms() {
+        let traffic = Traffic::new();
+        let [alice, bob] = ["alice", "bob"].map(Subject::of);
+        assert!(traffic.is_due(&alice) && traffic.is_due(&bob));
+        assert!(!traffic.is_due(&alice) && !traffic.is_due(&bob));
+        tokio::time::advance(LOOK_EVERY).await;
+        assert!(traffic.is_due(&alice) && !traffic.is_due(&alice));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_calls_of_the_same_subject_are_on_their_way_beside_one_that_arrives() {
+        let traffic = Arc::new(Traffic::new());
+        let [alice, bob] = ["alice", "bob"].map(Subject::of);
+        let (first, second, dropped) = (traffic.depart(&alice), traffic.depart(&alice), traffic.depart(&alice));
+        let of_bob = traffic.depart(&bob);
+        drop(dropped);
+        assert_eq!((first.arrive(), second.arrive(), of_bob.arrive()), (1, 0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn subjects_without_calls_are_forgotten() {
+        let traffic = Arc::new(Traffic::new());
+        let on_its_way = traffic.depart(&Subject::of("busy"));
+        for number in 0..10_000 {
+            drop(traffic.depart(&Subject::of(number)));
+        }
+        assert!(lock(&traffic.subjects).subjects.len() <= 2 * FEW);
+        assert_eq!((on_its_way.arrive(), traffic.depart(&Subject::of("busy")).arrive()), (0, 0));
     }
 }

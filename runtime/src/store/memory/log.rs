@@ -2,6 +2,8 @@
 
 mod entries;
 
+use std::ops::RangeInclusive;
+
 use tallygate_rules::{MAX_LOG_ENTRIES, MAX_REFUND_DISTANCE};
 
 use self::entries::{DeniedUntil, LogEntries, LogEntry};
@@ -192,16 +194,18 @@ impl Log {
         }
     }
 
-    /// Adds this weight to the first entry that is not earlier than this time, or, far from the end of the log, to a later one;
-    /// returns whether it added any.
-    pub(super) fn add_after(&mut self, group: &RuleGroup, at_us: u64, weight: u64) -> bool {
-        if weight == 0 || self.last.at_us() < at_us {
+    /// Adds this weight to the first entry of these times, unless it is far from the end of the log; returns whether it added
+    /// any.
+    pub(super) fn add_within(&mut self, group: &RuleGroup, times_us: RangeInclusive<u64>, weight: u64) -> bool {
+        if weight == 0 || self.last.at_us() < *times_us.start() {
             return false;
         }
         self.drop_over(group.reach_us, self.last.at_us());
         let older = self.older.as_slice();
-        let index = older.partition_point(|entry| entry.at_us() < at_us);
-        self.add(index.max(older.len().saturating_sub(MAX_REFUND_DISTANCE)), weight)
+        let index = older.partition_point(|entry| entry.at_us() < *times_us.start());
+        let found = older.get(index).unwrap_or(&self.last);
+        let is_near = older.len() - index <= MAX_REFUND_DISTANCE;
+        is_near && times_us.contains(&found.at_us()) && self.add(index, weight)
     }
 
     /// Takes this weight from the entry at this index; returns whether it had any.

@@ -81,8 +81,18 @@ async fn what_another_host_answers_after_a_redirect_pauses_nothing_where_the_key
     let elsewhere = format!("http://localhost:{}/busy", partner.address.port());
     let redirect = any(async move || (StatusCode::FOUND, [("location", elsewhere)]));
     let first = Partner::answering(|router| router.route("/moved", redirect)).await;
-    for (key, rejection) in [("{@host}", None), ("partners", Some(RejectionKind::Paused))] {
-        let client = client(pausable_by(key));
+    let by_host = || {
+        let policy = Policy::builder("partner").rule(per_minute(100)).rule_on("host", per_minute(100));
+        let policy = policy.pausable_on("host").build().unwrap();
+        client::pace(&policy, "all").unwrap().subject("host", "{@host}").unwrap()
+    };
+    for (key, pace, rejection) in [
+        ("{@host}", pausable_by("{@host}"), None),
+        ("{@header_host}", pausable_by("{@header_host}"), None),
+        ("host: {@host}", by_host(), None),
+        ("partners", pausable_by("partners"), Some(RejectionKind::Paused)),
+    ] {
+        let client = client(pace);
         let get = async |path: &str| client.get(format!("http://{}{path}", first.address)).send().await;
         let denied = get("/moved").await.unwrap();
         assert_eq!(denied.status(), StatusCode::TOO_MANY_REQUESTS);

@@ -15,15 +15,19 @@ impl Tally {
         now_us: u64,
     ) -> bool {
         let now_us = self.settle_time(group, now_us);
+        if admitted_us > now_us {
+            return false;
+        }
         let Remainder { place, most, reset_us, .. } = remainder;
         let changed = match group.windows.iter().find(|window| window.place == place) {
             Some(window) => {
                 let longer = group.windows.iter().filter(|other| other.per_us >= window.per_us && !other.is_duplicate);
                 let room = longer.map(|other| self.log.quota(other, now_us).remaining).min().unwrap_or_default();
                 let beyond = self.log.quota(window, now_us).remaining.saturating_sub(most).min(room);
-                // Counted with a call that leaves the window when the other side counts anew.
-                let at_us = admitted_us.min((now_us + reset_us).saturating_sub(window.per_us));
-                now_us < admitted_us + window.per_us && self.log.add_after(group, at_us, beyond)
+                // Counted with a call that leaves the window when the other side counts anew, or not much later.
+                let from_us = admitted_us.min((now_us + reset_us).saturating_sub(window.per_us));
+                let to_us = (now_us + 2 * reset_us).saturating_sub(window.per_us);
+                now_us < admitted_us + window.per_us && self.log.add_within(group, from_us..=to_us, beyond)
             }
             None => match self.more.as_deref_mut() {
                 Some(More { counters, .. }) => {

@@ -8,7 +8,7 @@ use crate::live;
 /// Which counts are meant.
 #[derive(Args, Debug)]
 pub(crate) struct CountOptions {
-    /// Where each call gives the count of a rule: the plan of a file whose count decides; of several such rules, the one of that name, position or unit
+    /// Where each call gives the count of a rule: the plan of a file whose counts decide; of several such rules, the one of that name, position or unit
     #[arg(long = "plan", value_name = "[RULE=]PLAN", value_parser = read_plan, add = live::plans())]
     plans: Vec<String>,
 

@@ -36,7 +36,7 @@
 //! | `rules` | a list of rules: texts like `"1 per 60s"`, the [text form](crate::Rule#text-form), or tables of the arguments that the attribute has: `count`, `per`, `algorithm`, `capacity`, `initial`, `reset_after`, `cron`, `tz`, `name`, `key`; or `limit` and `lease` for concurrent calls |
 //! | `key` | the subject; that of a function is a part of the program, so the file can only repeat it |
 //! | `on_outage`, `deadline`, `warn_at` | as in the attribute |
-//! | `plans` | counts by name, which a `count` that is an expression [asks for](crate::Limiter::plan_count); for requests, the counts of the first rule |
+//! | `plans` | counts by name, which a `count` that is an expression [asks for](crate::Limiter::plan_count); for requests, the counts of the first rule; or counts by the names of units |
 //! | `match` | the requests: `{ path = "/login", methods = ["POST"] }` |
 //! | `prefetch` | with `match`, as in the attribute; without it, only `false`: no call of the function is taken ahead |
 //! | `shadow` | as in the attribute; `false` enforces a function that says `shadow` |

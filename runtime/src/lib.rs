@@ -211,7 +211,7 @@ pub use self::limiter::{
     Check, DEFAULT_DEADLINE, DEFAULT_DENIAL_CACHE, DEFAULT_MAX_SUBJECTS, DEFAULT_MAX_WAITING, DEFAULT_PREFIX, Deciding,
     DeniedSubject, Limiter, LimiterBuilder, Override, OverrideBuilder,
 };
-pub use self::policy::{Policy, PolicyBuilder};
+pub use self::policy::{PlanCounts, Policy, PolicyBuilder};
 pub use self::store::Readiness;
 #[cfg(feature = "tls")]
 pub use self::store::Tls;

@@ -45,7 +45,7 @@ pub use self::overrides::Override;
 use crate::context::Context;
 use crate::error::{BackendError, Error};
 use crate::observe::{ReportedOnce, log};
-use crate::policy::{Policy, registry};
+use crate::policy::{PlanCounts, Policy, registry};
 use crate::store::Readiness;
 #[cfg(feature = "admin")]
 use crate::store::Store;
@@ -285,7 +285,7 @@ impl Limiter {
     }
 
     #[cfg(feature = "admin")]
-    pub(crate) fn plans(&self, policy: &Policy) -> BTreeMap<String, u64> {
+    pub(crate) fn plans(&self, policy: &Policy) -> BTreeMap<String, PlanCounts> {
         self.core.overrides.plans(policy)
     }
 }

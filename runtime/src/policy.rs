@@ -3,6 +3,7 @@
 mod builder;
 mod description;
 mod layout;
+mod plan_counts;
 pub(crate) mod registry;
 mod rule_group;
 mod shared;
@@ -24,6 +25,7 @@ use tallygate_rules::{Ban, OnOutage, Rule};
 pub use self::builder::PolicyBuilder;
 pub(crate) use self::description::Description;
 pub(crate) use self::layout::LAYOUT_BYTES;
+pub use self::plan_counts::PlanCounts;
 #[cfg(feature = "admin")]
 pub(crate) use self::rule_group::names;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, own_name};

@@ -3,7 +3,7 @@
 use clap::Args;
 use tallygate::admin::__shared::json;
 use tallygate::admin::RegisteredPolicy;
-use tallygate::{Override, Rule};
+use tallygate::{Override, PlanCounts, Rule};
 use tallygate_rules::format_duration;
 
 use crate::connection::Connection;
@@ -68,9 +68,20 @@ fn rules(policy: &RegisteredPolicy) -> String {
     let pause = policy.longest_pause().map(|longest| format!("pausable for up to {}", format_duration(longest)));
     let prefetch = policy.prefetch().map(|ahead| format!("takes {} ahead", format_duration(ahead)));
     let shadow = policy.is_shadow().then(|| "shadow".to_owned());
-    let plans: Vec<_> = policy.plans().map(|(plan, count)| format!("{plan} {}", grouped(count))).collect();
+    let plans: Vec<_> = policy.plans().map(|(plan, counts)| format!("{plan} {}", counts_of_plan(counts))).collect();
     let plans = Some(format!("plans: {}", plans.join(", "))).filter(|_| !plans.is_empty());
     rules.chain(plans).chain(ban).chain(pause).chain(prefetch).chain(shadow).collect::<Vec<_>>().join(" · ")
+}
+
+/// Returns `10,000`, or `20 calls and 60,000 tokens`.
+fn counts_of_plan(counts: &PlanCounts) -> String {
+    match counts {
+        PlanCounts::One(count) => grouped(*count),
+        PlanCounts::ByUnit(counts) => {
+            let counts: Vec<_> = counts.iter().map(|(unit, count)| format!("{} {unit}", grouped(*count))).collect();
+            counts.join(" and ")
+        }
+    }
 }
 
 fn overridden(own: &[&Override]) -> String {

@@ -129,6 +129,45 @@ async fn one_of_several_rules_without_a_count_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plan_answers_for_the_rules_of_each_unit() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let [calls, tokens] = [HOUR, MINUTE].map(|per| Rule::sliding_window(1, per).varying());
+    let policy = Policy::builder("chat").key("{user}").rules([calls, tokens.counting("tokens")]).build().unwrap();
+    let text = "[policy.chat]\nplans = { free = { calls = 1, tokens = 50 }, pro = { calls = 20, tokens = 60_000 } }";
+    let _fleet = applied(&console, text, &policy, &[5, 100]).await;
+    let listed = console.run("policies").expect(0).out;
+    assert!(listed.contains("plans: free 1 calls and 50 tokens, pro 20 calls and 60,000 tokens"), "{listed}");
+    let json = console.run("policies --json").expect(0).json();
+    let chat = json["policies"].as_array().unwrap().iter().find(|policy| policy["name"] == "chat").unwrap();
+    let [free, pro] =
+        [[1, 50], [20, 60_000]].map(|[calls, tokens]| serde_json::json!({ "calls": calls, "tokens": tokens }));
+    assert_eq!(chat["plans"], serde_json::json!({ "free": free, "pro": pro }));
+    let admitted = console.run("peek chat zoe --plan pro").expect(0).out;
+    assert!(admitted.contains(" 19 left ") && admitted.contains(" 60,000 tokens left"), "{admitted}");
+    assert!(console.run("peek chat zoe --plan free").expect(1).out.contains(" by rule 0\n0   1 per 1h "));
+    let mixed = console.run("peek chat zoe --plan tokens=free --plan pro").expect(0).out;
+    assert!(mixed.contains(" 19 left ") && mixed.contains(" 50 tokens left"), "{mixed}");
+    assert!(console.run("top chat --plan free").expect(0).out.starts_with("zoe   100 %   1 of 1 per 1h"));
+}
+
+#[test]
+fn past_requests_are_decided_by_the_counts_of_a_plan_in_each_unit() {
+    let folder = folder();
+    let limits = "[policy.chat]\nmatch = { path = \"/chat\" }\nkey = \"{@user}\"\n\
+                  rules = [\"1 per 1h\", \"100 tokens per 1h\"]\ncost = { tokens = 50 }\nplan = \"{@plan}\"\n\
+                  plans = { pro = { calls = 3, tokens = 300 }, test.tokens = 50 }\n";
+    write(folder.path(), "units.toml", limits);
+    let console = Console { url: "", folder: folder.path() };
+    let rows = "time,subject,tokens\n1800000000,zoe,90\n1800000001,zoe,90\n1800000002,zoe,200\n";
+    let decided = |words: &str| console.run_with(&format!("simulate units.toml chat {words}"), rows).expect(0).out;
+    assert!(decided("").starts_with("1 of 3 admitted"));
+    assert!(decided("--plan pro").starts_with("2 of 3 admitted"));
+    assert!(decided("--plan test").starts_with("0 of 3 admitted"));
+    assert!(decided("--plan tokens=pro --count calls=9").starts_with("2 of 3 admitted"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_a_plan_would_deny_comes_first() {
     let seeded = Seeded::start().await;
     begin(&seeded).await;

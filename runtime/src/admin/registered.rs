@@ -12,7 +12,7 @@ use super::template::{self, KeyTemplate, Placeholder};
 use crate::bounds::DESCRIPTION_BYTES;
 use crate::error::{BackendError, Error};
 use crate::limiter::{Limiter, OverrideBuilder};
-use crate::policy::{Description, NO_REGISTRY, Policy, PolicyBuilder};
+use crate::policy::{Description, NO_REGISTRY, PlanCounts, Policy, PolicyBuilder};
 use crate::subject::Subject;
 use crate::subject::filters::Secret;
 use crate::system::unix;
@@ -188,9 +188,9 @@ impl RegisteredPolicy {
     }
 
     /// Returns the counts of plans that the file of the process has for this policy, by the names of the plans, if each call
-    /// gives the count of a rule. Which rule it is, only the process knows, unless there is one.
-    pub fn plans(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.described.plans.iter().map(|(name, count)| (name.as_str(), *count))
+    /// gives the count of a rule. Which rule it is, only the process knows, unless there is one, or one of each unit.
+    pub fn plans(&self) -> impl Iterator<Item = (&str, &PlanCounts)> {
+        self.described.plans.iter().map(|(name, counts)| (name.as_str(), counts))
     }
 
     /// Returns how long its calls are [taken ahead](crate::PolicyBuilder::prefetch), if they are.
@@ -330,7 +330,7 @@ impl RegisteredPolicy {
 
     /// Describes a policy of this process, as it was at that time. Only its calls know whether they are in shadow,
     /// unless the policy or a file says it.
-    fn of(policy: &Policy, plans: BTreeMap<String, u64>, seen: SystemTime) -> Self {
+    fn of(policy: &Policy, plans: BTreeMap<String, PlanCounts>, seen: SystemTime) -> Self {
         let described = Description::of(policy, policy.is_shadow()).with_plans(plans);
         let rules = described.rules.iter().map(|(_, rule)| rule.clone()).collect();
         Self { described, rules, seen, says_shadow: policy.shadow().is_some() }

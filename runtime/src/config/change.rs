@@ -1,6 +1,8 @@
 //! The changes that a file makes to a policy of the program.
 
-use tallygate_rules::{Field, RELEASED_LABEL, Replacement, Role, Rule, RuleError};
+use std::collections::BTreeSet;
+
+use tallygate_rules::{Field, RELEASED_LABEL, Replacement, Role, Rule, RuleError, nearest, remedy};
 
 use super::lines::At;
 use super::plans::Plans;
@@ -74,22 +76,22 @@ impl PolicyChange {
         Some(Mistake::new(*place, message))
     }
 
-    /// Reports plans that no call can ask for.
-    fn check_plans(&self, policy: &Policy, changed: &Policy) -> Option<Mistake> {
-        let place = self.plans.place?;
+    /// Reports plans, and counts of plans in a unit, that no call can ask for.
+    fn check_plans(&self, policy: &Policy, changed: &Policy) -> Vec<Mistake> {
+        let Some(place) = self.plans.place else { return Vec::new() };
         let varies = |policy: &Policy| policy.rules().iter().any(Rule::is_varying);
         match (varies(policy), varies(changed)) {
             (true, false) => {
                 let message = "the `rules` replace those whose `count` is an expression, so these `plans` change nothing; \
                                remove one of the two";
-                Some(Mistake::new(place, message))
+                vec![Mistake::new(place, message)]
             }
             (false, _) if policy.is_of_function() => {
                 let message = "no `count` of this function is an expression, so nothing asks for these `plans`; remove them, \
                                or write the count in `rules`";
-                Some(Mistake::new(place, message))
+                vec![Mistake::new(place, message)]
             }
-            _ => None,
+            _ => self.plans.units.iter().filter_map(|unit| check_unit_of_plan(unit, changed)).collect(),
         }
     }
 
@@ -105,6 +107,27 @@ impl PolicyChange {
         }
         groups
     }
+}
+
+/// Reports a count of a plan in a unit that no rule counts, or only rules of a function with fixed counts.
+fn check_unit_of_plan(unit: &At<String>, policy: &Policy) -> Option<Mistake> {
+    let At { value: unit, place } = unit;
+    let counting = || policy.rules().iter().filter(|rule| rule.role() == Role::Limit);
+    let mut of_unit = counting().filter(|rule| rule.counted() == unit).peekable();
+    let message = if of_unit.peek().is_none() {
+        let known: BTreeSet<_> = counting().map(Rule::counted).collect();
+        let known: Vec<_> = known.into_iter().collect();
+        let remedy = remedy(nearest(unit, known.iter().copied()), "the rules count", &known);
+        format!("no rule of this policy counts `{unit}`, so nothing asks for this count; {remedy}")
+    } else if policy.is_of_function() && !of_unit.any(Rule::is_varying) {
+        format!(
+            "no `count` in `{unit}` of this function is an expression, so nothing asks for this count; remove it, or write it in \
+             `rules`"
+        )
+    } else {
+        return None;
+    };
+    Some(Mistake::new(*place, message))
 }
 
 /// Returns the key of the policy, if the program gives one.

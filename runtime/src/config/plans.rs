@@ -3,23 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use tallygate_rules::{did_you_mean, is_blank, nearest};
+use tallygate_rules::{check_unit, did_you_mean, is_blank, nearest};
 use toml::de::DeValue;
 
 use super::lines::{At, Lines};
-use super::table::{Entry, Table};
+use super::table::{Entry, Table, whole_number};
 use crate::bounds::{MOST_SUGGESTIONS, MOST_TEXTS, PLAN_NAME_BYTES};
 use crate::error::{Mistake, Place};
 use crate::observe::{ReportedOnce, log};
+use crate::policy::PlanCounts;
 
 const PLANS: &str = "plans = { free = 100, paid = 10000 }";
+const BY_UNIT: &str = "{ calls = 20, tokens = 60000 }";
 const LIST: &str = r#"plans = ["free", "paid"]"#;
 
 /// The plans of a policy: counts by name.
 #[derive(Debug, Default)]
 pub(crate) struct Plans {
     /// Its own counts, each with the place of its plan's name.
-    own: BTreeMap<String, At<u64>>,
+    own: BTreeMap<String, At<PlanCounts>>,
+    /// The units that its own counts name, once for each plan, each with its place.
+    pub(super) units: Vec<At<String>>,
     listed: Arc<ListedPlans>,
     /// The place of its own plans; `None` if it has none.
     pub(super) place: Option<Place>,
@@ -31,7 +35,9 @@ pub(crate) struct ListedPlans {
     /// The names of all plans; `None` if the file has no such list.
     names: Option<BTreeSet<String>>,
     /// The counts that policies have which give none of their own.
-    counts: BTreeMap<String, u64>,
+    counts: BTreeMap<String, PlanCounts>,
+    /// The units that these counts name, once for each plan, each with its place.
+    pub(crate) units: Vec<At<String>>,
     /// Set once it was reported that calls ask for a plan that is not among these.
     reported: ReportedOnce,
 }
@@ -43,14 +49,14 @@ impl Plans {
             return Self { listed, ..Self::default() };
         };
         let place = table.place;
-        let own = counts(table, lines);
+        let (own, units) = counts(table, lines);
         listed.check(&own, lines);
-        Self { own, listed, place: Some(place) }
+        Self { own, units, listed, place: Some(place) }
     }
 
-    /// Returns the count of a plan for that policy, for a call.
-    pub(crate) fn count(&self, policy: &str, plan: &str) -> Option<u64> {
-        self.own.get(plan).map(|count| count.value).or_else(|| self.listed.count(policy, plan))
+    /// Returns the counts of a plan for that policy, for a call.
+    pub(crate) fn of(&self, policy: &str, plan: &str) -> Option<&PlanCounts> {
+        self.own.get(plan).map(|counts| &counts.value).or_else(|| self.listed.of(policy, plan))
     }
 
     /// Returns the names of all plans that the file lists before its policies.
@@ -60,14 +66,14 @@ impl Plans {
     }
 
     /// Returns all counts by the names of their plans.
-    pub(super) fn counts(&self) -> BTreeMap<&str, u64> {
-        let own = self.own.iter().map(|(name, count)| (name.as_str(), count.value));
+    pub(super) fn counts(&self) -> BTreeMap<&str, &PlanCounts> {
+        let own = self.own.iter().map(|(name, counts)| (name.as_str(), &counts.value));
         self.listed.counts().chain(own).collect()
     }
 
     /// Returns all counts by the names of their plans, each at its place. Those of all policies have the place of `plan`.
     #[cfg(feature = "web")]
-    pub(super) fn counts_at(&self, plan: Place) -> BTreeMap<&str, At<u64>> {
+    pub(super) fn counts_at(&self, plan: Place) -> BTreeMap<&str, At<&PlanCounts>> {
         let own = |name: &str| self.own.get(name).map_or(plan, |count| count.place);
         self.counts().into_iter().map(|(name, value)| (name, At { value, place: own(name) })).collect()
     }
@@ -83,10 +89,10 @@ impl ListedPlans {
         let Some(Entry { name, value: At { value, place } }) = root.take("plans") else { return Self::default() };
         match value {
             DeValue::Table(table) => {
-                let counts = counts(Table::new(table, name.place, lines), lines);
+                let (counts, units) = counts(Table::new(table, name.place, lines), lines);
                 let names = counts.keys().cloned().collect();
-                let counts = counts.into_iter().map(|(name, count)| (name, count.value)).collect();
-                Self { names: Some(names), counts, ..Self::default() }
+                let counts = counts.into_iter().map(|(name, counts)| (name, counts.value)).collect();
+                Self { names: Some(names), counts, units, ..Self::default() }
             }
             DeValue::Array(list) => {
                 let names: Vec<_> = list.iter().map(|name| super::table::at(name, lines)).collect();
@@ -109,24 +115,24 @@ impl ListedPlans {
         }
     }
 
-    /// Returns the count of a plan for that policy, which gives none of its own, for a call.
-    pub(crate) fn count(&self, policy: &str, plan: &str) -> Option<u64> {
-        let count = self.counts.get(plan).copied();
-        if count.is_none()
+    /// Returns the counts of a plan for that policy, which gives none of its own, for a call.
+    pub(crate) fn of(&self, policy: &str, plan: &str) -> Option<&PlanCounts> {
+        let counts = self.counts.get(plan);
+        if counts.is_none()
             && let Some(names) = self.names.as_ref().filter(|names| !names.contains(plan))
             && self.reported.is_first()
         {
             log::plan_not_listed(policy, nearest(plan, names.iter().map(String::as_str)));
         }
-        count
+        counts
     }
 
-    pub(super) fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.counts.iter().map(|(name, count)| (name.as_str(), *count))
+    pub(super) fn counts(&self) -> impl Iterator<Item = (&str, &PlanCounts)> {
+        self.counts.iter().map(|(name, counts)| (name.as_str(), counts))
     }
 
     /// Reports plans of a policy that are not among all plans.
-    fn check(&self, own: &BTreeMap<String, At<u64>>, lines: &mut Lines<'_>) {
+    fn check(&self, own: &BTreeMap<String, At<PlanCounts>>, lines: &mut Lines<'_>) {
         let Some(names) = &self.names else { return };
         let unknown = own.iter().filter(|(name, _)| !names.contains(*name));
         for (number, (name, At { place, .. })) in unknown.enumerate() {
@@ -190,14 +196,41 @@ fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
     if names.len() > FEW { LIST.to_owned() } else { format!("plans = {:?}", Vec::from_iter(names)) }
 }
 
-/// Returns the counts of a table, each with the place of its name.
-fn counts(table: Table<'_>, lines: &mut Lines<'_>) -> BTreeMap<String, At<u64>> {
+/// Returns the counts of a table, each with the place of its plan's name, and the units that they name.
+fn counts(table: Table<'_>, lines: &mut Lines<'_>) -> (BTreeMap<String, At<PlanCounts>>, Vec<At<String>>) {
     check_number(table.len(), table.place, PLANS, lines);
-    let counts = table.numbers(lines).into_iter().map(|(name, count)| {
+    let mut units = Vec::new();
+    let counts = table.into_entries().into_iter().filter_map(|Entry { name, value }| {
         check_name(&name, lines);
-        (name.value.to_owned(), At { value: count, place: name.place })
+        let counts = match value.value {
+            DeValue::Table(by_unit) => {
+                counts_by_unit(&name, Table::new(by_unit, value.place, lines), &mut units, lines)
+            }
+            number => {
+                let message = || {
+                    format!(
+                        "`{0}` must be a number, like `{0} = 100`, or a number for each unit, like `{0} = {BY_UNIT}`",
+                        name.value
+                    )
+                };
+                PlanCounts::One(lines.ok_or_report(value.place, whole_number(number).ok_or_else(message))?)
+            }
+        };
+        Some((name.value.to_owned(), At { value: counts, place: name.place }))
     });
-    counts.collect()
+    (counts.collect(), units)
+}
+
+fn counts_by_unit(plan: &At<&str>, table: Table<'_>, units: &mut Vec<At<String>>, lines: &mut Lines<'_>) -> PlanCounts {
+    if table.len() == 0 {
+        lines.report(table.place, format!("the counts of a plan must not be empty, like `{} = {BY_UNIT}`", plan.value));
+    }
+    let counts = table.numbers(lines).into_iter().filter_map(|(unit, count)| {
+        lines.ok_or_report(unit.place, check_unit(unit.value))?;
+        units.push(At { value: unit.value.to_owned(), place: unit.place });
+        Some((unit.value.to_owned(), count))
+    });
+    PlanCounts::ByUnit(counts.collect())
 }
 
 fn check_number(plans: usize, place: Place, example: &str, lines: &mut Lines<'_>) {

@@ -1,12 +1,13 @@
 //! The policies of a file.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use tallygate_rules::{CALLS, nearest};
 use toml::de::DeTable;
 
 use super::change::PolicyChange;
-use super::lines::Lines;
+use super::lines::{At, Lines};
 use super::plans::{self, ListedPlans, Plans};
 use super::policy_table::{self, FilePolicy};
 #[cfg(feature = "web")]
@@ -15,12 +16,12 @@ use super::table::{Table, entries};
 use super::values;
 #[cfg(feature = "web")]
 use crate::bounds::MOST_PATHS;
-use crate::bounds::{FILE_BYTES, MOST_POLICIES};
+use crate::bounds::{FILE_BYTES, MOST_POLICIES, MOST_SUGGESTIONS};
 #[cfg(feature = "web")]
 use crate::context;
 use crate::error::{ConfigError, Mistake, Place};
 use crate::observe::opaque_debug;
-use crate::policy::Policy;
+use crate::policy::{PlanCounts, Policy};
 
 /// The policies of a file: see the [module](crate::config).
 ///
@@ -156,11 +157,12 @@ impl Policies {
     }
 
     /// Returns the counts of a policy's plans, by the names of the plans: those of the policy itself, and those that the
-    /// file has for all policies. Requests of a listed plan without one have the count in the rules.
+    /// file has for all policies. Requests of a listed plan have the counts in the rules where the plan says none.
     ///
     /// # Examples
     ///
     /// ```
+    /// use tallygate::PlanCounts;
     /// use tallygate::config::Policies;
     ///
     /// let text = r#"
@@ -172,17 +174,20 @@ impl Policies {
     /// plans.paid = 50
     /// "#;
     /// let policies = Policies::from_toml(text)?;
-    /// assert_eq!(policies.plans("export").into_iter().collect::<Vec<_>>(), [("free", 100), ("paid", 50)]);
-    /// assert_eq!(policies.plans("search")["paid"], 10_000);
+    /// let [free, paid] = [100, 50].map(PlanCounts::One);
+    /// assert_eq!(policies.plans("export").into_iter().collect::<Vec<_>>(), [("free", free), ("paid", paid)]);
+    /// assert_eq!(policies.plans("search")["paid"].count_of("calls"), Some(10_000));
     /// # Ok::<(), tallygate::config::ConfigError>(())
     /// ```
     #[must_use]
-    pub fn plans(&self, policy: &str) -> BTreeMap<&str, u64> {
+    pub fn plans(&self, policy: &str) -> BTreeMap<&str, PlanCounts> {
         #[cfg(feature = "web")]
         if let Some(limit) = self.request_limit(policy) {
-            return limit.effects.plan_counts();
+            return limit.effects.plan_counts(&limit.policy);
         }
-        self.change(policy).map_or_else(|| self.inner.plans.counts().collect(), |change| change.plans.counts())
+        let change = self.change(policy);
+        let counts = change.map_or_else(|| self.inner.plans.counts().collect(), |change| change.plans.counts());
+        counts.into_iter().map(|(plan, counts)| (plan, counts.clone())).collect()
     }
 
     /// Returns the plans of policies that give none of their own.
@@ -237,6 +242,23 @@ impl Policies {
             return Vec::new();
         }
         values::unknown(&self.inner.requests, in_force.map_or(&[], |in_force| &in_force.inner.requests)).collect()
+    }
+
+    /// Returns the mistakes of units in the plans of all policies that neither these policies nor those of the file count, while
+    /// they count one of a similar name. Other programs may share the file, and count any.
+    pub(crate) fn misspelt_units(&self, of_program: &[Policy]) -> Vec<Mistake> {
+        #[cfg(feature = "web")]
+        let of_requests = self.inner.requests.iter().map(|limit| &limit.policy);
+        #[cfg(not(feature = "web"))]
+        let of_requests = std::iter::empty();
+        let units = of_program.iter().chain(of_requests).flat_map(Policy::units);
+        let known: BTreeSet<_> = units.chain([CALLS]).collect();
+        let unknown = self.inner.plans.units.iter().filter(|unit| !known.contains(&*unit.value)).take(MOST_SUGGESTIONS);
+        let misspelt = unknown.filter_map(|At { value: unit, place }| {
+            let meant = nearest(unit, known.iter().copied())?;
+            Some(Mistake::new(*place, format!("no policy counts `{unit}`; did you mean `{meant}`?")))
+        });
+        misspelt.collect()
     }
 
     pub(crate) fn changes(&self) -> &[Arc<PolicyChange>] {

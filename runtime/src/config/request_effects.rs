@@ -14,7 +14,7 @@ use super::rules::{RuleList, known_rules};
 use super::table::Table;
 use crate::context::ContextKey;
 use crate::media_type::MediaType;
-use crate::policy::Policy;
+use crate::policy::{PlanCounts, Policy};
 use crate::request_pattern::PathPattern;
 
 const COST: &str = "cost = 5";
@@ -36,15 +36,16 @@ pub(crate) struct RequestEffects {
     /// The name of the value of the context that names the plan.
     plan: Option<At<String>>,
     pub(super) plans: Plans,
-    planned: Option<PlannedRule>,
+    planned: Option<PlannedRules>,
 }
 
-/// A rule whose count a plan sets.
+/// The rules of a policy, of which plans set the counts of some.
 #[derive(Debug)]
-struct PlannedRule {
-    position: usize,
-    /// The count of requests without a plan.
-    count: u64,
+struct PlannedRules {
+    /// The positions of those whose counts plans set.
+    positions: BTreeSet<usize>,
+    /// The counts of all rules for requests without a plan.
+    counts: Vec<u64>,
 }
 
 /// The requests that do not count, by the status of their responses.
@@ -86,15 +87,33 @@ impl RequestEffects {
         effects
     }
 
-    /// Reports plans whose requests are never admitted, as each costs more than their count. A count of 0 is meant so.
+    /// Reports counts of plans in units that no rule counts, and plans whose requests are never admitted, as each costs
+    /// more than their count. A count of 0 is meant so.
     fn check_plans(&self, rules: Option<&RuleList>, lines: &mut Lines<'_>) {
-        let (Some(plan), Some(rule)) = (&self.plan, known_rules(rules).find(|rule| is_planned(rule))) else { return };
-        let unit = rule.counted();
-        let Some(cost) = self.cost_of(unit) else { return };
-        for (name, At { value: count, place }) in self.plans.counts_at(plan.place) {
-            // A bucket with a capacity of its own admits as much, whatever its count is.
-            let is_most = rule.clone().with_count(count).greatest_cost() == count;
-            if count > 0 && count < cost && is_most {
+        let rules: Vec<_> = known_rules(rules).cloned().collect();
+        let Some(plan) = self.plan.as_ref().filter(|_| rules.iter().any(is_planned)) else { return };
+        for At { value: unit, place } in &self.plans.units {
+            let known: BTreeSet<_> = rules.iter().filter(|rule| is_planned(rule)).map(Rule::counted).collect();
+            if !known.contains(&**unit) {
+                let known: Vec<_> = known.into_iter().collect();
+                let remedy = remedy(nearest(unit, known.iter().copied()), "the rules count", &known);
+                lines.report(*place, format!("no rule counts `{unit}`, so this plan changes nothing of it; {remedy}"));
+            }
+        }
+        if self.plans.units.is_empty() && !self.plans.is_empty() && self.planned_positions(&rules).is_empty() {
+            let message = "no plan has a count in a unit that these rules count, so `plan` changes nothing; remove it, or add \
+                           such counts to `plans`";
+            lines.report(plan.place, message);
+        }
+        for (name, At { value: counts, place }) in self.plans.counts_at(plan.place) {
+            for (position, count) in counts_by_position(counts, &rules) {
+                let Some(rule) = rules.get(position) else { continue };
+                let unit = rule.counted();
+                // A bucket with a capacity of its own admits as much, whatever its count is.
+                let is_most = rule.clone().with_count(count).greatest_cost() == count;
+                let Some(cost) = self.cost_of(unit).filter(|&cost| count > 0 && count < cost && is_most) else {
+                    continue;
+                };
                 let cost = if unit == CALLS { cost.to_string() } else { format!("{cost} {unit}") };
                 let message = format!(
                     "no request of plan `{name}` is ever admitted: each costs {cost}, and its count is {count}; raise the \
@@ -116,28 +135,73 @@ impl RequestEffects {
 
     /// Returns the policy as tools show it: where a plan sets a count, each request gives it.
     pub(super) fn plan(&mut self, policy: Policy) -> Policy {
-        let first =
-            policy.rules().iter().enumerate().find(|(_, rule)| is_planned(rule)).filter(|_| self.plan.is_some());
-        let Some((position, rule)) = first else { return policy };
-        self.planned = Some(PlannedRule { position, count: rule.count() });
-        policy.with_varying_counts(|at| at == position)
+        let positions = self.planned_positions(policy.rules());
+        if self.plan.is_none() || positions.is_empty() {
+            return policy;
+        }
+        let planned = policy.with_varying_counts(|at| positions.contains(&at));
+        self.planned = Some(PlannedRules { positions, counts: policy.rules().iter().map(Rule::count).collect() });
+        planned
     }
 
-    /// Returns the counts of all plans by their names, if a plan sets a count. A plan that gives none has the count in the rules.
-    pub(super) fn plan_counts(&self) -> BTreeMap<&str, u64> {
+    /// Returns the positions of the rules whose counts plans set.
+    fn planned_positions(&self, rules: &[Rule]) -> BTreeSet<usize> {
+        let plans = self.plans.counts();
+        plans.values().flat_map(|counts| counts_by_position(counts, rules)).map(|(position, _)| position).collect()
+    }
+
+    /// Returns the counts of all plans by their names, if plans set counts. Where a plan gives none, it has the count in the
+    /// rules.
+    pub(super) fn plan_counts(&self, policy: &Policy) -> BTreeMap<&str, PlanCounts> {
         let Some(planned) = &self.planned else { return BTreeMap::new() };
-        let listed = self.plans.names().map(|name| (name, planned.count));
-        listed.chain(self.plans.counts()).collect()
+        let given = self.plans.counts();
+        let whole = |plan| {
+            let counts = planned.counts_of(given.get(plan).copied(), policy);
+            let mut set = planned.positions.iter().filter_map(|&at| Some((policy.rules().get(at)?, *counts.get(at)?)));
+            let is_by_unit = given.values().any(|counts| matches!(counts, PlanCounts::ByUnit(_)));
+            if is_by_unit {
+                PlanCounts::ByUnit(set.map(|(rule, count)| (rule.counted().to_owned(), count)).collect())
+            } else {
+                PlanCounts::One(set.next().map_or(0, |(_, count)| count))
+            }
+        };
+        self.plans.names().chain(given.keys().copied()).map(|plan| (plan, whole(plan))).collect()
     }
 
-    /// Returns the policy of a request, with the count of its plan, or with the count in the rules if it has none.
+    /// Returns the policy of a request, with the counts of its plan, or with those in the rules if it has none.
     /// `value` finds a value of the context by its name. `None` if no plan sets a count.
     pub(crate) fn planned(&self, policy: &Policy, value: impl FnOnce(&str) -> Option<String>) -> Option<Policy> {
         let planned = self.planned.as_ref()?;
         let plan = value(&self.plan.as_ref()?.value);
-        let count = plan.and_then(|plan| self.plans.count(policy.name(), &plan)).unwrap_or(planned.count);
-        let counts = policy.rules().iter().enumerate();
-        Some(policy.with_counts(counts.map(|(at, rule)| if at == planned.position { count } else { rule.count() })))
+        let counts = plan.and_then(|plan| self.plans.of(policy.name(), &plan));
+        Some(policy.with_counts(planned.counts_of(counts, policy)))
+    }
+}
+
+impl PlannedRules {
+    /// Returns the counts of all rules for requests of a plan with these counts.
+    fn counts_of(&self, plan: Option<&PlanCounts>, policy: &Policy) -> Vec<u64> {
+        let mut counts = self.counts.clone();
+        for (position, set) in plan.into_iter().flat_map(|plan| counts_by_position(plan, policy.rules())) {
+            if let Some(count) = counts.get_mut(position) {
+                *count = set;
+            }
+        }
+        counts
+    }
+}
+
+/// Returns the positions of the rules whose counts a plan sets, with these counts: of the first rule, or of the first one of
+/// each unit.
+fn counts_by_position(plan: &PlanCounts, rules: &[Rule]) -> Vec<(usize, u64)> {
+    let first = |unit: Option<&str>| {
+        rules.iter().position(|rule| is_planned(rule) && unit.is_none_or(|unit| rule.counted() == unit))
+    };
+    match plan {
+        PlanCounts::One(count) => first(None).map(|position| (position, *count)).into_iter().collect(),
+        PlanCounts::ByUnit(counts) => {
+            counts.iter().filter_map(|(unit, count)| Some((first(Some(unit))?, *count))).collect()
+        }
     }
 }
 

@@ -127,7 +127,12 @@ impl<'t> Table<'t> {
             let number = lines.ok_or_report(value.place, whole_number(value.value).ok_or_else(message))?;
             Some((name, number))
         };
-        self.entries.into_iter().filter_map(number).collect()
+        self.into_entries().into_iter().filter_map(number).collect()
+    }
+
+    /// Takes all entries, in the order in which they are written.
+    pub(super) fn into_entries(self) -> Vec<Entry<'t>> {
+        self.entries
     }
 
     /// Takes `name = 0.8`.
@@ -234,7 +239,7 @@ pub(super) fn entries<'t>(table: &'t DeTable<'t>, lines: &Lines<'_>) -> Vec<Entr
 }
 
 /// Returns the number of a value, or the greatest `u64` if it is greater.
-fn whole_number(value: &DeValue<'_>) -> Option<u64> {
+pub(super) fn whole_number(value: &DeValue<'_>) -> Option<u64> {
     let digits = value.as_integer().filter(|integer| !integer.as_str().starts_with('-'))?;
     Some(u64::from_str_radix(digits.as_str(), digits.radix()).unwrap_or(u64::MAX))
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 #[cfg(feature = "web")]
 use std::sync::atomic::Ordering;
 
+use tallygate_rules::CALLS;
+
 use super::Limiter;
 use crate::bounds::MOST_SUGGESTIONS;
 use crate::config::{Policies, PolicyChange};
@@ -85,6 +87,7 @@ impl Limiter {
             change.apply(&policy).err()
         });
         let mut mistakes: Vec<_> = of_known.flatten().collect();
+        mistakes.extend(policies.misspelt_units(&registry::all()));
         mistakes.extend(self.unknown_values(policies));
         if !mistakes.is_empty() {
             return Err(ConfigError::new(mistakes));
@@ -100,7 +103,8 @@ impl Limiter {
     /// `free = 100` in `[plans]`, which all policies share.
     /// Use it in a `count` that is an expression, or in [`Policy::with_counts`](crate::Policy::with_counts).
     ///
-    /// `None` means that no file was applied, or that it has no such plan. A count of 0 closes the limit.
+    /// `None` means that no file was applied, or that it has no such plan. A count of 0 closes the limit. Of a plan with a count
+    /// for each unit, it is that of `calls`: [`plan_count_of`](Self::plan_count_of) returns the others.
     ///
     /// # Examples
     ///
@@ -135,7 +139,30 @@ impl Limiter {
     /// ```
     #[must_use]
     pub fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
-        self.core.overrides.plan_count(policy, plan)
+        self.plan_count_of(policy, plan, CALLS)
+    }
+
+    /// Returns the count of a plan for rules in that unit: `plans.pro = { calls = 20, tokens = 60_000 }`.
+    ///
+    /// `None` means that no file was applied, that it has no such plan, or that the plan has no count in that unit. A plan with
+    /// one count, like `pro = 20`, has that of `calls`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tallygate::Limiter;
+    /// use tallygate::config::Policies;
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let _ = limiter.apply(&Policies::from_toml("[plans]\nfree = 3\npro = { calls = 20, tokens = 60_000 }")?)?;
+    /// assert_eq!(limiter.plan_count_of("chat", "pro", "tokens"), Some(60_000));
+    /// assert_eq!([limiter.plan_count("chat", "pro"), limiter.plan_count("chat", "free")], [Some(20), Some(3)]);
+    /// assert_eq!(limiter.plan_count_of("chat", "free", "tokens"), None);
+    /// # Ok::<(), tallygate::config::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn plan_count_of(&self, policy: &str, plan: &str, unit: &str) -> Option<u64> {
+        self.core.overrides.plan_count(policy, plan, unit)
     }
 
     /// Returns a mistake for each value in a key that no layer of this program finds in requests, once the program has

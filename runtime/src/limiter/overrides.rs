@@ -40,7 +40,7 @@ use crate::context;
 use crate::error::Error;
 use crate::observe::log::LineBudget;
 use crate::observe::{GaugeChange, OverrideGauge, Quiet, log};
-use crate::policy::Policy;
+use crate::policy::{PlanCounts, Policy};
 use crate::store::OverrideStore;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -188,22 +188,22 @@ impl<S> Overrides<S> {
     }
 
     #[cfg(feature = "config")]
-    pub(super) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
+    pub(super) fn plan_count(&self, policy: &str, plan: &str, unit: &str) -> Option<u64> {
         let _quiet = Quiet::begin();
-        self.read().from_file.as_ref()?.plan_count(policy, plan)
+        self.read().from_file.as_ref()?.plan(policy, plan)?.count_of(unit)
     }
 
     /// Returns the counts of a policy's plans in the file in force, by the names of the plans.
     #[cfg(feature = "config")]
-    pub(super) fn plans(&self, policy: &Policy) -> BTreeMap<String, u64> {
+    pub(super) fn plans(&self, policy: &Policy) -> BTreeMap<String, PlanCounts> {
         let applied = self.applied();
         let plans = applied.iter().flat_map(|policies| policies.plans(policy.name()));
-        plans.map(|(plan, count)| (plan.to_owned(), count)).collect()
+        plans.map(|(plan, counts)| (plan.to_owned(), counts)).collect()
     }
 
     #[cfg(not(feature = "config"))]
     #[allow(clippy::unused_self, reason = "there is no file")]
-    pub(super) fn plans(&self, _: &Policy) -> BTreeMap<String, u64> {
+    pub(super) fn plans(&self, _: &Policy) -> BTreeMap<String, PlanCounts> {
         BTreeMap::new()
     }
 

@@ -14,6 +14,7 @@
 //! paused 1                       the number of the subject that can be paused, if it is not the main one
 //! prefetch 100ms                 how long calls are taken ahead
 //! plan 500 paid                  a count that a file has for calls that give one, and the name of its plan
+//! plan calls=20,tokens=60000 pro the same of a plan with counts by unit
 //! secret 4f1a                    the fingerprint of the secret, if a key shows a digest; `none` without a secret
 //! shadow
 //! ```
@@ -29,7 +30,7 @@ use std::time::Duration;
 use tallygate_rules::parse_duration;
 use tallygate_rules::{Ban, EffectiveRule, Filter, FilteredValue, Rule, Template, format_duration};
 
-use super::Policy;
+use super::{PlanCounts, Policy};
 use crate::subject::filters::Secret;
 
 /// The form of the text. No other form is read.
@@ -54,7 +55,7 @@ pub(crate) struct Description {
     /// The time for which calls are taken ahead.
     pub(crate) prefetch: Option<Duration>,
     /// The counts of plans by their names, if each call gives the count of a rule.
-    pub(crate) plans: BTreeMap<String, u64>,
+    pub(crate) plans: BTreeMap<String, PlanCounts>,
     /// The fingerprint of the process's secret, if it is known.
     pub(crate) secret: Option<String>,
     /// Whether calls run even if they are denied.
@@ -94,7 +95,7 @@ impl Description {
     }
 
     /// Adds the plans of a file, if each call gives the count of a rule.
-    pub(crate) fn with_plans(self, plans: BTreeMap<String, u64>) -> Self {
+    pub(crate) fn with_plans(self, plans: BTreeMap<String, PlanCounts>) -> Self {
         let is_open = self.rules.iter().any(|(_, rule)| rule.is_varying());
         Self { plans: if is_open { plans } else { BTreeMap::new() }, ..self }
     }
@@ -128,8 +129,8 @@ impl Description {
         if let Some(ahead) = self.prefetch {
             line(&mut text, "prefetch", &format_duration(ahead));
         }
-        for (name, count) in &self.plans {
-            line(&mut text, "plan", &format!("{count} {name}"));
+        for (name, counts) in &self.plans {
+            line(&mut text, "plan", &format!("{} {name}", counts.write()));
         }
         if let Some(secret) = &self.secret {
             line(&mut text, "secret", secret);
@@ -197,9 +198,10 @@ impl Description {
                 self.prefetch = Some(ahead);
             }
             "plan" => {
-                let (count, name) = value.split_once(' ').ok_or_else(|| format!("`{value}` is no plan"))?;
-                let count = count.parse().map_err(|_| format!("`{value}` is no plan"))?;
-                self.plans.insert(name.to_owned(), count);
+                let counts_and_name = value.split_once(' ');
+                let plan = counts_and_name.and_then(|(counts, name)| Some((name, PlanCounts::read(counts)?)));
+                let (name, counts) = plan.ok_or_else(|| format!("`{value}` is no plan"))?;
+                self.plans.insert(name.to_owned(), counts);
             }
             "secret" => self.secret = Some(value),
             "shadow" => self.is_shadow = true,
@@ -302,8 +304,10 @@ mod tests {
         let described = Description::of(&hashed, false).with_secret(&Secret::new(b"one"));
         assert_eq!(described.secret, Some(Secret::new(b"one").fingerprint().to_owned()));
         assert_eq!(Description::read(&described.write()), Ok(described));
-        let plans = BTreeMap::from([("paid in advance".to_owned(), 0), (odd.to_owned(), u64::MAX)]);
-        for (policy, number) in [(policy, 2), (ahead, 0), (paused, 0)] {
+        let by_unit = PlanCounts::ByUnit([("calls".to_owned(), 20), ("tokens".to_owned(), 60_000)].into());
+        let plans = [("paid in advance", PlanCounts::One(0)), (odd, PlanCounts::One(u64::MAX)), ("pro", by_unit)];
+        let plans = BTreeMap::from(plans.map(|(name, counts)| (name.to_owned(), counts)));
+        for (policy, number) in [(policy, 3), (ahead, 0), (paused, 0)] {
             let described = Description::of(&policy, false).with_secret(&Secret::public()).with_plans(plans.clone());
             assert_eq!(described.plans.len(), number, "only where calls give a count");
             assert_eq!(described.secret, None);
@@ -326,6 +330,8 @@ mod tests {
             ("1\nname p\nsubject_key {a}", "a key without a subject"),
             ("1\nname p\nban 20 10m", "`20 10m` is no ban"),
             ("1\nname p\nplan free 100", "`free 100` is no plan"),
+            ("1\nname p\nplan calls=1,tokens= free", "`calls=1,tokens= free` is no plan"),
+            ("1\nname p\nplan calls=1,Tokens=1 free", "`calls=1,Tokens=1 free` is no plan"),
             ("1\nname p\nprefetch soon", "`soon` is no time to take calls ahead"),
             ("1\nname \\p", "its line `name` has an unknown escape"),
         ] {

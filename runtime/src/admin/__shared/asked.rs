@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tallygate_rules::Rule;
+use tallygate_rules::{CALLS, Rule};
 
 use super::remedy;
 use crate::bounds::shown_names;
 #[cfg(feature = "config")]
 use crate::config::Policies;
 use crate::error::Error;
+use crate::policy::PlanCounts;
 #[cfg(feature = "config")]
 use crate::policy::Policy;
 
@@ -35,31 +36,28 @@ impl AskedCounts {
     ///
     /// # Errors
     ///
-    /// There is no such plan or rule, it has a count of its own, or it is not said which rule is meant.
+    /// There is no such plan or rule, it has a count of its own, the plan has no count in its unit, or it is not said which rule
+    /// is meant.
     pub fn by_position(
         &self,
         policy: &str,
         rules: &[Rule],
-        plans: &BTreeMap<&str, u64>,
+        plans: &BTreeMap<&str, PlanCounts>,
     ) -> Result<BTreeMap<usize, u64>, Error> {
         let open = OpenRules { policy, rules, before_rule: self.before_rule };
-        let counts = self.counts.iter().map(|(rule, count)| (rule.as_deref(), Ok(*count)));
-        let count_of = |plan: &str| plans.get(plan).copied().ok_or_else(|| unknown_plan(policy, plan, plans));
+        let counts = self.counts.iter().map(|(rule, count)| (rule.as_deref(), Wanted::Count(*count)));
         let asked = self.plans.iter().map(|(rule, plan)| match rule {
-            Some(rule) => (Some(rule.as_str()), plan.as_str()),
+            Some(rule) => (Some(rule.as_str()), Wanted::Plan(plan)),
             None => rule_and_plan(plan, plans),
         });
-        let counts = counts.chain(asked.map(|(rule, plan)| (rule, count_of(plan))));
-        // The rules that are named leave one to the other count.
-        let (named, others): (Vec<_>, Vec<_>) = counts.partition(|(rule, _)| rule.is_some());
+        // The rules that are named leave the others to what names none.
+        let (named, others): (Vec<_>, Vec<_>) = counts.chain(asked).partition(|(rule, _)| rule.is_some());
         let mut asked = BTreeMap::new();
-        for (rule, count) in named.into_iter().chain(others) {
-            let position = match rule {
-                Some(rule) => open.find(rule)?,
-                None => open.only(&asked)?,
-            };
-            if asked.insert(position, count?).is_some() {
-                return Err(Error::new(format!("two counts of rule {position} are given; give one")));
+        for (rule, wanted) in named.into_iter().chain(others) {
+            for (position, count) in open.counts(rule, wanted, plans, &asked)? {
+                if asked.insert(position, count).is_some() {
+                    return Err(Error::new(format!("two counts of rule {position} are given; give one")));
+                }
             }
         }
         Ok(asked)
@@ -80,6 +78,14 @@ impl AskedCounts {
     }
 }
 
+/// What is asked for a rule.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    Count(u64),
+    /// The count of the plan of that name.
+    Plan(&'a str),
+}
+
 /// The rules of a policy, of which some have no count of their own.
 struct OpenRules<'a> {
     policy: &'a str,
@@ -90,6 +96,78 @@ struct OpenRules<'a> {
 impl OpenRules<'_> {
     fn positions(&self) -> impl Iterator<Item = usize> + '_ {
         self.rules.iter().enumerate().filter(|(_, rule)| rule.is_varying()).map(|(position, _)| position)
+    }
+
+    /// Returns the counts that are wanted, by the positions of their rules: of the named rule, or else of those whose count is
+    /// not asked yet.
+    fn counts(
+        &self,
+        rule: Option<&str>,
+        wanted: Wanted<'_>,
+        plans: &BTreeMap<&str, PlanCounts>,
+        asked: &BTreeMap<usize, u64>,
+    ) -> Result<Vec<(usize, u64)>, Error> {
+        let position = || rule.map_or_else(|| self.only(asked), |rule| self.find(rule));
+        let plan = match wanted {
+            Wanted::Count(count) => return Ok(vec![(position()?, count)]),
+            Wanted::Plan(plan) => plan,
+        };
+        match plans.get(plan) {
+            Some(PlanCounts::ByUnit(counts)) if rule.is_none() => self.of_units(plan, counts, asked),
+            Some(PlanCounts::ByUnit(counts)) => {
+                let position = position()?;
+                let unit = self.rules.get(position).map_or(CALLS, Rule::counted);
+                let count = counts.get(unit).ok_or_else(|| self.without_unit(plan, unit, counts))?;
+                Ok(vec![(position, *count)])
+            }
+            Some(PlanCounts::One(count)) => Ok(vec![(position()?, *count)]),
+            None => {
+                position()?;
+                Err(unknown_plan(self.policy, plan, plans))
+            }
+        }
+    }
+
+    /// Returns the counts of a plan by the positions of the rules in its units whose count is not asked yet.
+    fn of_units(
+        &self,
+        plan: &str,
+        counts: &BTreeMap<String, u64>,
+        asked: &BTreeMap<usize, u64>,
+    ) -> Result<Vec<(usize, u64)>, Error> {
+        let left: Vec<_> = self.positions().filter(|position| !asked.contains_key(position)).collect();
+        let mut found = Vec::new();
+        for (unit, count) in counts {
+            let counts_unit = |at: &&usize| self.rules.get(**at).is_some_and(|rule| rule.counted() == unit);
+            match left.iter().filter(counts_unit).copied().collect::<Vec<_>>()[..] {
+                [] => {}
+                [position] => found.push((position, *count)),
+                ref several => return Err(self.several_of(unit, several)),
+            }
+        }
+        match left.first().and_then(|&first| self.rules.get(first)) {
+            Some(rule) if found.is_empty() => Err(self.without_unit(plan, rule.counted(), counts)),
+            Some(_) => Ok(found),
+            // Says why no rule is left.
+            None => self.only(asked).map(|_| found),
+        }
+    }
+
+    fn without_unit(&self, plan: &str, unit: &str, counts: &BTreeMap<String, u64>) -> Error {
+        let units: Vec<_> = counts.keys().map(String::as_str).collect();
+        Error::new(format!(
+            "plan `{plan}` of policy `{}` has no count in `{unit}`, but in {}; give the count in place of the plan",
+            self.policy,
+            shown_names(&units)
+        ))
+    }
+
+    fn several_of(&self, unit: &str, positions: &[usize]) -> Error {
+        Error::new(format!(
+            "several rules of policy `{}` count `{unit}`: {}; name one by its name or position",
+            self.policy,
+            listed(positions)
+        ))
     }
 
     /// Returns the position of the only rule whose count is not asked yet.
@@ -137,11 +215,7 @@ impl OpenRules<'_> {
                 let meant = remedy("name or unit", rule, known);
                 Err(Error::new(format!("policy `{}` has no rule `{rule}`{meant}", self.policy)))
             }
-            (several, _) => Err(Error::new(format!(
-                "several rules of policy `{}` count `{rule}`: {}; name one by its name or position",
-                self.policy,
-                listed(several)
-            ))),
+            (several, _) => Err(self.several_of(rule, several)),
         }
     }
 
@@ -168,14 +242,16 @@ fn listed(positions: &[usize]) -> String {
 }
 
 /// Reads `pro`, or `tokens=pro`. Both names may have equals signs in them.
-fn rule_and_plan<'a>(text: &'a str, plans: &BTreeMap<&str, u64>) -> (Option<&'a str>, &'a str) {
-    let Some(first) = text.split_once('=').filter(|_| !plans.contains_key(text)) else { return (None, text) };
+fn rule_and_plan<'a>(text: &'a str, plans: &BTreeMap<&str, PlanCounts>) -> (Option<&'a str>, Wanted<'a>) {
+    let Some(first) = text.split_once('=').filter(|_| !plans.contains_key(text)) else {
+        return (None, Wanted::Plan(text));
+    };
     let splits = text.match_indices('=').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
     let (rule, plan) = { splits }.find(|(_, plan)| plans.contains_key(plan)).unwrap_or(first);
-    (Some(rule), plan)
+    (Some(rule), Wanted::Plan(plan))
 }
 
-fn unknown_plan(policy: &str, plan: &str, plans: &BTreeMap<&str, u64>) -> Error {
+fn unknown_plan(policy: &str, plan: &str, plans: &BTreeMap<&str, PlanCounts>) -> Error {
     let names: Vec<_> = plans.keys().copied().collect();
     Error::new(match (&names[..], tallygate_rules::did_you_mean(plan, names.iter().copied())) {
         ([], _) => format!("policy `{policy}` has no plans in a file; give the count in place of the plan"),
@@ -204,7 +280,7 @@ mod tests {
     }
 
     fn found(asked: &AskedCounts, rules: &[Rule]) -> Result<Vec<(usize, u64)>, String> {
-        let plans = BTreeMap::from([("free", 10), ("pro", 500)]);
+        let plans = BTreeMap::from([("free", PlanCounts::One(10)), ("pro", PlanCounts::One(500))]);
         let found = asked.by_position("api", rules, &plans).map_err(|error| error.to_string());
         found.map(|found| found.into_iter().collect())
     }
@@ -277,10 +353,50 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_with_counts_by_unit_gives_each_rule_without_a_count_that_of_its_unit() {
+        let [calls, tokens] = [1, 2].map(|count| Rule::sliding_window(count, HOUR).varying());
+        let (tokens, daily) =
+            (tokens.counting("tokens"), Rule::fixed_window(9, HOUR).counting("tokens").named("daily"));
+        let counts = |counts: &[(&str, u64)]| {
+            PlanCounts::ByUnit(counts.iter().map(|(unit, count)| ((*unit).to_owned(), *count)).collect())
+        };
+        let plans = BTreeMap::from([
+            ("pro", counts(&[("calls", 20), ("tokens", 60)])),
+            ("test", counts(&[("tokens", 5)])),
+            ("odd", counts(&[("bytes", 5)])),
+        ]);
+        let found = |texts: &[&str], counts: &[u64], rules: &[Rule]| {
+            let plans_of = texts.iter().map(|text| (None, (*text).to_owned())).collect();
+            let counts = counts.iter().map(|count| (None, *count)).collect();
+            let asked = AskedCounts { plans: plans_of, counts, before_rule: "--count " };
+            let found = asked.by_position("chat", rules, &plans).map_err(|error| error.to_string());
+            found.map(|found| found.into_iter().collect::<Vec<_>>())
+        };
+        let rules = [calls.clone(), tokens.clone(), daily.clone()];
+        assert_eq!(found(&["pro"], &[], &rules), Ok(vec![(0, 20), (1, 60)]));
+        assert_eq!(found(&["tokens=test", "pro"], &[], &rules), Ok(vec![(0, 20), (1, 5)]));
+        assert_eq!(found(&["test"], &[], &rules), Ok(vec![(1, 5)]), "the rule on calls stays open");
+        assert_eq!(found(&["tokens=test"], &[7], &rules), Ok(vec![(0, 7), (1, 5)]));
+        let refused = |texts: &[&str], rules: &[Rule]| found(texts, &[], rules).unwrap_err();
+        assert_eq!(
+            refused(&["calls=test"], &rules),
+            "plan `test` of policy `chat` has no count in `calls`, but in `tokens`; give the count in place of the plan"
+        );
+        assert!(refused(&["odd"], &rules).contains("has no count in `calls`, but in `bytes`"));
+        assert!(refused(&["pro", "test"], &rules).starts_with("more counts are given than policy `chat` has rules"));
+        let several = [calls, tokens, daily.clone().varying()];
+        let remedy = "several rules of policy `chat` count `tokens`: 1, 2; name one by its name or position";
+        assert_eq!(refused(&["pro"], &several), remedy);
+        assert_eq!(found(&["daily=test", "pro"], &[], &several), Ok(vec![(0, 20), (1, 60), (2, 5)]));
+        assert!(refused(&["pro"], &[daily]).starts_with("each rule of policy `chat` has its count"));
+    }
+
+    #[test]
     fn names_of_rules_and_plans_may_have_equals_signs() {
         let named = |name| Rule::sliding_window(1, HOUR).named(name).varying();
         let rules = [named("a"), named("x=y")];
-        let plans = BTreeMap::from([("b", 1), ("a=b", 2), ("c=d", 3)]);
+        let plans =
+            BTreeMap::from([("b", 1), ("a=b", 2), ("c=d", 3)].map(|(name, count)| (name, PlanCounts::One(count))));
         let by_position = |texts: &[&str]| {
             let plans_of = texts.iter().map(|text| (None, (*text).to_owned())).collect();
             let asked = AskedCounts { plans: plans_of, ..AskedCounts::default() };

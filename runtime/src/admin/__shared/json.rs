@@ -9,6 +9,7 @@ use tallygate_rules::{Ban, Rule, RuleId};
 use crate::admin::{BannedSubject, Registered, RegisteredPolicy, Unreadable};
 use crate::decision::{Denial, PauseStatus};
 use crate::limiter::{Override, OverrideBuilder};
+use crate::policy::PlanCounts;
 
 use super::RuleState;
 
@@ -62,12 +63,19 @@ fn policy_with<'o>(policy: &RegisteredPolicy, own: impl Iterator<Item = &'o Over
         "ban": policy.ban().map(ban),
         "longest_pause_ms": policy.longest_pause().map(ms),
         "prefetch_ms": policy.prefetch().map(ms),
-        "plans": policy.plans().collect::<HashMap<_, _>>(),
+        "plans": policy.plans().map(|(plan, counts)| (plan, plan_counts(counts))).collect::<HashMap<_, _>>(),
         "shadow": policy.shadow(),
         "version": policy.version(),
         "seen": seen.as_secs(),
         "overrides": own.map(override_in_force).collect::<Vec<_>>(),
     })
+}
+
+fn plan_counts(counts: &PlanCounts) -> Value {
+    match counts {
+        PlanCounts::One(count) => json!(count),
+        PlanCounts::ByUnit(counts) => json!(counts),
+    }
 }
 
 fn ban(ban: Ban) -> Value {

@@ -56,7 +56,8 @@ impl<'a> OpenPolicy<'a> {
     ///
     /// As for [`RegisteredPolicy::policy`] and [`AskedCounts::by_position`].
     pub fn new(described: &'a RegisteredPolicy, asked: &AskedCounts) -> Result<Self, Error> {
-        let asked = asked.by_position(described.name(), described.rules(), &described.plans().collect())?;
+        let plans = described.plans().map(|(plan, counts)| (plan, counts.clone())).collect();
+        let asked = asked.by_position(described.name(), described.rules(), &plans)?;
         if !described.rules().iter().any(Rule::is_varying) {
             let varying = VaryingRules { rules: Vec::new() };
             return Ok(Self { described, policy: described.policy()?, varying });

@@ -12,6 +12,8 @@ use super::text;
 use crate::config::{Policies, PolicyChange};
 use crate::observe::ReportedOnce;
 use crate::observe::log::{self, LineBudget};
+#[cfg(feature = "config")]
+use crate::policy::PlanCounts;
 use crate::policy::Policy;
 use crate::sync::{Mutex, lock};
 use crate::system::RandomState;
@@ -161,9 +163,9 @@ impl FromFile {
         self.changes.values().any(|(change, _)| change.sets_shadow())
     }
 
-    pub(super) fn plan_count(&self, policy: &str, plan: &str) -> Option<u64> {
+    pub(super) fn plan(&self, policy: &str, plan: &str) -> Option<&PlanCounts> {
         let own = self.changes.get(policy).map(|(change, _)| &change.plans);
-        own.map_or_else(|| self.policies.listed_plans().count(policy, plan), |plans| plans.count(policy, plan))
+        own.map_or_else(|| self.policies.listed_plans().of(policy, plan), |plans| plans.of(policy, plan))
     }
 
     /// Returns the policy as the file changes it; `None` if it does not. A change that does not fit is reported once.

@@ -4,7 +4,11 @@ use tallygate::{Limiter, Rejection, rate_limit};
 
 use super::{apply, every_backend, try_apply};
 
-every_backend!(a_count_may_be_that_of_a_plan_of_the_file, policies_share_the_plans_of_a_file);
+every_backend!(
+    a_count_may_be_that_of_a_plan_of_the_file,
+    policies_share_the_plans_of_a_file,
+    a_plan_has_a_count_for_each_unit
+);
 
 async fn a_count_may_be_that_of_a_plan_of_the_file(limiter: Limiter) {
     #[rate_limit(
@@ -64,6 +68,62 @@ async fn policies_share_the_plans_of_a_file(limiter: Limiter) {
     }
     assert_eq!(admitted, [2, 4, 2, 1]);
     assert_eq!(limiter.plan_count("config.shared.one", "other"), None);
+}
+
+async fn a_plan_has_a_count_for_each_unit(limiter: Limiter) {
+    #[rate_limit(
+        name = "config.plans.units",
+        key = "{plan}",
+        unit("tokens", cost = 100),
+        rule(count = limiter.plan_count("config.plans.units", plan).unwrap_or(1), per = "1h"),
+        rule(
+            count = limiter.plan_count_of("config.plans.units", plan, "tokens").unwrap_or(100),
+            per = "1h",
+            unit = "tokens"
+        ),
+        limiter = limiter
+    )]
+    async fn call(limiter: &Limiter, plan: &str) -> Result<(), Rejection> {
+        Ok(())
+    }
+    let room = async |plan: &str| {
+        let mut admitted = 0;
+        while call(&limiter, plan).await.is_ok() {
+            admitted += 1;
+        }
+        admitted
+    };
+    let file = "[plans]\nfree = { calls = 9, tokens = 300 }\npro = { calls = 2, tokens = 60_000 }\nplain = 3\nodd.tokens = 900";
+    apply(&limiter, file).require_known().unwrap();
+    assert_eq!([room("free").await, room("pro").await], [3, 2]);
+    assert_eq!([room("plain").await, room("odd").await], [1, 1], "by the counts of the code where a plan has none");
+}
+
+#[tokio::test]
+async fn in_memory_a_unit_of_a_plan_that_nothing_asks_for_is_refused() {
+    #[rate_limit(
+        name = "config.plans.tokens",
+        unit("tokens", cost = 1),
+        unit("bytes", cost = 1),
+        rule(count = plan, per = "1h"),
+        rule(count = plan, per = "1h", unit = "tokens"),
+        rule(count = 9, per = "1h", unit = "bytes")
+    )]
+    async fn call(plan: u64) -> Result<(), Rejection> {
+        Ok(())
+    }
+    let mistake = |text: &str| try_apply(&Limiter::in_memory(), text).unwrap_err().to_string();
+    assert_eq!(
+        mistake("[policy.'config.plans.tokens']\nplans = { free = 1, pro = { calls = 2, tokns = 9 } }"),
+        "line 2, column 40: no rule of this policy counts `tokns`, so nothing asks for this count; did you mean `tokens`?"
+    );
+    assert_eq!(
+        mistake("[policy.'config.plans.tokens']\nplans.pro.bytes = 9"),
+        "line 2, column 11: no `count` in `bytes` of this function is an expression, so nothing asks for this count; remove it, or \
+         write it in `rules`"
+    );
+    assert_eq!(mistake("[plans]\npro.tokns = 9"), "line 2, column 5: no policy counts `tokns`; did you mean `tokens`?");
+    drop(call(1));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use tallygate::config::Policies;
-use tallygate::{Ban, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
+use tallygate::{Ban, Limiter, PlanCounts, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_harness::server::Server;
 
 use super::{HOUR, call, hourly, hourly_builder, listing_limiter, read, stored, until_listed, until_rules};
@@ -68,7 +68,7 @@ async fn the_plans_of_a_file_are_listed_unless_they_are_too_long() {
     limiter.apply(&Policies::from_toml("[plans]\nfree = 1\npaid = 9").unwrap()).unwrap();
     keyless(&limiter, 9).await.unwrap();
     let listed = until_listed(&limiter, "keyless", |_| true).await;
-    assert_eq!(listed.plans().collect::<Vec<_>>(), [("free", 1), ("paid", 9)]);
+    assert_eq!(listed.plans().collect::<Vec<_>>(), [("free", &PlanCounts::One(1)), ("paid", &PlanCounts::One(9))]);
 
     let many: String = (0..200).fold(String::new(), |many, plan| many + &format!("plan{plan:0>100} = 1\n"));
     limiter.apply(&Policies::from_toml(format!("[plans]\n{many}")).unwrap()).unwrap();

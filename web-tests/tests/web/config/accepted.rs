@@ -4,7 +4,7 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 50] = [
+pub(super) const ACCEPTED: [&str; 53] = [
     "",
     "# none\n[end] # here\n\n# and nothing more",
     "\u{feff}[policy.a]\r\nrules = ['1 per 60s']\r\n[end]\r\n",
@@ -35,6 +35,9 @@ pub(super) const ACCEPTED: [&str; 50] = [
     "[plans]\nfree = 100\n'paid in advance' = 10_000\n[policy.a]\nplans.free = 7",
     "[plans]\nfree = 100\n[policy.a]\nmatch = { path = '/' }\nkey = '{@user}'\nrules = ['10 per 60s']\nplan = '{@plan}'",
     "[policy.a]\nplans = { free = 1, paid = 9 }\n[policy.b]\nplans = { free = 2, partner = 9 }",
+    "[policy.a]\nplans = { free = 3, pro = { calls = 20, tokens = 60_000 } }",
+    "[plans]\nfree = { calls = 3 }\npro = { bytes = 0 }\n[policy.a]\nmatch = { path = '/' }\nkey = '{@user}'\nrules = ['10 per 60s']\nplan = '{@plan}'",
+    "[policy.a]\nmatch = { path = '/' }\nkey = '{@user}'\nrules = ['10 per 60s', '900 tokens per 60s']\ncost = { tokens = 5 }\nplan = '{@plan}'\nplans.pro.tokens = 60_000",
     "[policy.a]\nwarn_at = 0.8",
     "[policy.a]\nprefetch = false",
     "[policy.a]\nshadow = true",

@@ -47,7 +47,7 @@ fn policy() -> Schemas {
                 ("prefetch_ms", of(NUMBER_OR_NULL, "How long calls are taken ahead.")),
                 (
                     "plans",
-                    numbers("The counts of plans of a file, by their names, if each call gives the count of a rule."),
+                    plans("The counts of plans of a file, by their names, if each call gives the count of a rule."),
                 ),
                 ("shadow", of(FLAG_OR_NULL, SHADOW)),
                 ("version", of(TEXT, "The version of the library that has listed it.")),
@@ -263,9 +263,12 @@ fn object_with<const N: usize, const M: usize>(
 }
 
 /// An object whose members are numbers, by any names.
-fn numbers(description: &str) -> RefOr<Schema> {
+fn plans(description: &str) -> RefOr<Schema> {
+    let by_unit = ObjectBuilder::new().schema_type(Type::Object).description(Some("The counts by the names of units."));
+    let by_unit = by_unit.additional_properties(Some(of(NUMBER, "The count.")));
+    let counts = OneOfBuilder::new().item(of(NUMBER, "The count.")).item(by_unit);
     let object = ObjectBuilder::new().schema_type(Type::Object).description(Some(description));
-    object.additional_properties(Some(of(NUMBER, "The count."))).into()
+    object.additional_properties(Some(Schema::from(counts))).into()
 }
 
 fn list(items: &RefOr<Schema>, description: &str) -> RefOr<Schema> {

@@ -54,8 +54,39 @@ pub(super) const REFUSED: &[Refused] = &[
         Refuses,
         "plans = { free = ‸'100', ‸'' = 1 }",
         &[
-            "`free` must be a number, like `free = 100`",
+            "`free` must be a number, like `free = 100`, or a number for each unit, like `free = { calls = 20, tokens = 60000 }`",
             "the name of a plan must not be empty, like `plans = { free = 100, paid = 10000 }`",
+        ],
+    ),
+    refused(
+        Refuses,
+        "[policy.a.plans]\nfree = ‸{}\npro = { tokens = ‸'many', ‸Bytes = 1 }",
+        &[
+            "the counts of a plan must not be empty, like `free = { calls = 20, tokens = 60000 }`",
+            "`tokens` must be a number, like `tokens = 100`",
+            "`Bytes` is not the name of a unit; did you mean `bytes`?",
+        ],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['1 per 1h', '9 tokens per 1h']\ncost = { tokens = 1 }\nplan = '{@plan}'\nplans = { free.‸tokns = 7, pro = { calls = 9, ‸bytes = 9 } }",
+        &[
+            "no rule counts `tokns`, so this plan changes nothing of it; did you mean `tokens`?",
+            "no rule counts `bytes`, so this plan changes nothing of it; the rules count `calls`, `tokens`",
+        ],
+    ),
+    refused(
+        Accepts,
+        "[plans]\npro.tokens = 9\n[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['1 per 1h']\nplan = ‸'{@plan}'",
+        &[
+            "no plan has a count in a unit that these rules count, so `plan` changes nothing; remove it, or add such counts to `plans`",
+        ],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['9 per 1h', '900 tokens per 1h']\ncost = { tokens = 50 }\nplan = '{@plan}'\nplans = { ‸free = { calls = 1, tokens = 40 }, pro.tokens = 50 }",
+        &[
+            "no request of plan `free` is ever admitted: each costs 50 tokens, and its count is 40; raise the count, or lower the `cost`",
         ],
     ),
     refused(

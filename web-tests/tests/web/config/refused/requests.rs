@@ -206,8 +206,8 @@ pub(super) const REFUSED: &[Refused] = &[
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\nplan = ‸'plan'\nplans = { free = ‸'100', paid = ‸-1 }",
         &[
             "`plan` must be one value of the context, like `plan = \"{@plan}\"`",
-            "`free` must be a number, like `free = 100`",
-            "`paid` must be a number, like `paid = 100`",
+            "`free` must be a number, like `free = 100`, or a number for each unit, like `free = { calls = 20, tokens = 60000 }`",
+            "`paid` must be a number, like `paid = 100`, or a number for each unit, like `paid = { calls = 20, tokens = 60000 }`",
         ],
     ),
     refused(

@@ -29,7 +29,8 @@ use crate::progress::ProgressBar;
 ///
 /// The calls are text in columns (CSV) whose first line names the columns: `time` (RFC 3339, or seconds since 1970), `subject`
 /// (any text; without it, all calls are of one subject), `cost` (1 unless it is given), `subject:KEY` for rules with a
-/// `key` of their own, and units that the rules count, like `tokens` (0 unless they are given). They are in the order of time.
+/// `key` of their own, and units that the rules count, like `tokens` (where it is empty, the call names no cost, and is denied once
+/// nothing is left; 0 is admitted even then). They are in the order of time.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SimulateCommand {

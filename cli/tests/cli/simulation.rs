@@ -86,6 +86,12 @@ fn a_trace_has_a_column_for_each_unit_that_a_rule_counts() {
     let trace = "time,subject,tokens\n1800000000,a,15000\n1800000001,a,6000\n1800000002,a,5000\n1800000003,b,\n";
     let printed = console.run_with("simulate chat.toml chat", trace).expect(0);
     assert_eq!(printed.out, "3 of 4 admitted; denied: rule 1 1; longest wait 59s\n");
+    let later = "time,subject,tokens\n1800000000,a,20000\n1800000001,a,\n1800000002,a,0\n";
+    let printed = console.run_with("simulate chat.toml chat", later).expect(0);
+    assert_eq!(
+        printed.out, "2 of 3 admitted; denied: rule 1 1; longest wait 59s\n",
+        "only a call that names 0 costs nothing"
+    );
     let compared = console.run_with("simulate plain.toml chat --compare chat.toml", trace).expect(0);
     assert!(compared.out.contains("1 call: rule 1 1"), "{compared:?}");
     for (trace, mistake) in [

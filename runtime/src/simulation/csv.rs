@@ -25,7 +25,7 @@ const LINE_BYTES: usize = 64 * 1024;
 /// | `time` | when the call was made: RFC 3339, like `2027-01-15T08:00:00.25Z`, or seconds since 1970, like `1800000000.25` |
 /// | `subject` | who is counted, as any text; without the column, all calls are one subject |
 /// | `cost` | the weight of the call; without the column, or where it is empty, 1 |
-/// | `tokens`, `bytes`, … | what the call costs in the unit of that name, if it is [one of the policy](Self::with_units); without the column, or where it is empty, 0 |
+/// | `tokens`, `bytes`, … | what the call costs in the unit of that name, if it is [one of the policy](Self::with_units); without the column, or where it is empty, the call [names no cost](TraceCall::with_cost_of) |
 /// | `subject:network` | the subject that the policy knows by the label `network`, for rules with a subject of their own |
 ///
 /// It is an iterator. A line that is not a call is an error with the number of the line, and the next item is the next
@@ -241,7 +241,9 @@ impl Columns {
         let cost = amount("cost", self.cost.map_or("", field))?.unwrap_or(1);
         let mut call = TraceCall::new(at, subject).with_cost(cost);
         for (unit, index) in &self.units {
-            call = call.with_cost_of(unit, amount(unit, field(*index))?.unwrap_or(0));
+            if let Some(cost) = amount(unit, field(*index))? {
+                call = call.with_cost_of(unit, cost);
+            }
         }
         Ok(self.others.iter().fold(call, |call, (label, index)| call.with_subject(label, Subject::of(field(*index)))))
     }
@@ -345,13 +347,14 @@ mod tests {
 
     #[test]
     fn each_unit_has_a_column_of_its_own() {
-        let text = "time,tokens,cost,input_bytes\n1,20000,,\n2,,2,7\n3,-1,,\n4,many,,\n";
+        let text = "time,tokens,cost,input_bytes\n1,20000,,\n2,,2,7\n3,0,,\n4,-1,,\n5,many,,\n";
         let units = ["tokens", "input_bytes", "others"];
         let trace = CsvTrace::with_units(text.as_bytes(), units).unwrap();
         let costs = |call: TraceCall| (call.cost(), call.cost_of("tokens"), call.cost_of("input_bytes"));
         let found: Vec<_> = trace.map(|call| call.map(costs).map_err(|error| error.to_string())).collect();
         let bad = |line| Err(format!("line {line}: `tokens` must be a whole number, like 3"));
-        assert_eq!(found, [Ok((1, 20_000, 0)), Ok((2, 0, 7)), bad(4), bad(5)]);
+        let named = [Ok((1, Some(20_000), None)), Ok((2, None, Some(7))), Ok((1, Some(0), None)), bad(5), bad(6)];
+        assert_eq!(found, named);
         let mistake = |header: &str| CsvTrace::with_units(header.as_bytes(), ["tokens"]).unwrap_err().to_string();
         assert!(mistake("time,tokens,tokens").contains("`tokens` is there twice"));
         let known = "the columns are `time`, `subject`, `cost`, `tokens` and `subject:label`";

@@ -36,7 +36,10 @@ impl TraceCall {
         self
     }
 
-    /// Sets what the call costs in a unit, like `tokens`: 0 by default. `"calls"` names the [cost](Self::with_cost) in calls.
+    /// Sets what the call costs in a unit, like `tokens`. `"calls"` names the [cost](Self::with_cost) in calls.
+    ///
+    /// A call that names no cost in a unit is charged nothing of it, as what it has used is known later, and is denied once
+    /// nothing is left. A call that costs 0 is admitted even then.
     #[must_use]
     pub fn with_cost_of(mut self, unit: &str, cost: u64) -> Self {
         if unit == CALLS {
@@ -77,11 +80,11 @@ impl TraceCall {
         self.cost
     }
 
-    /// Returns what the call costs in a unit.
+    /// Returns what the call costs in a unit; `None` if it names no cost in it.
     #[must_use]
-    pub fn cost_of(&self, unit: &str) -> u64 {
-        let of_unit = self.units.iter().find(|(known, _)| **known == *unit).map_or(0, |(_, cost)| *cost);
-        if unit == CALLS { self.cost } else { of_unit }
+    pub fn cost_of(&self, unit: &str) -> Option<u64> {
+        let of_unit = self.units.iter().find(|(known, _)| **known == *unit).map(|(_, cost)| *cost);
+        if unit == CALLS { Some(self.cost) } else { of_unit }
     }
 
     /// Returns the line of the text that has the call, counted from 1, if it was read from text.

@@ -189,6 +189,20 @@ fn each_unit_of_a_call_comes_from_its_column_and_all_of_them_count_or_none() {
 }
 
 #[test]
+fn a_call_that_names_no_cost_in_a_unit_is_denied_once_nothing_is_left() {
+    let policy = policy([Rule::sliding_window(10, MINUTE).counting("tokens")]);
+    let mut simulation = Simulation::new(&policy);
+    let text = "time,tokens\n1800000000,10\n1800000000,\n1800000000,0\n1800000061,\n1800000061,10\n";
+    let calls = CsvTrace::with_units(text.as_bytes(), policy.units()).unwrap();
+    let admitted: Vec<_> = calls.map(|call| simulation.call(&call.unwrap()).unwrap().is_allowed()).collect();
+    assert_eq!(admitted, [true, false, true, true, true]);
+    let calls =
+        [None, Some(9), None].map(|tokens| tokens.map_or(call(61), |cost| call(61).with_cost_of("tokens", cost)));
+    let admitted = calls.map(|call| simulation.call(&call).unwrap().is_allowed());
+    assert_eq!(admitted, [false, false, false], "without the column, too");
+}
+
+#[test]
 fn a_unit_alone_is_decided_by_what_each_call_costs_in_it() {
     for tokens in [Rule::sliding_window(9, MINUTE), Rule::from_bucket(9, TokenBucket::new(MINUTE))] {
         let mut simulation = Simulation::new(&policy([tokens.counting("tokens")]));

@@ -1,8 +1,11 @@
 //! Rejections as the statuses of gRPC.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{self, Poll};
 
 use bytes::Bytes;
+use futures_util::Stream;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Extensions, HeaderMap, HeaderValue, Response};
 use http_body_util::Full;
@@ -12,8 +15,9 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
 use super::problem::Problem;
-use crate::decision::{Rejection, RejectionKind};
+use crate::decision::{HoldPermit, Permit, Rejection, RejectionKind};
 use crate::error::BackendError;
+use crate::held::Held;
 use crate::media_type::MediaType;
 
 /// The status of a call that was rejected, whose message is the text of the rejection.
@@ -44,6 +48,30 @@ impl From<BackendError> for Status {
     fn from(error: BackendError) -> Self {
         Rejection::from(error).into()
     }
+}
+
+/// For handlers that stream, whose stream is boxed as tonic's `BoxStream` is. The call is running until the stream ends or fails,
+/// or is dropped, as it is when its client has gone.
+impl<T: 'static> HoldPermit for tonic::Response<Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>> {
+    fn hold_permit(self, permit: Permit) -> Self {
+        self.map(|messages| Box::pin(Held::new(messages, vec![permit], has_ended)) as Pin<Box<_>>)
+    }
+}
+
+impl<S: Stream<Item = Result<T, E>>, T, E> Stream for Held<S> {
+    type Item = Result<T, E>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Result<T, E>>> {
+        self.poll_body(|messages| messages.poll_next(cx), has_ended)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.body.size_hint()
+    }
+}
+
+fn has_ended(messages: &impl Stream) -> bool {
+    messages.size_hint().1 == Some(0)
 }
 
 fn code(rejection: &Rejection) -> Code {

@@ -1,6 +1,7 @@
 //! Limits in tonic, called over sockets by a client.
 
 mod grpc_web;
+mod streams;
 pub(crate) mod text;
 
 use std::net::SocketAddr;

@@ -19,7 +19,7 @@ use bytes::{Buf as _, BufMut as _};
 
 /// Texts as they are.
 #[derive(Default)]
-struct Text;
+pub(super) struct Text;
 
 impl Codec for Text {
     type Encode = String;

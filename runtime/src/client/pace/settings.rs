@@ -21,6 +21,7 @@ use crate::limiter::{Check, Limiter};
 use crate::observe::ReportedOnce;
 use crate::policy::Policy;
 use crate::subject::Subject;
+use crate::system::Instant;
 
 #[derive(Clone)]
 pub(super) struct PaceSettings {
@@ -177,7 +178,7 @@ impl PaceSettings {
         let paused = others.iter().find(|(label, _)| self.policy.paused_label() == Some(label.as_str()));
         let paused = paused.map_or(&subject, |(_, other)| other);
         let paused = self.policy.longest_pause().map(|_| paused.clone());
-        if paused.as_ref().is_some_and(|subject| self.traffic.is_due(subject)) {
+        if paused.as_ref().is_some_and(|subject| self.traffic.is_due(subject, Instant::now())) {
             check = check.report().refundable();
         }
         (check.into_owned(), paused)

@@ -43,8 +43,7 @@ impl Traffic {
     }
 
     /// Whether a call of this subject is to look. The next one is to look only later.
-    pub(super) fn is_due(&self, subject: &Subject) -> bool {
-        let now = Instant::now();
+    pub(super) fn is_due(&self, subject: &Subject, now: Instant) -> bool {
         let mut table = lock(&self.subjects);
         let traffic = table.of(subject, now);
         let is_due = !traffic.has_looked(now);
@@ -97,18 +96,18 @@ impl Drop for OnItsWay {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_call_of_each_subject_looks_every_100_ms() {
-        let traffic = Traffic::new();
+    #[test]
+    fn a_call_of_each_subject_looks_every_100_ms() {
+        let (traffic, now) = (Traffic::new(), Instant::now());
         let [alice, bob] = ["alice", "bob"].map(Subject::of);
-        assert!(traffic.is_due(&alice) && traffic.is_due(&bob));
-        assert!(!traffic.is_due(&alice) && !traffic.is_due(&bob));
-        tokio::time::advance(LOOK_EVERY).await;
-        assert!(traffic.is_due(&alice) && !traffic.is_due(&alice));
+        assert!(traffic.is_due(&alice, now) && traffic.is_due(&bob, now));
+        assert!(!traffic.is_due(&alice, now) && !traffic.is_due(&bob, now + LOOK_EVERY / 2));
+        let later = now + LOOK_EVERY;
+        assert!(traffic.is_due(&alice, later) && !traffic.is_due(&alice, later));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn only_calls_of_the_same_subject_are_on_their_way_beside_one_that_arrives() {
+    #[test]
+    fn only_calls_of_the_same_subject_are_on_their_way_beside_one_that_arrives() {
         let traffic = Arc::new(Traffic::new());
         let [alice, bob] = ["alice", "bob"].map(Subject::of);
         let (first, second, dropped) = (traffic.depart(&alice), traffic.depart(&alice), traffic.depart(&alice));
@@ -117,8 +116,8 @@ mod tests {
         assert_eq!((first.arrive(), second.arrive(), of_bob.arrive()), (1, 0, 0));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn subjects_without_calls_are_forgotten() {
+    #[test]
+    fn subjects_without_calls_are_forgotten() {
         let traffic = Arc::new(Traffic::new());
         let on_its_way = traffic.depart(&Subject::of("busy"));
         for number in 0..10_000 {

@@ -1,5 +1,6 @@
 -- The weight that a cell is given back: a negative one, so that no more than `most_left` is left of its rule, or 0 for any other
--- rule. What is added to the slot before of a sliding counter fades, so that the same number would add more each time: it is left.
+-- rule. The slot before of a sliding counter fades. If a call of that slot added something to it, the same number would add more a
+-- moment later.
 -- Reads: unpack, request, at, now, admitted, kind, count, span, stamp, amount, before, number, leaving, most_left
 -- Sets: given_back, at, stamp, amount, before
 given_back = 0

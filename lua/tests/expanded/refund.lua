@@ -135,7 +135,8 @@ for subject = 1, subjects do
       if leaving > 0 then
         -- parts/leave_in_cell.lua
         -- The weight that a cell is given back: a negative one, so that no more than `most_left` is left of its rule, or 0 for any other
-        -- rule. What is added to the slot before of a sliding counter fades, so that the same number would add more each time: it is left.
+        -- rule. The slot before of a sliding counter fades. If a call of that slot added something to it, the same number would add more a
+        -- moment later.
         -- Reads: unpack, request, at, now, admitted, kind, count, span, stamp, amount, before, number, leaving, most_left
         -- Sets: given_back, at, stamp, amount, before
         given_back = 0

@@ -88,7 +88,7 @@ impl Celled for Slots {
 
     fn left(&self, cell: Cell, most: u64, admitted_us: u64, now_us: u64) -> Cell {
         let present = self.at(cell, now_us);
-        // What is added to the slot before fades, so that the same number would add more each time.
+        // The slot before fades. If a call of that slot added something to it, the same number would add more a moment later.
         if admitted_us < present.stamp_us || cell.is_after(now_us) {
             return cell;
         }

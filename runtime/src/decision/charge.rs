@@ -223,7 +223,7 @@ pub(crate) enum Recount {
     Leave(Remainder),
 }
 
-/// What is left of one rule at most, until the other side counts anew.
+/// The most that is left of one rule until the other side counts anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Remainder {
     /// The index of the rule's group.

@@ -19,7 +19,7 @@ use crate::store::{KnownPause, Outcome, PauseDue, PauseMoment, ProbeStep, ToldPa
 use crate::system::under_way::TaskKind;
 use crate::wait::Wait;
 
-/// To whom goes what became of telling the store.
+/// Tells a caller whether the store has heard of its pause.
 type TellResult = oneshot::Sender<Result<(), BackendError>>;
 
 impl Core {
@@ -252,7 +252,7 @@ impl Pauser for Core {
 fn status(paused: Outcome, source: PauseSource) -> PauseStatus {
     let left = match paused {
         Outcome::Paused { retry_after } => retry_after.retry_after().unwrap_or_default(),
-        // What is known of a probe is for how long it has its place.
+        // The pause is over. A probe has its place, and the time of that is no pause.
         _ => Duration::ZERO,
     };
     PauseStatus::new(left, source)

@@ -78,7 +78,7 @@ impl AskedCounts {
     }
 }
 
-/// What is asked for a rule.
+/// A count that somebody asks about: a number, or that of a plan.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     Count(u64),

@@ -33,7 +33,7 @@ async fn no_more_is_sent_than_the_other_side_says_until_its_reset_in_memory() {
     let client = pausable().limiter(&limiter).layer(Client::builder(TokioExecutor::new()).build_http());
     assert_eq!(rejected(&client, partner.request("/shared")).await, None);
     assert_eq!(remaining(&limiter).await, 5);
-    // The same number says nothing new: 5 are left here, and none of them is known to the other side.
+    // Each answer says one less, as is left here, too: nothing more is taken.
     for _ in 0..5 {
         assert_eq!(rejected(&client, partner.request("/shared")).await, None);
     }

@@ -44,6 +44,16 @@ impl OnOutage {
             Self::Allow => "allow",
         }
     }
+
+    /// Returns what becomes of calls, in words for developers: `calls are rejected`.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Deny => "calls are rejected",
+            Self::Local => "each process decides by what it has admitted itself",
+            Self::Allow => "calls are admitted and not counted",
+        }
+    }
 }
 
 impl fmt::Display for OnOutage {

@@ -200,8 +200,8 @@ impl Policy {
         self.inner.settings.warn_at
     }
 
-    /// Returns the label of the subject that can be [paused](PolicyBuilder::pausable_on); `None` is the main one, also if none
-    /// can be paused.
+    /// Returns the label of the subject that can be [paused](PolicyBuilder::pausable_on); `None` is the main one, or
+    /// none can be paused.
     #[must_use]
     pub fn paused_label(&self) -> Option<&str> {
         self.pause_group()?.label.as_deref()

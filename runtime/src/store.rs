@@ -1,4 +1,4 @@
-//! Where tallies are kept: in this process, or in Redis. Only the code that builds a limiter chooses which.
+//! Where tallies are kept: in this process, or in Redis.
 
 mod answer;
 mod decider;

@@ -28,7 +28,7 @@ impl Console<'_> {
         self.run_words(&words.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// The same with words that contain spaces.
+    /// Runs the program with these words, which may contain spaces.
     pub(crate) fn run_words(&self, words: &[&str]) -> Printed {
         let run = || Printed::of(self.placed(Command::new(PROGRAM).args(words)).stdin(Stdio::null()).output());
         let printed = run();

@@ -89,7 +89,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Evaluates the costs in the units, which are 0 where there is none.
+    /// Evaluates the costs in the units. A unit without a cost is not named: it is charged afterwards.
     fn units(self) -> TokenStream {
         let costs = self.model.units.iter().filter_map(|unit| {
             let name = unit.name()?;

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;
-use tallygate_rules::{OnOutage, Role, Rule, counted_in_words, format_duration, implied_by, limit_in_words};
+use tallygate_rules::{Role, Rule, counted_in_words, format_duration, implied_by, limit_in_words};
 
 use crate::attr::Amount;
 use crate::model::{Model, OtherSubject, RuleModel, UnitModel, UnitSettlement};
@@ -187,17 +187,13 @@ fn options(model: &Model) -> impl Iterator<Item = String> {
     let settle = settle.map(|settle| format!("Afterwards it counts as what it has used: {}.", expression(settle)));
     let units = model.units.iter().filter_map(unit_text);
     let skip = model.skip_if.as_ref().map(|skip_if| format!("Calls with {} are not limited.", expression(skip_if)));
-    let outage = model.on_outage.as_ref().and_then(|on_outage| match on_outage.value {
-        OnOutage::Deny => Some("While Redis is away, calls are rejected."),
-        OnOutage::Local => Some("While Redis is away, each process decides by what it has admitted itself."),
-        OnOutage::Allow => Some("While Redis is away, calls are admitted and not counted."),
-        _ => None,
-    });
+    let outage = model.on_outage.as_ref();
+    let outage = outage.map(|on_outage| format!("While Redis is away, {}.", on_outage.value.in_words()));
     let companion = model.check_fn.as_ref().map(|check_fn| {
         format!("{} returns the check of a call, to see where the limits stand.", code(&check_fn.unraw().to_string()))
     });
     let of_calls = [ban(model, Reader::Developer), cost, settle];
-    let others = [refund, skip, outage.map(str::to_owned), companion];
+    let others = [refund, skip, outage, companion];
     of_calls.into_iter().flatten().chain(units).chain(others.into_iter().flatten())
 }
 

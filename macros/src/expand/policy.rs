@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use syn::ext::IdentExt as _;
-use tallygate_rules::{OnOutage, Rule, format_rules};
+use tallygate_rules::{Rule, format_rules};
 
 use crate::debug;
 use crate::diagnostic::Spanned;
@@ -82,10 +82,10 @@ impl Expansion<'_> {
     /// Sets `on_outage`, `deadline`, `warn_at` and `prefetch`, and whether the subject can be paused.
     fn settings(self) -> TokenStream {
         let private = self.private();
-        let on_outage = self.model.on_outage.as_ref().map(|on_outage| match on_outage.value {
-            OnOutage::Local => quote_hygienic!(.on_outage(#private::OnOutage::Local)),
-            OnOutage::Allow => quote_hygienic!(.on_outage(#private::OnOutage::Allow)),
-            _ => quote_hygienic!(.on_outage(#private::OnOutage::Deny)),
+        let on_outage = self.model.on_outage.as_ref().map(|on_outage| {
+            // A variant is shown by its name.
+            let variant = Ident::new(&format!("{:?}", on_outage.value), Span::mixed_site());
+            quote_hygienic!(.on_outage(#private::OnOutage::#variant))
         });
         let deadline = self.model.deadline.as_ref().map(|deadline| duration(deadline.value));
         let deadline = deadline.map(|deadline| quote_hygienic!(.deadline(#deadline)));

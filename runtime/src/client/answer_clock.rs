@@ -30,7 +30,7 @@ impl AnswerClock {
         Self { answered, now, longest }
     }
 
-    /// Returns how long it is until then, at most the longest pause; whether it is longer.
+    /// Returns the time until then, cut to the longest pause, and whether it was cut.
     pub(super) fn until(&self, then: Moment) -> (Duration, bool) {
         let wait = match then {
             Moment::After(wait) => SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX),

@@ -20,8 +20,8 @@ impl Heard {
         self.pause.as_ref()
     }
 
-    /// Returns the time that a call takes of a limit which is used up, if it is not known to count by fixed windows. Who sends
-    /// the next call after that time neither waits for all calls to be forgotten nor sends more than the limit.
+    /// Returns the time between calls once a limit is used up, unless it is known to count in fixed windows. A client that
+    /// waits this long stays within the limit, and does not wait for the whole reset.
     ///
     /// It is the window divided by the limit, or the time until the reset, whichever is shorter. Of a limit of another unit than
     /// requests, it is the whole window, because what the next call costs is not known: see [`wait_for`](Self::wait_for).

@@ -34,7 +34,7 @@ pub(crate) struct Plans {
 pub(crate) struct ListedPlans {
     /// The names of all plans; `None` if the file has no such list.
     names: Option<BTreeSet<String>>,
-    /// The counts that policies have which give none of their own.
+    /// The counts for policies without counts of their own.
     counts: BTreeMap<String, PlanCounts>,
     /// The units that these counts name, once for each plan, each with its place.
     pub(crate) units: Vec<At<String>>,

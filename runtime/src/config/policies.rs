@@ -244,8 +244,8 @@ impl Policies {
         values::unknown(&self.inner.requests, in_force.map_or(&[], |in_force| &in_force.inner.requests)).collect()
     }
 
-    /// Returns the mistakes of units in the plans of all policies that neither these policies nor those of the file count, while
-    /// they count one of a similar name. Other programs may share the file, and count any.
+    /// Returns a mistake for each unit in `[plans]` that no policy counts but that resembles a unit which one counts. Other
+    /// programs may share the file, so other units are no mistakes.
     pub(crate) fn misspelt_units(&self, of_program: &[Policy]) -> Vec<Mistake> {
         #[cfg(feature = "web")]
         let of_requests = self.inner.requests.iter().map(|limit| &limit.policy);

@@ -127,9 +127,9 @@ impl Denial {
     ///
     /// It is exact to the microsecond. It is the longest wait of all rules that deny the call and of a ban, so a banned
     /// caller may have to wait longer than the ban lasts. For a pause, it is the time until that ends, and the rules may deny
-    /// the call after it. While one call is tried after a pause, it is only a bound. For a concurrency limit it is only a bound: the time until
-    /// the first lease of the running calls ends. A running call may end before that, and a longer one renews its
-    /// lease.
+    /// the call after it. Two waits are only bounds: for the one call that is tried after a pause, and for a concurrency limit,
+    /// where it is the time until the first lease of the running calls ends. A running call may end before that, and a longer
+    /// one renews its lease.
     ///
     /// `None` means that waiting does not help: the call costs more than a rule can admit at once, or a count of 0
     /// closes the limit. Or a token bucket would start anew before it could admit the call, with fewer tokens than the

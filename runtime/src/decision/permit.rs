@@ -395,7 +395,7 @@ impl Permit {
         extras.ticket.as_deref().or_else(metered)
     }
 
-    /// The policy that admitted the call, if the permit can be refunded.
+    /// Returns the policy that admitted the call, with the overrides that were in force, if the permit can be refunded.
     pub(crate) fn policy(&self) -> Option<&Policy> {
         self.charge().map(|charge| &charge.call.policy)
     }

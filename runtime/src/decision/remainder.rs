@@ -1,4 +1,4 @@
-//! What another side says that is left of a limit, where that is less than what is left here.
+//! Lowers what is left of a rule, because the other side says that less is left.
 
 use std::time::Duration;
 
@@ -8,8 +8,6 @@ use super::charge::{Recount, RecountTicket, Remainder};
 use super::permit::{Permit, not_refundable};
 use crate::error::BackendError;
 use crate::micros;
-#[cfg(feature = "client")]
-use crate::policy::Policy;
 
 impl Permit {
     /// Leaves at most `remaining` of the rule at that [position](crate::RuleStatus::position), because the side that was called
@@ -62,13 +60,6 @@ impl Permit {
         if let Ok(Some((ticket, remainder))) = self.leaving(position, remaining, reset) {
             ticket.clone().leave_unawaited(remainder);
         }
-    }
-
-    /// Returns the policy by which the call was decided, with the overrides that were in force; `None` if the permit cannot
-    /// leave less.
-    #[cfg(feature = "client")]
-    pub(crate) fn policy_in_force(&self) -> Option<&Policy> {
-        self.ticket().map(|ticket| &ticket.charge.call.policy)
     }
 
     fn leaving(

@@ -59,8 +59,7 @@ pub(crate) struct RuleGroup {
     pub(crate) ticks: Arc<Ticks>,
 }
 
-/// The entry of the table in memory that has the group's tally of a subject: its own, or for a unit that of the calls of the
-/// subject.
+/// The entry in memory with the group's tally of a subject. A unit shares the entry of the subject's calls.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupEntry {
     /// The segment of the group that the entry is named after, which no policy has if no rule counts calls.
@@ -200,8 +199,8 @@ impl RuleGroup {
         })
     }
 
-    /// Keeps the tallies of each subject in the slot and the entry in which they are without overrides: the units that no
-    /// override names keep their counts. `before` are the groups that an override has changed, `origin` those of the program.
+    /// Keeps each tally in its slot and entry although an override has changed rules, so that other units keep their counts.
+    /// `before` are the groups that an override has changed, `origin` those of the program.
     pub(super) fn keep_places(groups: &mut [Self], name: &str, before: &[Self], origin: &[Self]) {
         for group in groups {
             let same = before.iter().find(|other| other.label == group.label && other.slot_segment.is_some());

@@ -308,7 +308,7 @@ impl LimitStatus {
         per.is_some_and(|per| self.denied > Some(Wait::of(per)))
     }
 
-    /// Whether the limit decides about other calls than this one, too. That a call would be a duplicate says nothing of others.
+    /// Whether the limit concerns other calls, too. A rule for duplicates does only if it denied this one.
     pub(crate) fn concerns_other_calls(&self) -> bool {
         self.role() != Some(Role::Duplicate) || self.denied.is_some()
     }

@@ -86,8 +86,8 @@ fn statuses_of(policy: &Policy) -> Vec<u16> {
     limited.into_iter().chain((!duplicates.is_empty()).then_some(409)).chain(paused).collect()
 }
 
-/// Returns the responses for these statuses of denials, of which 503 is that of a paused call. The description of the first one has the limits, in words. `counted`
-/// are their units.
+/// Returns the responses to denied calls, by their statuses; 503 is for a paused one. The first description has the limits, in
+/// words. `counted` are their units.
 #[must_use]
 pub fn responses<'u>(limits: &str, statuses: &[u16], counted: impl IntoIterator<Item = &'u str>) -> Responses {
     let units = counted.into_iter().map(str::to_owned).collect();

@@ -73,7 +73,7 @@ pub async fn assert_stored(limiter: &Limiter, called: &[Called]) -> u64 {
     stored_of_failed
 }
 
-/// The same where no call may have failed.
+/// Asserts that exactly what was admitted is stored, where no call may have failed.
 ///
 /// # Panics
 ///

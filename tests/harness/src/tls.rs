@@ -195,12 +195,12 @@ impl TlsProxy {
         Self::start_named(server, authority, OWN).await
     }
 
-    /// The same with a certificate for that host.
+    /// Starts a proxy with a certificate for that host.
     pub async fn start_named(server: u16, authority: &Authority, host: &str) -> Self {
         Self::start_as(server, own_config(authority, host), Plain::Refused).await
     }
 
-    /// The same for clients that encrypt and for servers that do not, on one port.
+    /// Starts a proxy that serves clients which encrypt and servers which do not, on one port.
     pub async fn start_for_both(server: u16, authority: &Authority, host: &str) -> Self {
         Self::start_as(server, own_config(authority, host), Plain::Passed).await
     }

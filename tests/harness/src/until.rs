@@ -29,7 +29,7 @@ pub async fn until(condition: &str, mut holds: impl FnMut() -> bool) {
     until_found(condition, async || holds()).await;
 }
 
-/// The same for an asynchronous condition.
+/// Waits until the asynchronous condition holds.
 ///
 /// # Panics
 ///

@@ -8,7 +8,7 @@ use tallygate::{Limiter, Rejection, rate_limit};
 /// The most bytes of the future, where that of the function itself has less than 100.
 const MOST: usize = 250;
 
-/// The same where the result of the body, which is then a future of its own, decides about a refund.
+/// The most bytes where the result of the body decides about a refund: the body is then a future of its own.
 const MOST_WITH_REFUND: usize = 300;
 
 async fn work(text: &str) -> usize {

@@ -60,7 +60,8 @@ async fn history(
     callers.join_all().await.into_iter().flatten().partition(|call| call.admitted)
 }
 
-/// The same of callers that go on until more were admitted than fit into one window: a busy machine may let them begin late.
+/// The history of callers that go on until more were admitted than fit into one window: a busy machine may let them begin
+/// late.
 async fn history_of_more(limiter: &Limiter, policy: &Policy, count: u64, lasting: Duration) -> (Vec<Call>, Vec<Call>) {
     for round in 0..100 {
         let (admitted, denied) = history(limiter, policy, &Subject::of(count).and(round), 0, lasting).await;

@@ -47,7 +47,7 @@ fn limiter(on_outage: OnOutage) -> Limiter {
     away(|builder| builder.on_outage(on_outage))
 }
 
-/// The same where this process decides, as one of so many.
+/// A limiter whose server is away, and whose process decides as one of so many.
 fn one_of(processes: u64) -> Limiter {
     away(|builder| builder.processes(processes))
 }

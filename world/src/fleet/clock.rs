@@ -45,7 +45,7 @@ impl Clock {
         Duration::from_micros(us)
     }
 
-    /// The same in microseconds.
+    /// The microseconds since 1970 that it shows at that virtual time.
     #[must_use]
     pub fn unix_us(&self, virtual_us: u64) -> u64 {
         (BEGINNING_US + self.local_us(virtual_us)).saturating_add_signed(self.ahead_us)

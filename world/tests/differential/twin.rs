@@ -139,7 +139,7 @@ impl Twin {
         self.world_answers(before_us, real, self.session, bytes)
     }
 
-    /// The same of another client.
+    /// What both answer to another client.
     pub(crate) fn answers_of(&mut self, real: &mut Client, session: SessionId, bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let before_us = now_us(&mut self.clock);
         let real = real.ask(bytes);
@@ -164,7 +164,7 @@ impl Twin {
         }
     }
 
-    /// The same of a server that does not tell the time.
+    /// Asserts that both answer alike, where the server does not tell the time.
     pub(crate) fn agree_untimed(&mut self, commands: &[&str]) {
         for command in commands {
             let words = split(command);

@@ -16,8 +16,8 @@ use crate::policy::Policy;
 /// The counts that operators ask about, in place of those that each call gives.
 #[derive(Clone, Debug, Default)]
 pub struct AskedCounts {
-    /// Plans whose counts in a file are meant, each of a rule by its name, position or unit; `None` stands for the only
-    /// rule without a count, or for the rule before an equals sign, unless all of the text is the name of a plan.
+    /// Plans, each with the rule that gets its count: by name, position or unit. With `None`, the text is a plan for the only
+    /// rule without a count, or `rule=plan`.
     pub plans: Vec<(Option<String>, String)>,
     /// Counts, each of a rule, as for plans.
     pub counts: Vec<(Option<String>, u64)>,

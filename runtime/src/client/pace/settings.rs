@@ -129,7 +129,7 @@ impl AdmittedCall {
     fn leave_less(&self, heard: &Heard, on_their_way: u64) {
         let Some(permit) = &self.permit else { return };
         // An override may have other rules at these positions.
-        let Some(policy) = permit.policy_in_force() else { return };
+        let Some(policy) = permit.policy() else { return };
         for limit in heard.limits().iter().filter(|limit| limit.has_fixed_windows()) {
             let said = limit.remaining().zip(limit.reset());
             let Some(((remaining, reset), status)) = said.zip(rule_of(limit, permit.report(), policy)) else {

@@ -118,9 +118,9 @@ impl DenialCache {
     pub(super) fn record(&self, call: Call<'_>, outcome: Outcome, asked_us: u64, now_us: u64) {
         let Some(id) = first_id(call) else { return };
         match outcome {
-            // A policy with a ban does not cache its denials.
             // A pause says nothing about the rules.
             Outcome::Paused { .. } | Outcome::Probing { .. } => {}
+            // A policy with a ban caches no denials.
             Outcome::Admitted | Outcome::Banned { .. } => {
                 let hash = id.hash(&self.seed);
                 // In a policy with units, a denial of a call that costs more in some unit is still right.

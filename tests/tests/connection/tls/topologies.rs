@@ -128,7 +128,7 @@ impl TlsCluster {
         Self::start_named(authority, OWN).await
     }
 
-    /// The same with certificates for that host.
+    /// Starts a cluster with certificates for that host.
     async fn start_named(authority: &Authority, host: &str) -> Self {
         let proxies = [Proxy::start(0).await, Proxy::start(0).await, Proxy::start(0).await];
         let [a, b, c] = proxies.each_ref().map(|proxy| TlsProxy::start_named(proxy.port(), authority, host));
@@ -142,7 +142,7 @@ impl TlsCluster {
         self.url_at(OWN)
     }
 
-    /// The same with that name for its host.
+    /// The URL with one node, at that name of its host.
     fn url_at(&self, host: &str) -> String {
         format!("rediss+cluster://{host}:{}/", self.encrypting[0].port())
     }

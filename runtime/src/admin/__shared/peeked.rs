@@ -6,7 +6,7 @@ use tallygate_rules::{CALLS, Rule};
 use super::{OpenPolicy, RuleState, json, shadow};
 use crate::admin::Subjects;
 use crate::admin::template::KeyTemplate;
-use crate::decision::{DecidedBy, Decision, PauseStatus, RejectionKind, RuleStatus};
+use crate::decision::{DecidedBy, Decision, Denial, PauseStatus, RejectionKind, RuleStatus};
 use crate::error::{BackendError, Error};
 use crate::limiter::{Limiter, Override};
 
@@ -66,8 +66,7 @@ impl<'a> Peeked<'a> {
     #[must_use]
     pub fn admitted(&self) -> Option<bool> {
         match &self.decision {
-            Decision::Denied(denial) if denial.rule().is_none_or(|rule| self.is_given(rule.position())) => Some(false),
-            Decision::Denied(_) => None,
+            Decision::Denied(denial) => self.is_of_given(denial).then_some(false),
             Decision::Allowed(_) => {
                 let decided = self.decision.report();
                 let is_known = decided.iter().all(|status| self.is_given(status.position()))
@@ -75,6 +74,16 @@ impl<'a> Peeked<'a> {
                 is_known.then_some(true)
             }
         }
+    }
+
+    /// Whether the subject that is denied was given: that of the rule, the one that is paused, or the main one, which is banned.
+    fn is_of_given(&self, denial: &Denial) -> bool {
+        let owner = match (denial.rule(), denial.kind()) {
+            (Some(rule), _) => return self.is_given(rule.position()),
+            (None, RejectionKind::Paused) => self.listed.policy.paused_label(),
+            (None, _) => None,
+        };
+        self.missing.iter().all(|missing| missing.as_deref() != owner)
     }
 
     /// Whether the subject that the rule at that position counts was given.

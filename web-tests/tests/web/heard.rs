@@ -7,8 +7,10 @@ use axum::extract::State;
 use axum::routing::get;
 use http::StatusCode;
 use tallygate::client::{Heard, HeardLimit, ResponseReader};
-use tallygate::web::{Draft, Items, Layer, Legacy};
-use tallygate::{Limiter, Rejection, rate_limit};
+use tallygate::testing::ManualClock;
+use tallygate::web::{self, Draft, Items, Layer, Legacy};
+use tallygate::{Limiter, Policy, Rejection, Rule, TokenBucket, rate_limit};
+use tallygate_harness::clocked::new_clock;
 use tallygate_web_tests::server::serve;
 use tallygate_web_tests::{Answer, Client};
 
@@ -87,6 +89,42 @@ async fn a_draft_that_names_windows_spaces_calls_by_them() {
         client.get("/").await;
         assert_eq!(heard(&client.get("/").await).wait(), Some(MINUTE / 2), "{fields:?}");
     }
+}
+
+/// A sliding window and a sliding counter are open again before their reset, but the fields do not say when. Nobody who waits for what
+/// a denial says is denied again.
+#[tokio::test]
+async fn under_each_algorithm_who_waits_as_a_denial_says_is_admitted() {
+    let rules = [
+        Rule::sliding_window(2, MINUTE),
+        Rule::sliding_counter(2, MINUTE),
+        Rule::fixed_window(2, MINUTE),
+        Rule::from_bucket(2, TokenBucket::new(MINUTE)),
+    ];
+    for (rule, draft) in rules.iter().flat_map(|rule| [(rule, Draft::V11), (rule, Draft::V7)]) {
+        let (limiter, clock) = clocked();
+        let policy = Policy::builder("each").rule(rule.clone()).build().unwrap();
+        let limit = web::limit(&policy, "all").unwrap().limiter(&limiter);
+        let router = Router::new().route("/", get(async || "done")).layer(limit);
+        let client = Client::new(serve(router.layer(Layer::new().fields(draft).on_success(true))).await);
+        let first = heard(&client.get("/").await);
+        assert_eq!((first.wait(), remaining(&first)), (None, Some(1)), "{rule} {draft:?}");
+        let last = heard(&client.get("/").await);
+        let reset = last.limits()[0].reset();
+        assert_eq!((last.pause(), remaining(&last)), (None, Some(0)), "{rule} {draft:?}");
+        assert!(last.wait().is_some() && last.wait() <= reset && reset <= Some(2 * MINUTE), "{rule} {draft:?}");
+
+        let denied = heard(&client.get("/").await);
+        let pause = denied.pause().unwrap().duration();
+        assert!(Some(pause) <= reset, "{rule} {draft:?}");
+        clock.advance(pause);
+        assert_eq!(client.get("/").await.status, 200, "{rule} {draft:?}");
+    }
+}
+
+fn clocked() -> (Limiter, ManualClock) {
+    let clock = new_clock();
+    (Limiter::builder().clock(&clock).build_in_memory().unwrap(), clock)
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tallygate::client::{self, Heard, HeardPause, Pace, PaceError, PaceService};
 use tallygate::web::Layer as WebLayer;
-use tallygate::{Limiter, Policy, RejectionKind, Rule, context, web};
+use tallygate::{Limiter, Policy, RejectionKind, Rule, Subject, context, web};
 use tallygate_web_tests::server::serve;
 use tower::buffer::Buffer;
 use tower::{Layer as _, Service as _, ServiceExt as _};

@@ -45,6 +45,21 @@ async fn after_a_denial_of_the_other_side_nothing_is_sent_until_it_says() {
 }
 
 #[tokio::test]
+async fn who_looks_at_a_pause_sees_the_field_that_asked_for_it() {
+    let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());
+    let partner = Partner::answering(|router| router.layer(limit)).await;
+    let limiter = Limiter::in_memory();
+    let client = paced_by(&limiter);
+    for path in ["/admitted", "/denied"] {
+        client.clone().oneshot(partner.request(path)).await.unwrap();
+    }
+    let policy = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
+    let status = limiter.check(&policy, &Subject::of("127.0.0.1")).pause_status().await.unwrap().unwrap();
+    assert_eq!((status.field(), status.operator()), (Some("retry-after"), None));
+    assert!(status.left() > MINUTE / 2 && status.left() <= MINUTE);
+}
+
+#[tokio::test]
 async fn a_call_waits_for_the_end_of_a_pause() {
     let denials = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&denials);

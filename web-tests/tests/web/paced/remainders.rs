@@ -24,7 +24,7 @@ const POINT_IN_TIME: &str = "1795852845";
 
 async fn remaining(limiter: &Limiter) -> u64 {
     let policy = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
-    limiter.peek(&policy, &tallygate::Subject::of("127.0.0.1")).await.unwrap().report()[0].remaining()
+    limiter.peek(&policy, &Subject::of("127.0.0.1")).await.unwrap().report()[0].remaining()
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
@@ -65,11 +66,12 @@ pub(crate) struct OwnResponse {
 }
 
 impl RequestEffects {
-    /// Takes the settings out of the table of a policy for requests of these paths.
+    /// Takes the settings out of the table of a policy for requests of these paths, of which calls are taken ahead for that time.
     pub(super) fn take(
         table: &mut Table<'_>,
         paths: Option<&[PathPattern]>,
         rules: Option<&RuleList>,
+        ahead: Option<Duration>,
         listed: &Arc<ListedPlans>,
         lines: &mut Lines<'_>,
     ) -> Self {
@@ -83,13 +85,13 @@ impl RequestEffects {
             refund_if: refund_if(table, lines),
             reject: table.table("reject", REJECT, lines).and_then(|table| reject(table, lines)),
         };
-        effects.check_plans(rules, lines);
+        effects.check_plans(rules, ahead, lines);
         effects
     }
 
     /// Reports counts of plans in units that no rule counts, and plans whose requests are never admitted, as each costs
-    /// more than their count. A count of 0 is meant so.
-    fn check_plans(&self, rules: Option<&RuleList>, lines: &mut Lines<'_>) {
+    /// more than their count, or than a bucket of which calls are taken ahead holds. A count of 0 is meant so.
+    fn check_plans(&self, rules: Option<&RuleList>, ahead: Option<Duration>, lines: &mut Lines<'_>) {
         let rules: Vec<_> = known_rules(rules).cloned().collect();
         let Some(plan) = self.plan.as_ref().filter(|_| rules.iter().any(is_planned)) else { return };
         for At { value: unit, place } in &self.plans.units {
@@ -109,16 +111,23 @@ impl RequestEffects {
             for (position, count) in counts_by_position(counts, &rules) {
                 let Some(rule) = rules.get(position) else { continue };
                 let unit = rule.counted();
+                let Some(cost) = self.cost_of(unit).filter(|_| count > 0) else { continue };
+                let costs = if unit == CALLS { cost.to_string() } else { format!("{cost} {unit}") };
+                let rule = rule.clone().with_count(count);
                 // A bucket with a capacity of its own admits as much, whatever its count is.
-                let is_most = rule.clone().with_count(count).greatest_cost() == count;
-                let Some(cost) = self.cost_of(unit).filter(|&cost| count > 0 && count < cost && is_most) else {
-                    continue;
+                let is_most = rule.greatest_cost() == count;
+                let left = ahead.and_then(|ahead| rule.ahead(ahead)?.capacity()).filter(|left| *left < cost);
+                let why = match left {
+                    _ if count < cost && is_most => {
+                        format!("its count is {count}; raise the count, or lower the `cost`")
+                    }
+                    Some(left) => format!(
+                        "`prefetch` leaves {left} of the tokens of `{rule:#}`; raise its `capacity`, shorten `prefetch`, or lower \
+                         the `cost`"
+                    ),
+                    None => continue,
                 };
-                let cost = if unit == CALLS { cost.to_string() } else { format!("{cost} {unit}") };
-                let message = format!(
-                    "no request of plan `{name}` is ever admitted: each costs {cost}, and its count is {count}; raise the \
-                     count, or lower the `cost`"
-                );
+                let message = format!("no request of plan `{name}` is ever admitted: each costs {costs}, and {why}");
                 lines.report(place, message);
             }
         }

@@ -94,8 +94,9 @@ pub(super) fn read(
     let message = messages::take(&mut table, TemplateUse::Message, lines);
     let is_shadow = table.flag("shadow", lines).is_some_and(|shadow| shadow.value);
     let paths = requests.as_ref().map(|requests| &*requests.paths);
-    let mut effects = RequestEffects::take(&mut table, paths, rules.as_ref(), plans, lines);
     let prefetch = table.duration("prefetch", r#"prefetch = "100ms""#, lines);
+    let ahead = prefetch.as_ref().map(|prefetch| prefetch.value);
+    let mut effects = RequestEffects::take(&mut table, paths, rules.as_ref(), ahead, plans, lines);
     if !has_key {
         lines.report(name.place, missing_argument("key", KEY));
     }

@@ -89,6 +89,16 @@ pub(super) const REFUSED: &[Refused] = &[
             "no request of plan `free` is ever admitted: each costs 50 tokens, and its count is 40; raise the count, or lower the `cost`",
         ],
     ),
+    // The faster a bucket fills, the less it holds beside what is taken ahead.
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['1000 per 1s burst 150']\ncost = 100\nprefetch = '50ms'\n\
+         plan = '{@plan}'\nplans = { free = 900, ‸paid = 2_000, rich = 10_000 }",
+        &[
+            "no request of plan `paid` is ever admitted: each costs 100, and `prefetch` leaves 50 of the tokens of `2000 per 1s burst \
+             150`; raise its `capacity`, shorten `prefetch`, or lower the `cost`",
+        ],
+    ),
     refused(
         Refuses,
         "policy.a.plans = { ‸'' = 1 }",

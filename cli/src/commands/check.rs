@@ -75,7 +75,9 @@ impl<'f> Checked<'f> {
         let (policies, mistakes, warnings) = match read {
             Ok(policies) => {
                 let mistakes = listed.map(|listed| listed.mistakes_in(&policies)).unwrap_or_default();
-                (policies.names().map(str::to_owned).collect(), mistakes, policies.unlisted())
+                let is_known = |warning: &Mistake| mistakes.iter().any(|mistake| is_at(mistake, warning));
+                let warnings = policies.unlisted().into_iter().filter(|warning| !is_known(warning)).collect();
+                (policies.names().map(str::to_owned).collect(), mistakes, warnings)
             }
             Err(error) => (Vec::new(), error.mistakes().to_vec(), Vec::new()),
         };
@@ -102,6 +104,10 @@ impl<'f> Checked<'f> {
             "warnings": self.warnings.iter().map(mistake).collect::<Vec<_>>(),
         })
     }
+}
+
+fn is_at(mistake: &Mistake, other: &Mistake) -> bool {
+    (mistake.line(), mistake.column()) == (other.line(), other.column())
 }
 
 /// Reads a file. The inner error has its mistakes.

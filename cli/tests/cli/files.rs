@@ -57,6 +57,42 @@ fn a_misspelt_plan_is_found_where_the_file_lists_its_plans() {
     assert_eq!(with_counts, "-:5:23: no plan `prp`; did you mean `pro`?\n");
 }
 
+#[test]
+fn a_unit_in_the_plans_of_all_policies_that_no_policy_of_the_file_counts_is_a_warning() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    let policy = "[policy.chat]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['9 per 1m', '900 tokens per 1m']\n\
+                  cost = { tokens = 5 }\nplan = '{@plan}'\n";
+    let check = |unit: &str| {
+        let file = format!("[plans]\nfree = {{ calls = 3 }}\npro = {{ calls = 20, {unit} = 60_000 }}\n{policy}");
+        console.run_with("check -", &format!("values = ['plan']\n{file}")).expect(0).out
+    };
+    assert_eq!(check("tokens"), "-: 1 policy, no mistakes\n");
+    let warning = |unit: &str, remedy: &str| {
+        format!(
+            "-:4:21: warning: no policy of this file counts `{unit}`, and only the program knows whether its own do; {remedy}\n\
+             -: 1 policy, no mistakes\n"
+        )
+    };
+    assert_eq!(check("tokns"), warning("tokns", "did you mean `tokens`?"));
+    assert_eq!(check("bytes"), warning("bytes", "add a rule that does, or remove it"));
+    // Without a policy that has the counts of plans, they are for the program.
+    let of_program = "[plans]\npro = { calls = 20, bytes = 60_000 }\n[end]\n";
+    assert_eq!(console.run_with("check -", of_program).expect(0).out, "-: 0 policies, no mistakes\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unit_in_the_plans_of_all_policies_is_compared_with_those_that_processes_count() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let file = |unit: &str| format!("[plans]\npro = {{ calls = 20, {unit} = 60_000 }}\n[end]\n");
+    assert_eq!(
+        console.run_with("check -", &file("cals")).expect(1).out,
+        "-:2:21: no policy counts `cals`; did you mean `calls`?\n"
+    );
+    console.run_with("check -", &file("bytes")).expect(0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn files_are_compared_with_the_policies_that_processes_use() {
     let seeded = Seeded::start().await;

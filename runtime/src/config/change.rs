@@ -56,6 +56,11 @@ impl PolicyChange {
         self.settings.shadow.is_some() || self.rules.iter().any(|rule| rule.rule.is_shadow())
     }
 
+    /// Returns the units that its rules count beside calls.
+    pub(super) fn units(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().filter_map(|rule| rule.rule.unit())
+    }
+
     /// Returns the rules as a policy of their own, if there are any. The label of a subject is its key.
     pub(crate) fn policy(&self) -> Option<Policy> {
         let key = self.key.as_ref().map(|key| key.value.as_str());

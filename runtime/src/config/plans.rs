@@ -37,7 +37,7 @@ pub(crate) struct ListedPlans {
     /// The counts for policies without counts of their own.
     counts: BTreeMap<String, PlanCounts>,
     /// The units that these counts name, once for each plan, each with its place.
-    pub(crate) units: Vec<At<String>>,
+    units: Vec<At<String>>,
     /// Set once it was reported that calls ask for a plan that is not among these.
     reported: ReportedOnce,
 }
@@ -129,6 +129,35 @@ impl ListedPlans {
 
     pub(super) fn counts(&self) -> impl Iterator<Item = (&str, &PlanCounts)> {
         self.counts.iter().map(|(name, counts)| (name.as_str(), counts))
+    }
+
+    /// Returns the mistakes of units that nothing counts, while something counts one of a similar name.
+    pub(super) fn misspelt_units(&self, counted: &BTreeSet<&str>) -> Vec<Mistake> {
+        let unknown = self.units.iter().filter(|unit| !counted.contains(&*unit.value)).take(MOST_SUGGESTIONS);
+        let misspelt = unknown.filter_map(|At { value: unit, place }| {
+            let meant = nearest(unit, counted.iter().copied())?;
+            Some(Mistake::new(*place, format!("no policy counts `{unit}`; did you mean `{meant}`?")))
+        });
+        misspelt.collect()
+    }
+
+    /// Returns a warning for each unit that no policy of the file counts, if they count one of a similar name, or have the counts
+    /// of plans.
+    pub(super) fn uncounted_units(&self, counted: &BTreeSet<&str>, has_planned: bool) -> Vec<Mistake> {
+        let uncounted = self.units.iter().filter(|unit| !counted.contains(&*unit.value)).take(MOST_SUGGESTIONS);
+        let warning = |At { value: unit, place }: &At<String>| {
+            let meant = did_you_mean(unit, counted.iter().copied());
+            let remedy = match &*meant {
+                "" if !has_planned => return None,
+                "" => "; add a rule that does, or remove it",
+                meant => meant,
+            };
+            let message = format!(
+                "no policy of this file counts `{unit}`, and only the program knows whether its own do{remedy}"
+            );
+            Some(Mistake::new(*place, message))
+        };
+        uncounted.filter_map(warning).collect()
     }
 
     /// Reports plans of a policy that are not among all plans.

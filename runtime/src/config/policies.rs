@@ -1,13 +1,13 @@
 //! The policies of a file.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use tallygate_rules::{CALLS, nearest};
+use tallygate_rules::CALLS;
 use toml::de::DeTable;
 
 use super::change::PolicyChange;
-use super::lines::{At, Lines};
+use super::lines::Lines;
 use super::plans::{self, ListedPlans, Plans};
 use super::policy_table::{self, FilePolicy};
 #[cfg(feature = "web")]
@@ -16,7 +16,7 @@ use super::table::{Table, entries};
 use super::values;
 #[cfg(feature = "web")]
 use crate::bounds::MOST_PATHS;
-use crate::bounds::{FILE_BYTES, MOST_POLICIES, MOST_SUGGESTIONS};
+use crate::bounds::{FILE_BYTES, MOST_POLICIES};
 #[cfg(feature = "web")]
 use crate::context;
 use crate::error::{ConfigError, Mistake, Place};
@@ -207,7 +207,8 @@ impl Policies {
     }
 
     /// Returns the places of names that may be misspelt, as only the program knows them: one for each value of requests that the
-    /// file does not list, and one if it does not list its plans.
+    /// file does not list, one for each unit in `[plans]` that no policy of the file counts, and one if it does not list its
+    /// plans.
     ///
     /// A request always has its `ip`, `method`, `path`, `route` and header fields. Only the program knows which other
     /// values it finds: [`Limiter::apply`](crate::Limiter::apply) refuses the rest. In a file that lists them, like
@@ -231,7 +232,8 @@ impl Policies {
         let values = values::unlisted(&self.inner.requests).filter(|_| self.inner.values.is_none());
         #[cfg(not(feature = "web"))]
         let values = [];
-        plans.into_iter().chain(values).collect()
+        let units = self.inner.plans.uncounted_units(&self.inner.units().collect(), self.inner.has_planned());
+        plans.into_iter().chain(units).chain(values).collect()
     }
 
     /// Returns the mistakes of keys that show a value which no layer of this process finds. Without a layer, there are
@@ -244,21 +246,10 @@ impl Policies {
         values::unknown(&self.inner.requests, in_force.map_or(&[], |in_force| &in_force.inner.requests)).collect()
     }
 
-    /// Returns a mistake for each unit in `[plans]` that no policy counts but that resembles a unit which one counts. Other
-    /// programs may share the file, so other units are no mistakes.
-    pub(crate) fn misspelt_units(&self, of_program: &[Policy]) -> Vec<Mistake> {
-        #[cfg(feature = "web")]
-        let of_requests = self.inner.requests.iter().map(|limit| &limit.policy);
-        #[cfg(not(feature = "web"))]
-        let of_requests = std::iter::empty();
-        let units = of_program.iter().chain(of_requests).flat_map(Policy::units);
-        let known: BTreeSet<_> = units.chain([CALLS]).collect();
-        let unknown = self.inner.plans.units.iter().filter(|unit| !known.contains(&*unit.value)).take(MOST_SUGGESTIONS);
-        let misspelt = unknown.filter_map(|At { value: unit, place }| {
-            let meant = nearest(unit, known.iter().copied())?;
-            Some(Mistake::new(*place, format!("no policy counts `{unit}`; did you mean `{meant}`?")))
-        });
-        misspelt.collect()
+    /// Returns a mistake for each unit in `[plans]` that neither these policies nor those of the file count but that resembles
+    /// a unit which one counts. Other programs may share the file, so other units are no mistakes.
+    pub(crate) fn misspelt_units<'p>(&'p self, of_program: impl Iterator<Item = &'p Policy>) -> Vec<Mistake> {
+        self.inner.plans.misspelt_units(&of_program.flat_map(Policy::units).chain(self.inner.units()).collect())
     }
 
     pub(crate) fn changes(&self) -> &[Arc<PolicyChange>] {
@@ -272,6 +263,22 @@ impl Policies {
 }
 
 impl PoliciesInner {
+    /// Returns the units that the policies of the file count.
+    fn units(&self) -> impl Iterator<Item = &str> {
+        let of_program = self.changes.iter().flat_map(|change| change.units());
+        #[cfg(feature = "web")]
+        let of_program = of_program.chain(self.requests.iter().flat_map(|limit| limit.policy.units()));
+        of_program.chain([CALLS])
+    }
+
+    /// Whether requests of a policy have the counts of their plans.
+    fn has_planned(&self) -> bool {
+        #[cfg(feature = "web")]
+        return self.requests.iter().any(|limit| limit.effects.plan_value().is_some());
+        #[cfg(not(feature = "web"))]
+        return false;
+    }
+
     fn plans_of_policies(&self) -> impl Iterator<Item = &Plans> {
         let of_program = self.changes.iter().map(|change| &change.plans);
         #[cfg(feature = "web")]

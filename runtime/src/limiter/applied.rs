@@ -87,7 +87,6 @@ impl Limiter {
             change.apply(&policy).err()
         });
         let mut mistakes: Vec<_> = of_known.flatten().collect();
-        mistakes.extend(policies.misspelt_units(&registry::all()));
         mistakes.extend(self.unknown_values(policies));
         if !mistakes.is_empty() {
             return Err(ConfigError::new(mistakes));
@@ -210,7 +209,8 @@ impl Applied {
     }
 
     /// Returns the names in the file that this process does not know at this moment, with their places and what was
-    /// probably meant: names of policies, and of values of requests in keys.
+    /// probably meant: names of policies, of values of requests in keys, and of units in `[plans]`, if a policy counts a unit of
+    /// a similar name.
     ///
     /// The process knows all annotated functions that are linked into the program, and policies that were built and are
     /// in use. It knows values that one of its `web::Layer`s finds, or that are [declared](crate::context::declare).
@@ -221,7 +221,8 @@ impl Applied {
         let values = self.policies.unknown_values(None);
         #[cfg(not(feature = "web"))]
         let values = [];
-        self.unknown_policies().into_iter().chain(values).collect()
+        let units = self.policies.misspelt_units(registry::all().iter());
+        self.unknown_policies().into_iter().chain(units).chain(values).collect()
     }
 
     fn unknown_policies(&self) -> Vec<Mistake> {

@@ -122,7 +122,10 @@ async fn in_memory_a_unit_of_a_plan_that_nothing_asks_for_is_refused() {
         "line 2, column 11: no `count` in `bytes` of this function is an expression, so nothing asks for this count; remove it, or \
          write it in `rules`"
     );
-    assert_eq!(mistake("[plans]\npro.tokns = 9"), "line 2, column 5: no policy counts `tokns`; did you mean `tokens`?");
+    // Other programs may share the file, and count any unit.
+    let shared = apply(&Limiter::in_memory(), "[plans]\npro = { tokns = 9, credits = 7 }");
+    let unknown = shared.require_known().unwrap_err().to_string();
+    assert_eq!(unknown, "line 2, column 9: no policy counts `tokns`; did you mean `tokens`?");
     drop(call(1));
 }
 

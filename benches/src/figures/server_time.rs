@@ -42,6 +42,7 @@ pub(crate) fn figures(server: &Server) -> Vec<Figure> {
         bench.large_count_denied().at_most(1.3),
         bench.one_rule(),
         bench.three_subjects().at_most(1.8),
+        bench.pausable().at_most(1.15),
     ]
 }
 
@@ -126,6 +127,17 @@ impl Bench<'_> {
         self.server.clear();
         let duel = self.compare(&ours, &peers, Expect::Admitted);
         Figure::ratio("server time, three subjects in one decision", "µs", "one subject", &duel)
+    }
+
+    /// No subject is paused, but each may be.
+    fn pausable(&self) -> Figure {
+        let rules =
+            [(100, 600), (200, 1_200)].map(|(count, ms)| Rule::sliding_window(count, Duration::from_millis(ms)));
+        let pausable = Policy::builder("bench.pausable").rules(rules).pausable().build().expect("a valid policy");
+        let (ours, plain) = (self.checkers(&pausable), self.checkers(&two_short_rules()));
+        self.server.clear();
+        let duel = self.compare(&ours, &plain, Expect::Admitted);
+        Figure::ratio("server time, a subject that can be paused", "µs", "one that cannot", &duel)
     }
 
     fn compare<P: Caller>(&self, ours: &[impl Caller], peers: &[P], expect: Expect) -> Duel {

@@ -111,14 +111,15 @@ fn grouped_by(query: &str) -> impl Iterator<Item = &str> {
 
 #[tokio::test]
 async fn whatever_the_dashboard_and_the_alerts_ask_for_is_emitted_by_a_service() {
-    let scraped = scraped().await;
+    let (scraped, another) = (scraped().await, of_another_process().await);
     for about in ["# HELP ", "# TYPE "] {
-        let names = scraped.lines().filter_map(|line| line.strip_prefix(about)?.split(' ').next());
+        let names =
+            scraped.lines().chain(another.lines()).filter_map(|line| line.strip_prefix(about)?.split(' ').next());
         let ours: BTreeSet<_> = names.filter(|name| name.starts_with("tallygate_")).collect();
         assert_eq!(ours, listed(), "{about}in\n{scraped}");
     }
     assert!(scraped.contains("\ntallygate_overrides 1\n"), "{scraped}");
-    let emitted: Vec<_> = series(&scraped).into_iter().chain(series(&of_another_process().await)).collect();
+    let emitted: Vec<_> = series(&scraped).into_iter().chain(series(&another)).collect();
     let is_label = |name: &&str| emitted.iter().any(|series| series.matchers.iter().any(|label| label.label == *name));
     for (file, text) in ASKING {
         let text = text.replace("\\\"", "\"");

@@ -109,6 +109,7 @@ impl Core {
         if length_us == 0 {
             return Ok(None);
         }
+        pausable.policy.observed().paused(said.field);
         let told = self.pauses.tell(id, self.clock.now_us(), length_us, source);
         Ok(self.stack.is_remote().then_some(told))
     }

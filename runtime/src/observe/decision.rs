@@ -56,6 +56,11 @@ impl Observed<'_> {
         self.metrics.count_charge(self.policy, self.rules, unit, change, amount);
     }
 
+    /// Counts a pause by the field of the answer that asked for it.
+    pub(crate) fn paused(self, field: Option<&str>) {
+        metrics::count_pause(self.policy, field);
+    }
+
     /// Reports that a concurrent call has begun.
     pub(crate) fn lease_taken(self) {
         self.metrics.add_concurrent_calls(self.policy, 1.0);

@@ -24,6 +24,7 @@ const DECISIONS: &str = "tallygate_decisions_total";
 const SECONDS: &str = "tallygate_decision_seconds";
 const CACHED_DENIALS: &str = "tallygate_cached_denials_total";
 const CONCURRENT_CALLS: &str = "tallygate_concurrent_calls";
+const PAUSES: &str = "tallygate_pauses_total";
 const WARNINGS: &str = "tallygate_warnings_total";
 const LOST_POLICIES: &str = "tallygate_lost_policies_total";
 const WAITING_CALLS: &str = "tallygate_waiting_calls";
@@ -242,6 +243,12 @@ pub(super) fn count_early_end(policy: &str) {
     count(&key_of_policy(AHEAD_EARLY_ENDS, policy), 1);
 }
 
+/// Counts a pause by the field of the answer that asked for it, if an answer did.
+pub(super) fn count_pause(policy: &str, field: Option<&str>) {
+    let labels = vec![label("policy", policy), label("field", field.unwrap_or("none"))];
+    count(&Key::from_parts(PAUSES, labels), 1);
+}
+
 /// Counts a subject that has come near the limit of this rule.
 pub(super) fn count_warning(policy: &str, rule: ObservedRule<'_>) {
     let labels = vec![label("policy", policy), label("rule", &rule.label())];
@@ -351,6 +358,11 @@ fn describe() {
             CHARGED_UNITS,
             Unit::Count,
             "What calls were charged in units such as tokens, and what settlements added and removed."
+        );
+        describe_counter!(
+            PAUSES,
+            Unit::Count,
+            "How often the other side, or a program, has asked for a pause, by field."
         );
         describe_counter!(WARNINGS, Unit::Count, "Subjects that came near a limit, by policy and rule.");
         describe_gauge!(TALLIES.name, Unit::Count, "Tallies in the memory of this process.");

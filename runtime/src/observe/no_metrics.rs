@@ -53,6 +53,7 @@ impl NoMetrics {
 pub(super) fn add_refused_waits(_: &str, _: WaitRefusal, _: u64) {}
 pub(super) fn count_prefetched(_: &str, _: PrefetchUse, _: u64) {}
 pub(super) fn count_early_end(_: &str) {}
+pub(super) fn count_pause(_: &str, _: Option<&str>) {}
 pub(super) fn count_warning(_: &str, _: ObservedRule<'_>) {}
 pub(crate) fn begin_metrics_of_files() {}
 pub(super) fn count_lost_policies(_: usize) {}

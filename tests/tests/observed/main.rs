@@ -6,4 +6,5 @@ mod charges;
 mod decisions;
 mod gauges;
 mod names;
+mod pauses;
 mod subscriber;

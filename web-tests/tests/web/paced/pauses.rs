@@ -1,6 +1,6 @@
 //! Pauses that the other side asks for.
 
-use tallygate::Subject;
+use metrics_exporter_prometheus::PrometheusBuilder;
 use tallygate_harness::clocked::new_clock;
 use tallygate_harness::proxy::Proxy;
 use tallygate_harness::server::{Server as Redis, away, connected, patient};
@@ -57,6 +57,25 @@ async fn who_looks_at_a_pause_sees_the_field_that_asked_for_it() {
     let status = limiter.check(&policy, &Subject::of("127.0.0.1")).pause_status().await.unwrap().unwrap();
     assert_eq!((status.field(), status.operator()), (Some("retry-after"), None));
     assert!(status.left() > MINUTE / 2 && status.left() <= MINUTE);
+}
+
+#[tokio::test]
+async fn each_answer_that_asks_for_a_pause_is_counted_by_its_field() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let metrics = recorder.handle();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());
+    let partner = Partner::answering(|router| router.layer(limit)).await;
+    for limiter in [Limiter::in_memory(), Limiter::in_memory()] {
+        let client = paced_by(&limiter);
+        for path in ["/admitted", "/denied"] {
+            let _ = client.clone().oneshot(partner.request(path)).await;
+        }
+    }
+    // The first one was admitted once, and denied once; the second one was denied at once, and then paused.
+    let rendered = metrics.render();
+    let counted: Vec<_> = rendered.lines().filter(|line| line.starts_with("tallygate_pauses_total")).collect();
+    assert_eq!(counted, [r#"tallygate_pauses_total{policy="partner",field="retry-after"} 2"#]);
 }
 
 #[tokio::test]

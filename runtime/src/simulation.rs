@@ -13,6 +13,9 @@
 //! Rules in [shadow](crate::Rule::shadow) deny nothing here, either: [`Summary::denied_in_shadow`] has what each of them would
 //! have denied. The rules of a policy that is in shadow as a whole are decided as if they were enforced.
 //!
+//! The answers of [a partner](crate::PolicyBuilder::pausable) that have asked for a pause are a part of the trace:
+//! [`TraceCall::with_pause`].
+//!
 //! A simulation makes every call of the trace, whatever it has decided before. It does not simulate callers that wait,
 //! come back later or give up, nor refunds, overrides and outages. It keeps the tallies of all subjects, without a
 //! bound, and affects no other limiter.
@@ -111,8 +114,8 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// The call is earlier than the one before it, its time is out of range, it lacks a subject that the policy counts, or it has
-    /// a cost in a unit that no rule counts.
+    /// The call is earlier than the one before it, its time is out of range, it lacks a subject that the policy counts, it has
+    /// a cost in a unit that no rule counts, or a pause although the policy cannot be paused.
     /// It is not decided, and changes nothing: the simulation may go on with the next call.
     pub fn call(&mut self, call: &TraceCall) -> Result<Decision, TraceError> {
         let ready = self.engine.prepare(call)?;

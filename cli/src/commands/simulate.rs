@@ -29,8 +29,9 @@ use crate::progress::ProgressBar;
 ///
 /// The calls are text in columns (CSV) whose first line names the columns: `time` (RFC 3339, or seconds since 1970), `subject`
 /// (any text; without it, all calls are of one subject), `cost` (1 unless it is given), `subject:KEY` for rules with a
-/// `key` of their own, and units that the rules count, like `tokens` (where it is empty, the call names no cost, and is denied once
-/// nothing is left; 0 is admitted even then). They are in the order of time.
+/// `key` of their own, units that the rules count, like `tokens` (where it is empty, the call names no cost, and is denied once
+/// nothing is left; 0 is admitted even then), and `pause` (for how many seconds the other side has asked to pause in its answer).
+/// They are in the order of time.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SimulateCommand {
@@ -86,6 +87,9 @@ impl SimulateCommand {
         let mut rows = Rows::new(self.skip_bad_rows, progress);
         let units = iter::once(&policy).chain(&other).flat_map(Policy::units);
         let trace = CsvTrace::with_units(calls, units).map_err(|mistake| self.mistaken(&mistake))?;
+        let pausable = |policy: Policy, file| if trace.has_pauses() { pausable(&policy, file) } else { Ok(policy) };
+        let policy = pausable(policy, self.limits.as_path())?;
+        let other = other.zip(self.compare.as_deref()).map(|(other, file)| pausable(other, file)).transpose()?;
         match other {
             None => self.simulate(&policy, trace, &mut rows),
             Some(other) => self.compare(&policy, &other, trace, &mut rows),
@@ -175,6 +179,11 @@ impl SimulateCommand {
         };
         Failure::usage(format!("{trace}: {mistake}{remedy}"))
     }
+}
+
+/// Lets the policy be paused: which can be is a part of the program, and not of its files.
+fn pausable(policy: &Policy, file: &Path) -> Result<Policy, Failure> {
+    policy.to_builder().pausable().build().map_err(|error| of_file(file, &error))
 }
 
 fn of_file(file: &Path, error: &Error) -> Failure {

@@ -97,13 +97,31 @@ fn a_trace_has_a_column_for_each_unit_that_a_rule_counts() {
     for (trace, mistake) in [
         (
             "time,tokns\n",
-            "column `tokns` is unknown; the columns are `time`, `subject`, `cost`, `tokens` and `subject:label`",
+            "column `tokns` is unknown; the columns are `time`, `subject`, `cost`, `pause`, `tokens` and `subject:label`",
         ),
         ("time,tokens\n1800000000,many\n", "line 2: `tokens` must be a whole number, like 3"),
     ] {
         let printed = console.run_with("simulate chat.toml chat", trace).expect(2);
         assert!(printed.errors.contains(mistake), "{printed:?}");
     }
+}
+
+#[test]
+fn a_trace_of_calls_to_others_has_the_pauses_that_these_asked_for() {
+    let folder = folder();
+    let console = Console { url: "", folder: folder.path() };
+    write(folder.path(), "partner.toml", "[policy.partner]\nrules = [\"3 per 1m\"]\n");
+    write(folder.path(), "slower.toml", "[policy.partner]\nrules = [\"1 per 1m\"]\n");
+    let trace = "time,pause\n1800000000,\n1800000001,30\n1800000002,\n1800000031,\n";
+    let printed = console.run_with("simulate partner.toml partner", trace).expect(0);
+    assert_eq!(printed.out, "3 of 4 admitted; denied: pause 1; longest wait 29s\n");
+    let words = "simulate partner.toml partner --compare slower.toml --svg decided.svg --by-rule --json";
+    let json = console.run_with(words, trace).expect(0).json();
+    // Who does not make the call does not hear of the pause.
+    let by_pause = |of: &str| json[of]["denied"]["pause"].as_u64();
+    assert_eq!((by_pause("before"), by_pause("after")), (Some(1), Some(0)));
+    let svg = fs::read_to_string(folder.path().join("decided.svg")).unwrap();
+    assert!(svg.contains("partner.toml: pause") && !svg.contains("slower.toml: pause"), "{svg}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::mem;
+use std::time::Duration;
 
 use csv_core::{ReadRecordResult, Reader};
 
@@ -26,6 +27,7 @@ const LINE_BYTES: usize = 64 * 1024;
 /// | `subject` | who is counted, as any text; without the column, all calls are one subject |
 /// | `cost` | the weight of the call; without the column, or where it is empty, 1 |
 /// | `tokens`, `bytes`, … | what the call costs in the unit of that name, if it is [one of the policy](Self::with_units); without the column, or where it is empty, the call [names no cost](TraceCall::with_cost_of) |
+/// | `pause` | for how many seconds the other side has asked to [pause](TraceCall::with_pause) in its answer, like `30` or `1.5`; without the column, or where it is empty, it has not |
 /// | `subject:network` | the subject that the policy knows by the label `network`, for rules with a subject of their own |
 ///
 /// It is an iterator. A line that is not a call is an error with the number of the line, and the next item is the next
@@ -109,6 +111,14 @@ impl<R: Read> CsvTrace<R> {
     }
 }
 
+impl<R> CsvTrace<R> {
+    /// Returns whether there is a column `pause`, for which a policy has to be [pausable](crate::PolicyBuilder::pausable).
+    #[must_use]
+    pub fn has_pauses(&self) -> bool {
+        self.columns.pause.is_some()
+    }
+}
+
 impl<R: Read> Iterator for CsvTrace<R> {
     type Item = Result<TraceCall, TraceError>;
 
@@ -189,7 +199,7 @@ const LABELLED: &str = "subject:";
 
 /// Names the columns that there may be.
 fn known(units: &[&str]) -> String {
-    let mut names = vec!["time", "subject", "cost"];
+    let mut names = vec!["time", "subject", "cost", "pause"];
     names.extend(units);
     format!("the columns are `{}` and `{LABELLED}label`", names.join("`, `"))
 }
@@ -203,6 +213,7 @@ struct Columns {
     time: usize,
     subject: Option<usize>,
     cost: Option<usize>,
+    pause: Option<usize>,
     others: Vec<(Box<str>, usize)>,
     units: Vec<(Box<str>, usize)>,
     count: usize,
@@ -220,6 +231,7 @@ impl Columns {
                 ("time", _) => time = Some(index),
                 ("subject", _) => columns.subject = Some(index),
                 ("cost", _) => columns.cost = Some(index),
+                ("pause", _) => columns.pause = Some(index),
                 (_, Some(label)) => columns.others.push((label.into(), index)),
                 (_, None) if units.contains(&name) => columns.units.push((name.into(), index)),
                 (_, None) => return Err(format!("column `{}` is unknown; {}", shown_word(name), known(units)).into()),
@@ -240,6 +252,9 @@ impl Columns {
         let subject = self.subject.map_or_else(Subject::everyone, |index| Subject::of(field(index)));
         let cost = amount("cost", self.cost.map_or("", field))?.unwrap_or(1);
         let mut call = TraceCall::new(at, subject).with_cost(cost);
+        if let Some(pause) = pause(self.pause.map_or("", field))? {
+            call = call.with_pause(pause);
+        }
         for (unit, index) in &self.units {
             if let Some(cost) = amount(unit, field(*index))? {
                 call = call.with_cost_of(unit, cost);
@@ -253,6 +268,13 @@ impl Columns {
 fn amount(column: &str, field: &str) -> Result<Option<u64>, LineMistake> {
     let read = (!field.is_empty()).then(|| field.parse());
     read.transpose().map_err(|_| format!("`{column}` must be a whole number, like 3").into())
+}
+
+/// Reads the seconds of a pause; `None` if the field is empty.
+fn pause(field: &str) -> Result<Option<Duration>, LineMistake> {
+    let seconds = |field: &str| field.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let read = (!field.is_empty()).then(|| seconds(field).ok_or("`pause` must be a number of seconds, like 30 or 1.5"));
+    Ok(read.transpose()?)
 }
 
 /// Splits lines into their fields. A call is one line, so that its number is known.
@@ -357,8 +379,19 @@ mod tests {
         assert_eq!(found, named);
         let mistake = |header: &str| CsvTrace::with_units(header.as_bytes(), ["tokens"]).unwrap_err().to_string();
         assert!(mistake("time,tokens,tokens").contains("`tokens` is there twice"));
-        let known = "the columns are `time`, `subject`, `cost`, `tokens` and `subject:label`";
+        let known = "the columns are `time`, `subject`, `cost`, `pause`, `tokens` and `subject:label`";
         assert_eq!(mistake("time,tokns"), format!("line 1: column `tokns` is unknown; {known}"));
+    }
+
+    #[test]
+    fn a_pause_is_a_number_of_seconds() {
+        let text = "time,pause\n1,30\n2,1.5\n3,\n4,0\n5,-1\n6,soon\n7,inf\n";
+        let trace = CsvTrace::new(text.as_bytes()).unwrap();
+        assert!(trace.has_pauses() && !CsvTrace::new(&b"time\n"[..]).unwrap().has_pauses());
+        let millis = |call: TraceCall| call.pause().map(|pause| pause.as_millis());
+        let found: Vec<_> = trace.map(|call| call.map(millis).map_err(|error| error.to_string())).collect();
+        let bad = |line| Err(format!("line {line}: `pause` must be a number of seconds, like 30 or 1.5"));
+        assert_eq!(found, [Ok(Some(30_000)), Ok(Some(1_500)), Ok(None), Ok(None), bad(6), bad(7), bad(8)]);
     }
 
     #[test]

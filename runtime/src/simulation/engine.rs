@@ -1,6 +1,6 @@
 //! The engine of a simulation: tallies in memory, and a clock that shows the time of each call.
 
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 use std::{iter, slice};
 
 use super::time;
@@ -8,19 +8,20 @@ use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
 use crate::call::{Call, CallOptions};
 use crate::clock::Clock;
 use crate::clock::manual::{ManualClock, RANGE_US};
-use crate::decision::{DecidedBy, Decision, Denial};
+use crate::decision::{DecidedBy, Decision, Denial, Pausable, PauseSource, Wait};
 use crate::error::BackendError;
 use crate::limiter::CallSubjects;
 use crate::micros;
+use crate::observe::opaque_debug;
 use crate::policy::{Policy, SubjectCost, Trial};
-use crate::store::{Memory, Outcome};
+use crate::store::{Memory, Outcome, PauseDue, Pauses};
 use crate::subject::SubjectKey;
 
-#[derive(Debug)]
 pub(super) struct Engine {
     policy: Policy,
     clock: ManualClock,
     memory: Memory,
+    pauses: Pauses,
     /// Units that only the policy beside this one counts. Their costs are left out.
     ignored: Vec<String>,
     /// How many calls were prepared, including refused ones.
@@ -33,9 +34,12 @@ pub(super) struct Ready {
     cost: u64,
     /// The costs in units, of each group and then of each trial.
     costs: Vec<SubjectCost>,
+    pause: Option<Duration>,
     us: u64,
     place: TracePlace,
 }
+
+opaque_debug!(Engine, engine => { policy: engine.policy.name(), calls: engine.calls });
 
 impl Engine {
     pub(super) fn new(policy: &Policy) -> Self {
@@ -44,7 +48,7 @@ impl Engine {
         let memory = Memory::new(Clock::from(&clock), usize::MAX);
         // If calls are taken ahead, the result is a forecast of what Redis decides.
         let policy = policy.stored().map_or(policy, |stored| &stored.policy).clone();
-        Self { policy, clock, memory, ignored: Vec::new(), calls: 0 }
+        Self { policy, clock, memory, pauses: Pauses::new(0), ignored: Vec::new(), calls: 0 }
     }
 
     /// Leaves out the costs in units that only the other policy counts.
@@ -73,14 +77,19 @@ impl Engine {
         for (label, subject) in &call.others {
             subjects.insert(&self.policy, label, subject);
         }
-        subjects.complete(&self.policy).map_err(|mistake| undecided(place, mistake))?;
+        let known = subjects.complete(&self.policy).map_err(|mistake| undecided(place, mistake))?;
+        if call.pause().is_some()
+            && let Err(mistake) = Pausable::new(&self.policy, known.first())
+        {
+            return Err(refused(TraceErrorKind::Pause, place, mistake));
+        }
         let mut units = Vec::new();
         for (unit, cost) in call.units.iter().filter(|(unit, _)| !self.ignored.iter().any(|other| **other == **unit)) {
             let known = self.policy.unit(unit).map_err(|mistake| refused(TraceErrorKind::Unit, place, mistake))?;
             units.extend(known.map(|unit| (unit, *cost)));
         }
         let costs = self.policy.costs(&units);
-        Ok(Ready { subjects, cost: call.cost(), costs, us, place })
+        Ok(Ready { subjects, cost: call.cost(), costs, pause: call.pause(), us, place })
     }
 
     pub(super) fn decide(&self, ready: &Ready) -> Result<Decision, TraceError> {
@@ -108,6 +117,25 @@ impl Engine {
         let subjects = ready.subjects.complete(&self.policy)?;
         let subjects = subjects.get(..self.policy.groups().len()).unwrap_or(subjects);
         let call = ready.call(&self.policy, subjects);
+        let Some(id) = call.pause() else { return self.outcome_by_rules(call, subjects) };
+        let known = self.pauses.find(id, || ready.us);
+        if let Some(paused) = known.filter(|known| known.due != PauseDue::Probe) {
+            return Ok(Outcome::Paused { retry_after: Wait::us(paused.left_us) });
+        }
+        let outcome = self.outcome_by_rules(call, subjects)?;
+        // The answer of a call is there before the next call, so one that is tried after a pause is alone.
+        match (outcome, ready.pause) {
+            (Outcome::Admitted, Some(pause)) => {
+                let longest = self.policy.longest_pause().unwrap_or_default();
+                self.pauses.tell(id, ready.us, micros::rounded_up(pause.min(longest)), PauseSource::default());
+            }
+            (Outcome::Admitted, None) if known.is_some() => self.pauses.remove(id, ready.us),
+            _ => {}
+        }
+        Ok(outcome)
+    }
+
+    fn outcome_by_rules(&self, call: Call<'_>, subjects: &[SubjectKey]) -> Result<Outcome, BackendError> {
         // In memory, a unit has its tally beside that of calls, and is decided as one part of several.
         if let ([subject], [group]) = (subjects, self.policy.groups())
             && group.has_own_entry()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tallygate_rules::Rule;
 
-use crate::decision::{Decision, Denial, RoundedUp};
+use crate::decision::{Decision, Denial, RejectionKind, RoundedUp};
 use crate::policy::Policy;
 
 /// The decisions of a policy on a trace so far.
@@ -103,7 +103,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Denials of one policy, counted by the rule that denied, or by its ban.
+/// Denials of one policy, counted by the rule that denied, by its ban, or by a pause.
 ///
 /// If several rules deny a call, the rule that [`Denial::rule`] reports is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,22 +111,24 @@ pub struct Denials {
     policy: Policy,
     by_rule: Box<[u64]>,
     by_ban: u64,
+    by_pause: u64,
 }
 
 impl Denials {
     pub(super) fn new(policy: &Policy) -> Self {
-        Self { policy: policy.clone(), by_rule: vec![0; policy.rules().len()].into(), by_ban: 0 }
+        Self { policy: policy.clone(), by_rule: vec![0; policy.rules().len()].into(), by_ban: 0, by_pause: 0 }
     }
 
     pub(super) fn add(&mut self, denial: &Denial) {
         let place = denial.rule().and_then(|rule| self.by_rule.get_mut(rule.position()));
-        *place.unwrap_or(&mut self.by_ban) += 1;
+        let other = if denial.kind() == RejectionKind::Paused { &mut self.by_pause } else { &mut self.by_ban };
+        *place.unwrap_or(other) += 1;
     }
 
     /// Returns the number of denials.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.by_rule.iter().sum::<u64>() + self.by_ban
+        self.by_rule.iter().sum::<u64>() + self.by_ban + self.by_pause
     }
 
     /// Returns the number of denials by the rule at that position in the policy, counted from 0.
@@ -141,6 +143,12 @@ impl Denials {
         self.by_ban
     }
 
+    /// Returns the number of denials by a pause that the other side has asked for.
+    #[must_use]
+    pub fn by_pause(&self) -> u64 {
+        self.by_pause
+    }
+
     /// Returns every rule of the policy, in its order, with the number of its denials.
     pub fn rules(&self) -> impl Iterator<Item = (&Rule, u64)> {
         self.policy.rules().iter().zip(self.by_rule.iter().copied())
@@ -149,7 +157,8 @@ impl Denials {
     /// Writes the reasons of denials and their numbers, in parentheses. Writes nothing if there are no denials.
     pub(super) fn write_reasons(&self, f: &mut fmt::Formatter<'_>, verb: &str) -> fmt::Result {
         let rules = self.rules().map(|(rule, denials)| (format!("`{rule}`"), denials));
-        let reasons = rules.chain([("the ban".to_owned(), self.by_ban)]).filter(|(_, denials)| *denials > 0);
+        let reasons = rules.chain([("the ban".to_owned(), self.by_ban), ("a pause".to_owned(), self.by_pause)]);
+        let reasons = reasons.filter(|(_, denials)| *denials > 0);
         let mut separator = " (";
         for (reason, denials) in reasons {
             write!(f, "{separator}{denials} {verb} {reason}")?;

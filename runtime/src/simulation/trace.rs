@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tallygate_rules::CALLS;
 
@@ -19,6 +19,7 @@ pub struct TraceCall {
     cost: u64,
     /// The costs in other units than calls.
     pub(super) units: Vec<(Box<str>, u64)>,
+    pause: Option<Duration>,
     line: Option<u64>,
 }
 
@@ -26,7 +27,7 @@ impl TraceCall {
     /// Returns a call of cost 1. Its time is in whole microseconds; the rest is cut off.
     #[must_use]
     pub fn new(at: SystemTime, subject: Subject) -> Self {
-        Self { at, subject, others: Vec::new(), cost: 1, units: Vec::new(), line: None }
+        Self { at, subject, others: Vec::new(), cost: 1, units: Vec::new(), pause: None, line: None }
     }
 
     /// Sets the cost of the call. A call of cost 0 is decided by what is counted already, and counts nothing.
@@ -58,6 +59,14 @@ impl TraceCall {
         self
     }
 
+    /// Sets for how long the other side has asked to pause in its answer to the call. If the call is admitted, the subject that the
+    /// policy lets be [paused](crate::PolicyBuilder::pausable) is closed from the time of the call on; the first call after that
+    /// is tried alone, and opens it unless it has a pause, too.
+    #[must_use]
+    pub fn with_pause(self, pause: Duration) -> Self {
+        Self { pause: Some(pause).filter(|pause| !pause.is_zero()), ..self }
+    }
+
     pub(super) fn with_line(self, line: u64) -> Self {
         Self { line: Some(line), ..self }
     }
@@ -85,6 +94,12 @@ impl TraceCall {
     pub fn cost_of(&self, unit: &str) -> Option<u64> {
         let of_unit = self.units.iter().find(|(known, _)| **known == *unit).map(|(_, cost)| *cost);
         if unit == CALLS { Some(self.cost) } else { of_unit }
+    }
+
+    /// Returns for how long the other side has asked to pause in its answer; `None` if it has not.
+    #[must_use]
+    pub fn pause(&self) -> Option<Duration> {
+        self.pause
     }
 
     /// Returns the line of the text that has the call, counted from 1, if it was read from text.
@@ -136,6 +151,8 @@ pub enum TraceErrorKind {
     Subject,
     /// A call has a cost in a unit that no rule counts.
     Unit,
+    /// A call has a pause, and the policy cannot be paused.
+    Pause,
 }
 
 /// A place in a trace, as far as it is known.

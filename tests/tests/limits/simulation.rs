@@ -116,6 +116,36 @@ fn a_summary_says_who_denied_and_how_long_to_wait() {
 }
 
 #[test]
+fn a_pause_in_a_trace_closes_its_subject_until_a_call_after_it_has_none() {
+    let rules = Policy::builder("trace").rule(Rule::sliding_window(9, MINUTE));
+    let mut simulation = Simulation::new(&rules.clone().pausable().build().unwrap());
+    let calls = [
+        (0, "a", 30),
+        (10, "a", 0),
+        (10, "b", 0),
+        // It is tried, and closes the subject again.
+        (30, "a", 20),
+        (40, "a", 0),
+        // Nobody hears what the other side would have answered to a call that is denied.
+        (45, "a", 600),
+        (50, "a", 0),
+        (51, "a", 0),
+    ];
+    let paused = |(second, subject, pause)| {
+        Ok(TraceCall::new(at(second), Subject::of(subject)).with_pause(Duration::from_secs(pause)))
+    };
+    let summary = simulation.run(calls.map(paused), Err).unwrap();
+    assert_eq!((summary.denials().by_pause(), summary.denials().by_ban()), (3, 0));
+    assert_eq!(summary.to_string(), "8 calls: 5 admitted, 3 denied (3 by a pause); longest wait 20s");
+
+    let mut simulation = Simulation::new(&rules.build().unwrap());
+    let mistake = simulation.call(&call(0).with_pause(MINUTE)).unwrap_err();
+    assert_eq!(mistake.kind(), TraceErrorKind::Pause);
+    assert!(mistake.to_string().contains("cannot be paused; make it pausable with"), "{mistake}");
+    assert!(simulation.call(&call(0)).unwrap().is_allowed());
+}
+
+#[test]
 fn a_call_that_costs_more_than_a_rule_ever_admits_is_counted_apart() {
     let mut simulation = Simulation::new(&policy([Rule::sliding_window(2, MINUTE)]));
     let summary = simulation.run([Ok(call(0).with_cost(3)), Ok(call(0).with_cost(2))], Err).unwrap();
@@ -267,7 +297,7 @@ fn a_line_that_is_not_text_is_left_out_like_any_mistake() {
 
 #[test]
 fn a_header_names_columns_that_are_known() {
-    let known = "the columns are `time`, `subject`, `cost` and `subject:label`";
+    let known = "the columns are `time`, `subject`, `cost`, `pause` and `subject:label`";
     assert_eq!(header_mistake(""), "the text is empty; name the columns in its first line, like `time,subject`");
     assert_eq!(header_mistake("time,user"), format!("line 1: column `user` is unknown; {known}"));
     assert_eq!(header_mistake("\nsubject\n"), format!("line 2: column `time` is missing; {known}"));

@@ -54,7 +54,8 @@ fn reasons(denials: &Denials) -> String {
         let name = rule.name().map(|name| format!(" ({name})")).unwrap_or_default();
         (format!("rule {position}{name}"), number)
     });
-    let all = rules.chain([("ban".to_owned(), denials.by_ban())]).filter(|(_, number)| *number > 0);
+    let others = [("ban".to_owned(), denials.by_ban()), ("pause".to_owned(), denials.by_pause())];
+    let all = rules.chain(others).filter(|(_, number)| *number > 0);
     all.map(|(reason, number)| format!("{reason} {}", grouped(number))).collect::<Vec<_>>().join(", ")
 }
 
@@ -77,5 +78,10 @@ fn denied(denials: &Denials) -> Value {
     let rules = denials.rules().enumerate().map(|(position, (rule, number))| {
         json!({ "position": position, "name": rule.name(), "rule": rule.to_string(), "denied": number })
     });
-    json!({ "total": denials.total(), "rules": rules.collect::<Vec<_>>(), "ban": denials.by_ban() })
+    json!({
+        "total": denials.total(),
+        "rules": rules.collect::<Vec<_>>(),
+        "ban": denials.by_ban(),
+        "pause": denials.by_pause(),
+    })
 }

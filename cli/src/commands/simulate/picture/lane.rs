@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tallygate::{Decision, Policy, Rule};
+use tallygate::{Decision, Policy, RejectionKind, Rule};
 
 use super::bins::Bins;
 
@@ -18,6 +18,7 @@ pub(in crate::commands::simulate) enum Denier {
     /// The rule at this position.
     Rule(usize),
     Ban,
+    Pause,
 }
 
 #[derive(Debug)]
@@ -34,7 +35,8 @@ impl Verdict {
         match decision {
             Decision::Allowed(_) => Self::Admitted,
             Decision::Denied(denial) => {
-                Self::DeniedBy(denial.rule().map_or(Denier::Ban, |rule| Denier::Rule(rule.position())))
+                let other = if denial.kind() == RejectionKind::Paused { Denier::Pause } else { Denier::Ban };
+                Self::DeniedBy(denial.rule().map_or(other, |rule| Denier::Rule(rule.position())))
             }
         }
     }
@@ -56,7 +58,7 @@ impl Lane {
         &self.all
     }
 
-    /// Returns the bars of the lane with a heading; with `by_rule`, also those of each rule and ban that denied a call.
+    /// Returns the bars of the lane with a heading; with `by_rule`, also those of each rule, ban and pause that denied a call.
     pub(super) fn parts(&self, by_rule: bool) -> Vec<(String, Bins)> {
         let width = self.all.width();
         let part = |(denier, bins): (&Denier, &Bins)| (self.heading(*denier), bins.clone().with_width(width));
@@ -68,6 +70,7 @@ impl Lane {
         let file = &self.file;
         match denier {
             Denier::Ban => format!("{file}: ban"),
+            Denier::Pause => format!("{file}: pause"),
             Denier::Rule(position) => {
                 let rule = self.rules.get(position).map(|rule| format!(", {rule}")).unwrap_or_default();
                 format!("{file}: rule {position}{rule}")

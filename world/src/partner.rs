@@ -120,8 +120,6 @@ impl Verdict {
                 Some(0)
             }
             _ if self.is_admitted && remaining > 0 => Some(0),
-            // The reader spaces the calls of windows that slide.
-            Form::RateLimit if self.is_admitted => None,
             _ if is_point_in_time && !plan.has_date => None,
             _ => said_us,
         };

@@ -23,8 +23,9 @@ impl Heard {
     /// Returns the time between calls once a limit is used up, unless it is known to count in fixed windows. A client that
     /// waits this long stays within the limit, and does not wait for the whole reset.
     ///
-    /// It is the window divided by the limit, or the time until the reset, whichever is shorter. Of a limit of another unit than
-    /// requests, it is the whole window, because what the next call costs is not known: see [`wait_for`](Self::wait_for).
+    /// By the [current draft](HeardLimit::reset) it is the time until more is left. Else it is the window divided by the limit, or
+    /// the time until the reset, whichever is shorter. Of a limit of another unit than requests, it is the whole window, because
+    /// what the next call costs is not known: see [`wait_for`](Self::wait_for).
     #[must_use]
     pub fn spacing(&self) -> Option<Duration> {
         self.spacing_for(|_| None)
@@ -52,12 +53,12 @@ impl Heard {
     ///
     /// let mut headers = HeaderMap::new();
     /// headers.insert("ratelimit-policy", HeaderValue::from_static(r#""chat";q=6000;qu="tokens";w=60"#));
-    /// headers.insert("ratelimit", HeaderValue::from_static(r#""chat";r=0;t=50"#));
+    /// headers.insert("ratelimit", HeaderValue::from_static(r#""chat";r=0;t=1"#));
     ///
     /// let heard = ResponseReader::new().read(StatusCode::OK, &headers);
     /// let tokens = |unit: &str| (unit == "tokens").then_some(500);
     /// assert_eq!(heard.wait_for(tokens), Some(Duration::from_secs(5)));
-    /// assert_eq!(heard.wait(), Some(Duration::from_secs(50)));
+    /// assert_eq!(heard.wait(), Some(Duration::from_secs(60)));
     /// ```
     #[must_use]
     pub fn wait_for(&self, cost: impl Fn(&str) -> Option<u64>) -> Option<Duration> {
@@ -135,6 +136,8 @@ pub struct HeardLimit {
     pub(super) window: Option<Duration>,
     pub(super) reset: Option<Duration>,
     pub(super) has_fixed_windows: bool,
+    /// Whether the reset is the time until more is left, as in the current draft.
+    pub(super) resets_to_more: bool,
 }
 
 /// The unit of limits that name none.
@@ -153,6 +156,7 @@ impl HeardLimit {
             window: None,
             reset: None,
             has_fixed_windows: false,
+            resets_to_more: false,
         }
     }
 
@@ -190,7 +194,8 @@ impl HeardLimit {
     /// [longest](super::ResponseReader::longest_pause) pause.
     ///
     /// Servers mean different things by it: the end of a fixed window, the time until nothing is counted any more, or the time
-    /// in which no more than the [remaining](Self::remaining) is admitted. At its end, something is left in any case.
+    /// in which no more than the [remaining](Self::remaining) is admitted. At its end, something is left in any case. Versions 10
+    /// and 11 of the draft of `RateLimit` mean the last one: once nothing is left, nothing is admitted before.
     #[must_use]
     pub fn reset(&self) -> Option<Duration> {
         self.reset
@@ -217,7 +222,12 @@ impl HeardLimit {
         let cost = cost.or((self.unit == REQUESTS).then_some(1));
         let flows_in =
             self.window.zip(self.limit).and_then(|(window, limit)| share(window, cost.unwrap_or(limit), limit));
-        flows_in.into_iter().chain(self.reset).min()
+        match self.reset.filter(|_| self.resets_to_more) {
+            Some(reset) if cost.is_some_and(|cost| cost <= 1) => Some(reset),
+            // More than one takes longer.
+            Some(reset) => flows_in.max(Some(reset)),
+            None => flows_in.into_iter().chain(self.reset).min(),
+        }
     }
 }
 

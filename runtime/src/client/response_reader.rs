@@ -37,8 +37,9 @@ use crate::system;
 ///   the longest counts. Where it says none, the longest reset of the limits that are used up counts, and else
 ///   [`default_pause`](Self::default_pause), or the time until [enough is left](Heard::wait_for) for such a call.
 /// * A limit of [fixed windows](HeardLimit::has_fixed_windows) with nothing left lasts until its reset, whatever the status is.
-/// * Any other limit with nothing left asks only for [spacing](Heard::spacing): most resets are the time until nothing is counted any
-///   more, and something is left long before.
+/// * Any other limit with nothing left asks only for [spacing](Heard::spacing): until the reset, if that is the `t` of
+///   `RateLimit: "burst";r=0;t=20`, which the current draft defines as the time until more is left. Most other resets are the time
+///   until nothing is counted any more, and something is left long before.
 ///
 /// What makes no sense is ignored, and what asks for more than the [longest pause](Self::longest_pause) is cut to it. The log warns
 /// of each such field once.
@@ -91,8 +92,8 @@ impl ResponseReader {
     }
 
     /// Declares whether the server counts by fixed windows, as its documentation may say. If it does, calls pause until the
-    /// reset once nothing is left; if not, they are only [spaced](Heard::spacing). By default, a reset that is a point in time
-    /// is taken for the end of a fixed window.
+    /// reset once nothing is left; if not, they are only [spaced](Heard::spacing), whatever the form of the reset is. By default, a
+    /// reset that is a point in time is taken for the end of a fixed window.
     #[must_use]
     pub const fn fixed_windows(self, are_fixed: bool) -> Self {
         Self { fixed_windows: Some(are_fixed), ..self }
@@ -126,6 +127,7 @@ impl ResponseReader {
         let status = fields.status_of_grpc().unwrap_or(status);
         for limit in &mut limits {
             limit.has_fixed_windows = self.fixed_windows.unwrap_or(limit.has_fixed_windows);
+            limit.resets_to_more &= self.fixed_windows != Some(false);
         }
         let has_failed_by_grpc = fields.has_failed_by_grpc();
         let doubts = fields.doubts();

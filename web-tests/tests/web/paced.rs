@@ -295,7 +295,7 @@ async fn what_the_response_says_of_limits_is_in_its_extensions() {
     let (status, first) = heard().await;
     assert_eq!((status, first.wait(), first.limits()[0].remaining()), (200, None, Some(1)));
     let (status, second) = heard().await;
-    assert_eq!((status, second.pause(), second.spacing()), (200, None, Some(MINUTE / 2)));
+    assert_eq!((status, second.pause(), second.spacing()), (200, None, Some(MINUTE)));
     let (status, denied) = heard().await;
     assert_eq!((status, denied.pause().and_then(HeardPause::field)), (429, Some("retry-after")));
 }

@@ -49,6 +49,8 @@ impl FieldReader<'_> {
         let quota = quotas.iter().find(|quota| left.name.is_some() && quota.name == left.name);
         let reset = left.reset.map(|reset| self.until(LIMIT, Moment::After(reset)));
         HeardLimit {
+            // Version 7 has no names, and means the time until nothing is counted.
+            resets_to_more: left.name.is_some(),
             name: left.name,
             limit: left.limit.or(quota.map(|quota| quota.limit)),
             remaining: Some(left.remaining),

@@ -89,10 +89,10 @@ fn a_denial_and_an_error_of_the_server_are_failures_and_a_mistake_of_the_caller_
 }
 
 #[test]
-fn a_limit_that_is_used_up_spaces_calls_by_their_share_of_its_window() {
+fn a_limit_that_is_used_up_spaces_calls_until_more_is_left_or_by_their_share_of_its_window() {
     for (fields, ms) in [
-        (&[BURST, BURST_USED_UP][..], Some(1_000)),
-        // It is reset earlier.
+        // The current draft says when more is left.
+        (&[BURST, BURST_USED_UP][..], Some(20_000)),
         (&[BURST, ("ratelimit", r#""burst";r=0;t=0"#)], None),
         (&[("ratelimit-policy", r#""a";q=2;w=60"#), ("ratelimit", r#""a";r=0;t=7"#)], Some(7_000)),
         (&[("ratelimit-policy", r#""a";q=2;w=60"#), ("ratelimit", r#""a";r=0"#)], Some(30_000)),
@@ -102,6 +102,8 @@ fn a_limit_that_is_used_up_spaces_calls_by_their_share_of_its_window() {
         (&[USED_UP, LIMIT], None),
         (&[LEFT, LIMIT, IN_SECONDS], None),
         (&[("ratelimit-policy", "60;w=60"), ("ratelimit", "limit=60, remaining=0, reset=20")], Some(1_000)),
+        // It is reset earlier.
+        (&[("ratelimit-policy", "2;w=60"), ("ratelimit", "limit=2, remaining=0, reset=7")], Some(7_000)),
         (&[("ratelimit-limit", "60, 60;w=60"), ("ratelimit-remaining", "0"), ("ratelimit-reset", "20")], Some(1_000)),
         (
             &[
@@ -115,7 +117,7 @@ fn a_limit_that_is_used_up_spaces_calls_by_their_share_of_its_window() {
         (
             &[
                 ("ratelimit-policy", r#""a";q=2;w=60, "b";q=6;w=60, "c";q=1;w=600"#),
-                ("ratelimit", r#""a";r=0;t=60, "b";r=0;t=60, "c";r=1;t=600"#),
+                ("ratelimit", r#""a";r=0;t=30, "b";r=0;t=10, "c";r=1;t=600"#),
             ],
             Some(30_000),
         ),
@@ -145,6 +147,7 @@ fn who_says_that_windows_are_not_fixed_spaces_calls_whatever_the_form_of_a_reset
     let heard = read_at(sliding, 200, &[USED_UP, ("x-ratelimit-limit", "10;w=60"), AT_A_TIME], LATER);
     assert_eq!((pause(&heard), heard.spacing()), (None, Some(Duration::from_secs(6))));
     assert!(!heard.limits()[0].has_fixed_windows());
+    assert_eq!(read_at(sliding, 200, &[BURST, BURST_USED_UP], LATER).wait(), Some(Duration::from_secs(1)));
     let denied = read_at(sliding, 429, &[USED_UP, LIMIT, AT_A_TIME], LATER);
     assert_eq!(pause(&denied), Some((20_000, Some("x-ratelimit"))));
 }
@@ -191,17 +194,21 @@ fn a_403_without_a_time_is_a_denial_only_if_that_is_declared() {
 fn a_limit_of_another_unit_spaces_calls_by_what_they_cost() {
     let tokens = [
         ("ratelimit-policy", r#""t";q=6000;qu="tokens";w=60, "r";q=60;w=60"#),
-        ("ratelimit", r#""t";r=0;t=50, "r";r=0;t=50"#),
+        ("ratelimit", r#""t";r=0;t=1, "r";r=0;t=2"#),
     ];
     let wait = |cost| read(200, &tokens).wait_for(|unit| (unit == "tokens").then_some(cost)).unwrap().as_millis();
-    // One request takes a second.
+    // One request is admitted in two seconds, and one token in one.
     assert_eq!(
-        [0, 100, 101, 500, 4_999, 5_001, u64::MAX].map(wait),
-        [1_000, 1_000, 1_010, 5_000, 49_990, 50_000, 50_000]
+        [0, 100, 201, 500, 4_999, 6_001, u64::MAX].map(wait),
+        [2_000, 2_000, 2_010, 5_000, 49_990, 60_000, 60_000]
     );
     let heard = read(200, &tokens);
-    assert_eq!((heard.wait(), heard.spacing()), (Some(Duration::from_secs(50)), Some(Duration::from_secs(50))));
-    assert_eq!(heard.wait_for(|_| Some(2)), Some(Duration::from_secs(2)));
+    assert_eq!((heard.wait(), heard.spacing()), (Some(Duration::from_secs(60)), Some(Duration::from_secs(60))));
+    assert_eq!(heard.wait_for(|_| Some(3)), Some(Duration::from_secs(3)));
+    // Where a reset may be that of all of it, a call waits no longer than until then.
+    let sliding = ResponseReader::new().fixed_windows(false);
+    let wait = |cost| read_at(sliding, 200, &tokens, LATER).wait_for(|unit| (unit == "tokens").then_some(cost));
+    assert_eq!([0, 50, 500].map(wait), [1_000, 1_000, 1_000].map(|ms| Some(Duration::from_millis(ms))));
     // A pause is for all calls.
     assert_eq!(read(429, &[SOON]).wait_for(|_| Some(9)), Some(Duration::from_secs(30)));
 }

@@ -72,7 +72,7 @@ for _ = 1, 2 * #ARGV do
     --- @include parts/subject.lua
     if rules == 1 and string.sub(request, at, at) == '${CONCURRENCY}' then
       local kind
-      local room, remaining, reset, reset_charged = 0, 0, 0, 0
+      local room, remaining, reset, reset_charged, more = 0, 0, 0, 0, 0
       --- @include parts/leases.lua
       --- @include parts/weigh.lua
       rule = rule + 1
@@ -86,9 +86,10 @@ for _ = 1, 2 * #ARGV do
       for _ = 1, rules do
         local kind, count, span
         kind, count, span, at = unpack('>c1${INTEGER}${INTEGER}', request, at)
-        -- Each algorithm sets the time to wait until the call fits. For a report it sets what remains and the time
-        -- until the rule is unused: now, and once the call is charged.
-        local room, remaining, reset, reset_charged = 0, 0, 0, 0
+        -- Each algorithm sets the time to wait until the call fits. For a report it sets what remains; the time until
+        -- the rule is unused, now and once the call is charged; and, if nothing remains now or then, the time until a
+        -- cost of 1 fits.
+        local room, remaining, reset, reset_charged, more = 0, 0, 0, 0, 0
         if kind == '${SLIDING_WINDOW}' or kind == '${DUPLICATE}' then
           --- @include parts/window.lua
           if late then room = 0 end

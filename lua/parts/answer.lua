@@ -7,20 +7,22 @@
 --                ${BANNED} when a subject is banned
 --   wait         the time until the same call would be admitted: 0 when it is, ${NEVER} when it never will be
 --   lapse        only for a part: the time after which a rule would not admit the call any more, or ${NEVER}
---   remaining, reset  for each rule, if a report was asked for and the call was decided: the greatest cost that would be
---                admitted now, and the time until the rule is unused
+--   remaining, reset, more  for each rule, if a report was asked for and the call was decided: the greatest cost that would
+--                be admitted now, the time until the rule is unused, and the time until a cost of 1 would be admitted: 0 when
+--                it is, ${NEVER} when it never will be
 -- Reads: never, now, alone, answers, report, part, charging, code, wait, lapse, fault, rule, reports
 -- Sets: answers
 local answer = struct.pack('>${SIGNED}${SIGNED}${SIGNED}', now, code, wait == never and ${NEVER} or wait)
 if part then answer = answer .. struct.pack('>${SIGNED}', lapse == never and ${NEVER} or lapse) end
 if report and not fault then
   for i = 1, rule do
-    local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
+    local weight, remaining, reset, reset_charged, more = reports[i][1], reports[i][2], reports[i][3], reports[i][4], reports[i][5]
     if code == ${ADMITTED} and charging and weight > 0 then
       remaining = remaining - weight
       reset = reset_charged
     end
-    answer = answer .. struct.pack('>${SIGNED}${SIGNED}', remaining > 0 and remaining or 0, reset)
+    if remaining > 0 then more = 0 elseif more == never then more = ${NEVER} end
+    answer = answer .. struct.pack('>${SIGNED}${SIGNED}${SIGNED}', remaining > 0 and remaining or 0, reset, more)
   end
 end
 if alone then return answer end

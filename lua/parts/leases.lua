@@ -3,7 +3,7 @@
 -- It is only a bound: a call may end earlier, or renew its lease. A lease that ends later than any new one was taken
 -- before the clock was set back, and does not count.
 -- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, cost, report, leases, charges
--- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
+-- Sets: kind, at, room, remaining, reset, reset_charged, more, is_bound, leases, charges, fault
 local count, span, id
 kind, count, span, id, at = unpack('>c1${INTEGER}${INTEGER}c${LEASE_NAME_BYTES}', request, at)
 local latest = now + ${LONGEST_LEASE}
@@ -23,6 +23,12 @@ if report then
   local last = held > 0 and call('ZREVRANGEBYSCORE', name, latest, now + 1, 'WITHSCORES', 'LIMIT', 0, 1)
   reset = last and last[2] - now or 0
   reset_charged = span
+  more = room
+  if remaining == 1 then
+    -- The lease of this call may be the first to end.
+    local first = held > 0 and call('ZRANGEBYSCORE', name, now + 1, latest, 'WITHSCORES', 'LIMIT', 0, 1)
+    more = first and math.min(first[2] - now, span) or span
+  end
 end
 leases = leases or {}
 leases[subject] = cost > 0 and { name, id, now + span, ttl, held }

@@ -6,8 +6,8 @@
 given_back = 0
 if number == leaving then
   local rest, stored_stamp, stored_amount, stored_before = at, stamp, amount, before
-  local never, cost, report, lapse, fault = 1 / 0, 0, true, 1 / 0, nil
-  local room, remaining, reset, reset_charged = 0, 0, 0, 0
+  local never, cost, later, report, lapse, fault = 1 / 0, 0, false, true, 1 / 0, nil
+  local room, remaining, reset, reset_charged, more = 0, 0, 0, 0, 0
   if kind == '${FIXED_WINDOW}' then
     --- @include parts/fixed_window.lua
   elseif kind == '${CRON}' then

@@ -1,7 +1,7 @@
 -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers. No product
 -- exceeds 2^53, because a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c).
--- Reads: never, now, cost, report, count, span, stamp, amount, before, fault
--- Sets: stamp, amount, before, room, remaining, reset, reset_charged, fault
+-- Reads: never, now, cost, later, report, count, span, stamp, amount, before, fault
+-- Sets: stamp, amount, before, room, remaining, reset, reset_charged, more, fault
 if amount > ${COUNTER_COUNT} or before > ${COUNTER_COUNT} then amount, before, fault = 0, 0, fault or ${UNREADABLE} end
 local slot = span
 local start = now - now % slot
@@ -12,17 +12,7 @@ elseif stamp ~= start then
 end
 -- How much of this slot is left. The same length of the slot before still counts.
 local left = slot - (now - start)
-local free = count - cost - amount
-if cost > count then
-  room = never
-elseif free < 0 then
-  -- The call does not fit in this slot. In the next slot the weight of this one fades, until `count - cost` of it is
-  -- left.
-  local allowed = count - cost
-  room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
-elseif free < before then
-  room = left - (free * math.floor(slot / before) + math.floor(free * (slot % before) / before))
-end
+--- @include parts/fading.lua
 if report then
   local faded = math.ceil(before * (left / slot))
   -- The quotient may be off by one: step to the least weight that is enough.
@@ -35,6 +25,12 @@ if report then
   remaining = count - amount - faded
   reset = amount > 0 and left + slot or before > 0 and left or 0
   reset_charged = left + slot
+  do
+    local amount = amount + (not later and remaining >= cost and cost or 0)
+    local cost, room = 1, 0
+    --- @include parts/fading.lua
+    more = room
+  end
 end
 stamp = start
 amount = amount + cost

@@ -1,6 +1,6 @@
 -- Adds a rule to the decision. The call waits for the rule with the longest wait. The code is this rule, or the first
 -- duplicate that denies the call.
--- Reads: cost, later, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
+-- Reads: cost, later, report, rule, kind, room, remaining, reset, reset_charged, more, wait, duplicate, reports
 -- Sets: wait, code, duplicate, reports
 if room > 0 then
   if room > wait then
@@ -15,5 +15,5 @@ end
 if report then
   local counts_calls = kind == '${DUPLICATE}' or kind == '${CONCURRENCY}'
   local weight = later and 0 or counts_calls and math.min(cost, 1) or cost
-  reports[rule + 1] = { weight, remaining, reset, reset_charged }
+  reports[rule + 1] = { weight, remaining, reset, reset_charged, more }
 end

@@ -3,7 +3,7 @@
 //! They are written only here: `build.rs` puts them into the scripts.
 
 /// The version of the contract, sent as the first argument.
-pub const PROTOCOL: &str = "6";
+pub const PROTOCOL: &str = "7";
 
 /// The kind of a sliding window; its length follows.
 pub const SLIDING_WINDOW: u8 = b'w';
@@ -55,8 +55,9 @@ pub const LATE: u8 = 64;
 /// microseconds.
 pub const REPLY_FIELDS: usize = 3;
 
-/// How many integers report on one rule: what remains, and the microseconds until the rule is unused again.
-pub const REPORT_FIELDS: usize = 2;
+/// How many integers report on one rule: what remains, the microseconds until the rule is unused again, and those until a cost
+/// of 1 fits.
+pub const REPORT_FIELDS: usize = 3;
 
 /// The code of a call that is admitted. A code from 0 on is the rule that denies the call, counted over all subjects.
 pub const ADMITTED: i64 = -1;

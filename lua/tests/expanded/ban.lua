@@ -5,7 +5,7 @@
            of the ban in microseconds (0 ends it), the milliseconds that the tally is to live at least
   Returns  the server's time, a packed integer, signed
   TTL      at least the time given
-  Version  6
+  Version  7
 
   A value that is no tally is left as it is, and is an error. ]]
 
@@ -13,8 +13,8 @@
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '6' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '7' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 7, not ' .. tostring(ARGV[1]))
 end
 
 local call = redis.call

@@ -15,7 +15,7 @@
                 the name of the lease follows (16 bytes); the tally is that of parts/leases.lua
   Returns  a string of packed fields: parts/answer.lua has those of one request, and they follow each other
   TTL      set by every write that needs it: at least until the last hit stops counting, at most twice as long
-  Version  6
+  Version  7
 
   A packed integer has 7 bytes, big endian, unless said otherwise. All numbers are below 2^53. Times
   are in microseconds; a point in time is counted from 1970, by the server's clock. The script reads everything,
@@ -29,8 +29,8 @@
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '6' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '7' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 7, not ' .. tostring(ARGV[1]))
 end
 
 local call = redis.call
@@ -129,14 +129,14 @@ for _ = 1, 2 * #ARGV do
     end
     if rules == 1 and string.sub(request, at, at) == 'l' then
       local kind
-      local room, remaining, reset, reset_charged = 0, 0, 0, 0
+      local room, remaining, reset, reset_charged, more = 0, 0, 0, 0, 0
       -- parts/leases.lua
       -- A concurrency limit. Its tally is a sorted set: the names of the leases, by the times at which they end. Each call
       -- weighs 1, whatever its cost; a call that costs nothing takes no lease. The wait lasts until enough leases have ended.
       -- It is only a bound: a call may end earlier, or renew its lease. A lease that ends later than any new one was taken
       -- before the clock was set back, and does not count.
       -- Reads: call, unpack, never, now, read, name, subject, request, at, ttl, cost, report, leases, charges
-      -- Sets: kind, at, room, remaining, reset, reset_charged, is_bound, leases, charges, fault
+      -- Sets: kind, at, room, remaining, reset, reset_charged, more, is_bound, leases, charges, fault
       local count, span, id
       kind, count, span, id, at = unpack('>c1I7I7c16', request, at)
       local latest = now + 3600128000
@@ -156,6 +156,12 @@ for _ = 1, 2 * #ARGV do
         local last = held > 0 and call('ZREVRANGEBYSCORE', name, latest, now + 1, 'WITHSCORES', 'LIMIT', 0, 1)
         reset = last and last[2] - now or 0
         reset_charged = span
+        more = room
+        if remaining == 1 then
+          -- The lease of this call may be the first to end.
+          local first = held > 0 and call('ZRANGEBYSCORE', name, now + 1, latest, 'WITHSCORES', 'LIMIT', 0, 1)
+          more = first and math.min(first[2] - now, span) or span
+        end
       end
       leases = leases or {}
       leases[subject] = cost > 0 and { name, id, now + span, ttl, held }
@@ -163,7 +169,7 @@ for _ = 1, 2 * #ARGV do
       -- parts/weigh.lua
       -- Adds a rule to the decision. The call waits for the rule with the longest wait. The code is this rule, or the first
       -- duplicate that denies the call.
-      -- Reads: cost, later, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
+      -- Reads: cost, later, report, rule, kind, room, remaining, reset, reset_charged, more, wait, duplicate, reports
       -- Sets: wait, code, duplicate, reports
       if room > 0 then
         if room > wait then
@@ -178,7 +184,7 @@ for _ = 1, 2 * #ARGV do
       if report then
         local counts_calls = kind == 'd' or kind == 'l'
         local weight = later and 0 or counts_calls and math.min(cost, 1) or cost
-        reports[rule + 1] = { weight, remaining, reset, reset_charged }
+        reports[rule + 1] = { weight, remaining, reset, reset_charged, more }
       end
       rule = rule + 1
     else
@@ -388,16 +394,17 @@ for _ = 1, 2 * #ARGV do
       for _ = 1, rules do
         local kind, count, span
         kind, count, span, at = unpack('>c1I7I7', request, at)
-        -- Each algorithm sets the time to wait until the call fits. For a report it sets what remains and the time
-        -- until the rule is unused: now, and once the call is charged.
-        local room, remaining, reset, reset_charged = 0, 0, 0, 0
+        -- Each algorithm sets the time to wait until the call fits. For a report it sets what remains; the time until
+        -- the rule is unused, now and once the call is charged; and, if nothing remains now or then, the time until a
+        -- cost of 1 fits.
+        local room, remaining, reset, reset_charged, more = 0, 0, 0, 0, 0
         if kind == 'w' or kind == 'd' then
           -- parts/window.lua
           -- A sliding window, or the window of a duplicate. A call fits once the newest entry that leaves too little room for it
           -- is as old as the window. Only the last entry decides duplicates.
           -- Reads: call, unpack, never, now, cost, report, name, head_bytes, tail, entries, last, weighed, surplus, total, kind,
-          -- Reads: count, span, front
-          -- Sets: room, remaining, reset, reset_charged, fault
+          -- Reads: count, span, front, later
+          -- Sets: room, remaining, reset, reset_charged, more, fault
           local beside = count - (kind == 'd' and 1 or cost)
           if beside < 0 then
             room = never
@@ -580,6 +587,112 @@ for _ = 1, 2 * #ARGV do
             remaining = count - weight
             reset = weight > 0 and last + span - now or 0
             reset_charged = span
+            if count == 0 then
+              more = never
+            elseif kind == 'd' then
+              more = remaining > 0 and span or reset
+            else
+              local taken = not later and remaining >= cost and cost or 0
+              local beside, hit = count - 1 - taken, 0
+              if weight == 0 then
+                more = span
+              elseif remaining <= taken then
+                -- parts/in_the_way.lua
+                -- Finds the newest entry that leaves too little room for a call: from this entry on, the log weighs more than `beside`.
+                -- `hit` is its time, or 0 where there is no such entry. If all calls weigh 1, one read finds it. If the entry is
+                -- later than the last entry, the value is no log.
+                -- Reads: call, unpack, never, name, head_bytes, tail, front, entries, last, weighed, surplus, total, beside
+                -- Sets: hit, fault
+                hit = 0
+                if not weighed then
+                  local back = (beside + 1) * 11
+                  if back <= #tail then
+                    hit = unpack('>I7', tail, #tail - back + 1)
+                  elseif back < entries * 11 then
+                    hit = unpack('>I7', call('GETRANGE', name, -back, 7 - 1 - back))
+                  end
+                elseif total > beside then
+                  local horizon = never
+                  -- parts/search.lua
+                  -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+                  -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+                  -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+                  -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+                  -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+                  -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+                  -- Sets: first, time, weight
+                  local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+                  do
+                    -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+                    -- weighs `below`.
+                    local low, below = 0, 0
+                    local sums = entries - 1 + surplus
+                    local piece, begin, stop = tail, entries - #tail / 11, entries
+                    -- Most often the end begins after `first`: one look shows that.
+                    local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                    for step = 1, 23 do
+                      local bottom, top = low, first
+                      if begin > low then bottom = begin - 1 end
+                      if stop < first then top = stop end
+                      for _ = 1, 23 do
+                        if top - bottom <= 1 then break end
+                        local at = (middle - begin) * 11
+                        if beside < 0 then
+                          local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                          if mark % 128 * 2 ^ 48 + rest > horizon then
+                            first, top = middle, middle
+                          else
+                            low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                          end
+                        else
+                          local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                          if after <= beside then
+                            first, top, below = middle, middle, after
+                          else
+                            low, bottom, weight = middle, middle, after
+                          end
+                        end
+                        middle = bottom + top
+                        middle = (middle - middle % 2) / 2
+                      end
+                      if first - low <= 1 then break end
+                      if step == 1 and front then
+                        piece, begin, stop = front, 0, 34
+                      else
+                        begin, stop = low + 1, first
+                        if first - low > 32 then
+                          local near = 0
+                          if beside >= 0 and step <= 3 then
+                            middle = low + (weight - beside) / (weight - below) * (first - low)
+                            near = 8
+                          else
+                            middle = (low + first) / 2
+                          end
+                          middle = middle - middle % 1
+                          begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                        end
+                        local from = head_bytes + begin * 11
+                        piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                      end
+                      middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                      middle = (middle - middle % 2) / 2
+                    end
+                    if first < entries then
+                      local at = (first - begin) * 11
+                      if first < begin or first >= stop then
+                        at = head_bytes + first * 11
+                        piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                      end
+                      local mark, rest = unpack('>BI6', piece, at + 1)
+                      time = mark % 128 * 2 ^ 48 + rest
+                    end
+                  end
+                  hit = time
+                end
+                if hit > last then fault = -3 end
+                more = hit + span - now
+              end
+            end
           end
           if late then room = 0 end
         else
@@ -602,19 +715,20 @@ for _ = 1, 2 * #ARGV do
             -- parts/fixed_window.lua
             -- A fixed window. It opens with the first hit after the window before has ended.
             -- Reads: never, now, cost, count, span, stamp, amount
-            -- Sets: stamp, amount, room, remaining, reset, reset_charged
+            -- Sets: stamp, amount, room, remaining, reset, reset_charged, more
             if stamp + span <= now then stamp, amount = now, 0 end
             local closes = stamp + span - now
             if amount + cost > count then room = cost > count and never or closes end
             remaining = count - amount
             reset = amount > 0 and closes or 0
             reset_charged = closes
+            more = count > 0 and closes or never
             amount = amount + cost
           elseif kind == 'k' then
             -- parts/cron.lua
             -- A window that ends at each tick of a schedule.
             -- Reads: unpack, request, at, never, now, cost, fault, count, span, stamp, amount
-            -- Sets: at, stamp, amount, room, remaining, reset, reset_charged, fault
+            -- Sets: at, stamp, amount, room, remaining, reset, reset_charged, more, fault
             -- parts/ticks.lua
             -- The ticks of a cron rule: the last one that is past, and the next one. One is nil if the ticks are not around now.
             -- Reads: unpack, request, at, now, span
@@ -631,6 +745,7 @@ for _ = 1, 2 * #ARGV do
               remaining = count - amount
               reset = amount > 0 and coming - now or 0
               reset_charged = coming - now
+              more = count > 0 and coming - now or never
               stamp = now
               amount = amount + cost
             else
@@ -640,8 +755,8 @@ for _ = 1, 2 * #ARGV do
             -- parts/sliding_counter.lua
             -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers. No product
             -- exceeds 2^53, because a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c).
-            -- Reads: never, now, cost, report, count, span, stamp, amount, before, fault
-            -- Sets: stamp, amount, before, room, remaining, reset, reset_charged, fault
+            -- Reads: never, now, cost, later, report, count, span, stamp, amount, before, fault
+            -- Sets: stamp, amount, before, room, remaining, reset, reset_charged, more, fault
             if amount > 67108864 or before > 67108864 then amount, before, fault = 0, 0, fault or -3 end
             local slot = span
             local start = now - now % slot
@@ -652,13 +767,16 @@ for _ = 1, 2 * #ARGV do
             end
             -- How much of this slot is left. The same length of the slot before still counts.
             local left = slot - (now - start)
-            local free = count - cost - amount
+            -- parts/fading.lua
+            -- How long a call waits for the slots of a sliding counter to fade.
+            -- Reads: never, cost, count, slot, left, amount, before
+            -- Sets: room
+            local allowed = count - cost
+            local free = allowed - amount
             if cost > count then
               room = never
             elseif free < 0 then
-              -- The call does not fit in this slot. In the next slot the weight of this one fades, until `count - cost` of it is
-              -- left.
-              local allowed = count - cost
+              -- The call does not fit in this slot. In the next slot the weight of this one fades, until `allowed` of it is left.
               room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
             elseif free < before then
               room = left - (free * math.floor(slot / before) + math.floor(free * (slot % before) / before))
@@ -675,14 +793,33 @@ for _ = 1, 2 * #ARGV do
               remaining = count - amount - faded
               reset = amount > 0 and left + slot or before > 0 and left or 0
               reset_charged = left + slot
+              do
+                local amount = amount + (not later and remaining >= cost and cost or 0)
+                local cost, room = 1, 0
+                -- parts/fading.lua
+                -- How long a call waits for the slots of a sliding counter to fade.
+                -- Reads: never, cost, count, slot, left, amount, before
+                -- Sets: room
+                local allowed = count - cost
+                local free = allowed - amount
+                if cost > count then
+                  room = never
+                elseif free < 0 then
+                  -- The call does not fit in this slot. In the next slot the weight of this one fades, until `allowed` of it is left.
+                  room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
+                elseif free < before then
+                  room = left - (free * math.floor(slot / before) + math.floor(free * (slot % before) / before))
+                end
+                more = room
+              end
             end
             stamp = start
             amount = amount + cost
           elseif kind == 'b' then
             -- parts/token_bucket.lua
             -- A token bucket. Once it is unused, it is like a new one: tokens that have flowed in are lost.
-            -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
-            -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
+            -- Reads: unpack, request, at, never, now, cost, later, report, lapse, count, span, stamp, amount
+            -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged, more
             -- parts/level.lua
             -- The level of a token bucket now. Levels are in tokens * span, so in each microsecond exactly `count` flows in.
             -- Reads: unpack, request, at, now, count, span, stamp, amount
@@ -720,6 +857,14 @@ for _ = 1, 2 * #ARGV do
               remaining = math.floor(level / span)
               reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
               reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
+              local taken = not later and remaining >= cost and needed or 0
+              local unused_in = taken > 0 and reset_after or unused and 0 or ends - now
+              more = math.ceil((span - level + taken) / count)
+              if capacity == 0 then
+                more = never
+              elseif unused_in <= more then
+                more = unused_in > 0 and initial > 0 and unused_in or never
+              end
             end
             -- Earlier hits do not matter to a new or a full bucket.
             if unused or level == full then before = now end
@@ -737,7 +882,7 @@ for _ = 1, 2 * #ARGV do
         -- parts/weigh.lua
         -- Adds a rule to the decision. The call waits for the rule with the longest wait. The code is this rule, or the first
         -- duplicate that denies the call.
-        -- Reads: cost, later, report, rule, kind, room, remaining, reset, reset_charged, wait, duplicate, reports
+        -- Reads: cost, later, report, rule, kind, room, remaining, reset, reset_charged, more, wait, duplicate, reports
         -- Sets: wait, code, duplicate, reports
         if room > 0 then
           if room > wait then
@@ -752,7 +897,7 @@ for _ = 1, 2 * #ARGV do
         if report then
           local counts_calls = kind == 'd' or kind == 'l'
           local weight = later and 0 or counts_calls and math.min(cost, 1) or cost
-          reports[rule + 1] = { weight, remaining, reset, reset_charged }
+          reports[rule + 1] = { weight, remaining, reset, reset_charged, more }
         end
         rule = rule + 1
       end
@@ -1199,20 +1344,22 @@ for _ = 1, 2 * #ARGV do
     --                -4 when a subject is banned
     --   wait         the time until the same call would be admitted: 0 when it is, -1 when it never will be
     --   lapse        only for a part: the time after which a rule would not admit the call any more, or -1
-    --   remaining, reset  for each rule, if a report was asked for and the call was decided: the greatest cost that would be
-    --                admitted now, and the time until the rule is unused
+    --   remaining, reset, more  for each rule, if a report was asked for and the call was decided: the greatest cost that would
+    --                be admitted now, the time until the rule is unused, and the time until a cost of 1 would be admitted: 0 when
+    --                it is, -1 when it never will be
     -- Reads: never, now, alone, answers, report, part, charging, code, wait, lapse, fault, rule, reports
     -- Sets: answers
     local answer = struct.pack('>i7i7i7', now, code, wait == never and -1 or wait)
     if part then answer = answer .. struct.pack('>i7', lapse == never and -1 or lapse) end
     if report and not fault then
       for i = 1, rule do
-        local weight, remaining, reset, reset_charged = reports[i][1], reports[i][2], reports[i][3], reports[i][4]
+        local weight, remaining, reset, reset_charged, more = reports[i][1], reports[i][2], reports[i][3], reports[i][4], reports[i][5]
         if code == -1 and charging and weight > 0 then
           remaining = remaining - weight
           reset = reset_charged
         end
-        answer = answer .. struct.pack('>i7i7', remaining > 0 and remaining or 0, reset)
+        if remaining > 0 then more = 0 elseif more == never then more = -1 end
+        answer = answer .. struct.pack('>i7i7i7', remaining > 0 and remaining or 0, reset, more)
       end
     end
     if alone then return answer end

@@ -5,7 +5,7 @@
            and the milliseconds that the key is to live, or 0 and 0 to give the lease back
   Returns  the server's time, a packed integer, signed
   TTL      at least the length of the lease
-  Version  6
+  Version  7
 
   Renewing a lease that has ended takes it again, even beyond the limit: its call is still running. Giving back a lease
   that is not there does nothing. If a key holds something else, the reply is an error, and the other leases are changed. ]]
@@ -14,8 +14,8 @@
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '6' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '7' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 7, not ' .. tostring(ARGV[1]))
 end
 
 local call, read = redis.call, redis.pcall

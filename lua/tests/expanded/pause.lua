@@ -8,14 +8,14 @@
   Returns  the server's time, and for how long the subject is paused, or how its probe stands, as in paused.lua: packed
            integers, signed; and if it only asks, the text, at most 64 bytes of it
   TTL      until the pause has been over for as long as it lasts
-  Version  6 ]]
+  Version  7 ]]
 
 -- parts/protocol.lua
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '6' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '7' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 7, not ' .. tostring(ARGV[1]))
 end
 
 -- parts/read_pause.lua

@@ -7,14 +7,14 @@
   Returns  the server's time, and how the pause stood before, as in paused.lua: packed integers, signed. The place was taken if
            this is -2
   TTL      leaves it as pause.lua has set it
-  Version  6 ]]
+  Version  7 ]]
 
 -- parts/protocol.lua
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '6' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '7' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 7, not ' .. tostring(ARGV[1]))
 end
 
 -- parts/read_pause.lua

@@ -9,7 +9,7 @@
   Returns  packed integers, signed: the server's time, and the number of tallies that it has changed, or
            -2 if the ticks are not around now: ask again with other ticks
   TTL      as it was; renewed where a token bucket was charged more
-  Version  6
+  Version  7
 
   Everything is read before anything is written, so if one tally cannot be read, none is changed. ]]
 
@@ -17,8 +17,8 @@
 -- Refuses a caller of another version.
 -- Reads: nothing
 -- Sets: nothing
-if ARGV[1] ~= '6' then
-  return redis.error_reply('TALLYGATE this script speaks protocol 6, not ' .. tostring(ARGV[1]))
+if ARGV[1] ~= '7' then
+  return redis.error_reply('TALLYGATE this script speaks protocol 7, not ' .. tostring(ARGV[1]))
 end
 
 local values, call = unpack, redis.call
@@ -142,25 +142,26 @@ for subject = 1, subjects do
         given_back = 0
         if number == leaving then
           local rest, stored_stamp, stored_amount, stored_before = at, stamp, amount, before
-          local never, cost, report, lapse, fault = 1 / 0, 0, true, 1 / 0, nil
-          local room, remaining, reset, reset_charged = 0, 0, 0, 0
+          local never, cost, later, report, lapse, fault = 1 / 0, 0, false, true, 1 / 0, nil
+          local room, remaining, reset, reset_charged, more = 0, 0, 0, 0, 0
           if kind == 'f' then
             -- parts/fixed_window.lua
             -- A fixed window. It opens with the first hit after the window before has ended.
             -- Reads: never, now, cost, count, span, stamp, amount
-            -- Sets: stamp, amount, room, remaining, reset, reset_charged
+            -- Sets: stamp, amount, room, remaining, reset, reset_charged, more
             if stamp + span <= now then stamp, amount = now, 0 end
             local closes = stamp + span - now
             if amount + cost > count then room = cost > count and never or closes end
             remaining = count - amount
             reset = amount > 0 and closes or 0
             reset_charged = closes
+            more = count > 0 and closes or never
             amount = amount + cost
           elseif kind == 'k' then
             -- parts/cron.lua
             -- A window that ends at each tick of a schedule.
             -- Reads: unpack, request, at, never, now, cost, fault, count, span, stamp, amount
-            -- Sets: at, stamp, amount, room, remaining, reset, reset_charged, fault
+            -- Sets: at, stamp, amount, room, remaining, reset, reset_charged, more, fault
             -- parts/ticks.lua
             -- The ticks of a cron rule: the last one that is past, and the next one. One is nil if the ticks are not around now.
             -- Reads: unpack, request, at, now, span
@@ -177,6 +178,7 @@ for subject = 1, subjects do
               remaining = count - amount
               reset = amount > 0 and coming - now or 0
               reset_charged = coming - now
+              more = count > 0 and coming - now or never
               stamp = now
               amount = amount + cost
             else
@@ -186,8 +188,8 @@ for subject = 1, subjects do
             -- parts/sliding_counter.lua
             -- A sliding counter: the weight of this slot, and the share of the slot before that the window still covers. No product
             -- exceeds 2^53, because a * b / c is calculated as a * floor(b / c) + floor(a * (b % c) / c).
-            -- Reads: never, now, cost, report, count, span, stamp, amount, before, fault
-            -- Sets: stamp, amount, before, room, remaining, reset, reset_charged, fault
+            -- Reads: never, now, cost, later, report, count, span, stamp, amount, before, fault
+            -- Sets: stamp, amount, before, room, remaining, reset, reset_charged, more, fault
             if amount > 67108864 or before > 67108864 then amount, before, fault = 0, 0, fault or -3 end
             local slot = span
             local start = now - now % slot
@@ -198,13 +200,16 @@ for subject = 1, subjects do
             end
             -- How much of this slot is left. The same length of the slot before still counts.
             local left = slot - (now - start)
-            local free = count - cost - amount
+            -- parts/fading.lua
+            -- How long a call waits for the slots of a sliding counter to fade.
+            -- Reads: never, cost, count, slot, left, amount, before
+            -- Sets: room
+            local allowed = count - cost
+            local free = allowed - amount
             if cost > count then
               room = never
             elseif free < 0 then
-              -- The call does not fit in this slot. In the next slot the weight of this one fades, until `count - cost` of it is
-              -- left.
-              local allowed = count - cost
+              -- The call does not fit in this slot. In the next slot the weight of this one fades, until `allowed` of it is left.
               room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
             elseif free < before then
               room = left - (free * math.floor(slot / before) + math.floor(free * (slot % before) / before))
@@ -221,14 +226,33 @@ for subject = 1, subjects do
               remaining = count - amount - faded
               reset = amount > 0 and left + slot or before > 0 and left or 0
               reset_charged = left + slot
+              do
+                local amount = amount + (not later and remaining >= cost and cost or 0)
+                local cost, room = 1, 0
+                -- parts/fading.lua
+                -- How long a call waits for the slots of a sliding counter to fade.
+                -- Reads: never, cost, count, slot, left, amount, before
+                -- Sets: room
+                local allowed = count - cost
+                local free = allowed - amount
+                if cost > count then
+                  room = never
+                elseif free < 0 then
+                  -- The call does not fit in this slot. In the next slot the weight of this one fades, until `allowed` of it is left.
+                  room = left + slot - (allowed * math.floor(slot / amount) + math.floor(allowed * (slot % amount) / amount))
+                elseif free < before then
+                  room = left - (free * math.floor(slot / before) + math.floor(free * (slot % before) / before))
+                end
+                more = room
+              end
             end
             stamp = start
             amount = amount + cost
           else
             -- parts/token_bucket.lua
             -- A token bucket. Once it is unused, it is like a new one: tokens that have flowed in are lost.
-            -- Reads: unpack, request, at, never, now, cost, report, lapse, count, span, stamp, amount
-            -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged
+            -- Reads: unpack, request, at, never, now, cost, later, report, lapse, count, span, stamp, amount
+            -- Sets: at, stamp, amount, before, room, lapse, remaining, reset, reset_charged, more
             -- parts/level.lua
             -- The level of a token bucket now. Levels are in tokens * span, so in each microsecond exactly `count` flows in.
             -- Reads: unpack, request, at, now, count, span, stamp, amount
@@ -266,6 +290,14 @@ for subject = 1, subjects do
               remaining = math.floor(level / span)
               reset = unused and 0 or math.min(math.ceil((full - level) / count), ends - now)
               reset_charged = math.min(math.ceil((full - level + needed) / count), reset_after)
+              local taken = not later and remaining >= cost and needed or 0
+              local unused_in = taken > 0 and reset_after or unused and 0 or ends - now
+              more = math.ceil((span - level + taken) / count)
+              if capacity == 0 then
+                more = never
+              elseif unused_in <= more then
+                more = unused_in > 0 and initial > 0 and unused_in or never
+              end
             end
             -- Earlier hits do not matter to a new or a full bucket.
             if unused or level == full then before = now end

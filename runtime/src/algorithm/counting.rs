@@ -191,11 +191,18 @@ pub(crate) struct Quota {
     pub(crate) remaining: u64,
     /// The time until the rule is as if it had never counted.
     pub(crate) reset: Duration,
+    /// If nothing is left, the time until something is; `None` for ever.
+    pub(crate) used_up_for: Option<Duration>,
 }
 
 impl Quota {
     pub(crate) fn new(remaining: u64, reset_us: u64) -> Self {
-        Self { remaining, reset: Duration::from_micros(reset_us) }
+        Self { remaining, reset: Duration::from_micros(reset_us), used_up_for: None }
+    }
+
+    /// Adds how long a call of cost 1 has to wait.
+    pub(crate) fn with_wait(self, wait: Wait) -> Self {
+        Self { used_up_for: wait.retry_after().filter(|_| self.remaining == 0), ..self }
     }
 }
 

@@ -70,7 +70,7 @@ impl From<Vec<RuleStatus>> for Report {
     }
 }
 
-/// Where one rule stands: its limit, what is used of it and what remains, and when it is reset.
+/// Where one rule stands: its limit, what is used of it and what remains, when it is reset, and when something remains again.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RuleStatus {
     position: usize,
@@ -161,9 +161,38 @@ impl RuleStatus {
     pub fn reset(&self) -> Duration {
         self.quota.reset
     }
+
+    /// Returns, if nothing remains, how long it takes, without further calls, until a cost of 1 would be admitted. `None` while
+    /// something remains, if it is not known, as after a settlement that has used up the limit, and if it never is. For
+    /// concurrency, it is the longest time, if no lease is renewed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tallygate::{Limiter, Policy, Rule, Subject};
+    ///
+    /// let limiter = Limiter::in_memory();
+    /// let policy = Policy::builder("captcha").rule(Rule::sliding_window(2, Duration::from_secs(60))).build()?;
+    /// limiter.check(&policy, &Subject::of("alice")).await?;
+    /// tokio::time::advance(Duration::from_secs(20)).await;
+    ///
+    /// let decision = limiter.check(&policy, &Subject::of("alice")).report().await?;
+    /// let status = &decision.report()[0];
+    /// assert_eq!(status.used_up_for(), Some(Duration::from_secs(40))); // until the first call is out of the window
+    /// assert_eq!(status.reset(), Duration::from_secs(60)); // until both are
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn used_up_for(&self) -> Option<Duration> {
+        self.quota.used_up_for.filter(|_| self.remaining() == 0)
+    }
 }
 
-#[allow(clippy::missing_fields_in_debug, reason = "both parts of the quota are shown")]
+#[allow(clippy::missing_fields_in_debug, reason = "all parts of the quota are shown")]
 impl fmt::Debug for RuleStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RuleStatus")
@@ -171,6 +200,7 @@ impl fmt::Debug for RuleStatus {
             .field("rule", &format_args!("{}", self.rule))
             .field("remaining", &self.remaining())
             .field("reset", &self.reset())
+            .field("used_up_for", &self.used_up_for())
             .finish()
     }
 }

@@ -293,11 +293,12 @@ impl LimitStatus {
         self.rule.as_ref().map_or(0, RuleStatus::remaining)
     }
 
-    /// Returns the time in which no more than what remains may be used. `None` if nothing is used, or if the time is
-    /// not known.
+    /// Returns the time in which no more than what remains may be used. Where nothing remains, it ends as soon as something
+    /// does. `None` if nothing is used, or if the time is not known.
     pub(crate) fn window(&self) -> Option<Wait> {
-        let reset = self.rule.as_ref().map(RuleStatus::reset).filter(|reset| !reset.is_zero());
-        self.denied.filter(|_| !self.waits_for_another()).or(reset.map(Wait::of))
+        let until_more = |status: &RuleStatus| status.used_up_for().unwrap_or(status.reset());
+        let window = self.rule.as_ref().map(until_more).filter(|window| !window.is_zero());
+        self.denied.filter(|_| !self.waits_for_another()).or(window.map(Wait::of))
     }
 
     /// Returns whether the denied call waits longer for another rule, which is not known, because a duplicate is

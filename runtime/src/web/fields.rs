@@ -50,7 +50,7 @@ pub struct Fields {
 #[non_exhaustive]
 pub enum Draft {
     /// Version 11: `RateLimit-Policy: "captcha.1m";q=5;w=60` and `RateLimit: "captcha.1m";r=4;t=60`, with an item for each
-    /// rule. `qu` is the unit of a rule that does not count requests: `"chat.tokens.1m";q=20000;qu="tokens";w=60`.
+    /// rule. `t` is the time until nothing is counted or, where nothing is left, until something is. `qu` is the unit of a rule that does not count requests: `"chat.tokens.1m";q=20000;qu="tokens";w=60`.
     V11,
     /// Version 7: `RateLimit-Policy: 5;w=60` with an item for each rule on requests, and `RateLimit: limit=5,
     /// remaining=4, reset=60` for the [tightest](Items::Tightest) rule. A ban has neither. A rule whose reset is not
@@ -63,15 +63,16 @@ pub enum Draft {
 #[non_exhaustive]
 pub enum Legacy {
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, in seconds from now, of the
-    /// [tightest](Items::Tightest) rule. They are left out for a ban, and for a rule whose reset is not known.
+    /// [tightest](Items::Tightest) rule. They are left out for a ban, and for a rule whose reset is not known. The reset is the
+    /// time until nothing is counted or, where nothing is left, until one more request is admitted.
     XRateLimit,
     /// The fields of OpenAI's interface: `x-ratelimit-limit-requests`, `x-ratelimit-remaining-requests` and
     /// `x-ratelimit-reset-requests`, like `6m0s`, `1s` or `20ms`, and `…-tokens` and so on for each other unit. An underscore in
     /// the name of a unit becomes a hyphen.
     ///
     /// Of each unit it is the rule with the longest denial, or else the one with the least left. Concurrency limits and
-    /// duplicates are left out. The reset is the time until nothing is counted or, if the rule denied a call, until that call
-    /// would be admitted; it is the whole window where it is not known.
+    /// duplicates are left out. The reset is the time until nothing is counted; where nothing is left, until something is; and, if
+    /// the rule denied a call, until that call would be admitted. It is the whole window where it is not known.
     XRateLimitByUnit,
 }
 

@@ -35,7 +35,7 @@ use std::time::Duration;
 use tallygate::{Role, Rule};
 use tallygate_rules::MAX_EXACT;
 
-pub use self::call::{Answer, Call, Costs, UNITS, Used, Verdict};
+pub use self::call::{Answer, Call, Costs, Standing, UNITS, Used, Verdict};
 use self::counted::Counted;
 use self::history::is_sliding;
 use self::overrides::Overrides;
@@ -158,7 +158,7 @@ impl Model {
         }
     }
 
-    fn standings(&self, plan: &Plan, call: &Call, now: u128) -> Vec<(u128, u128)> {
+    fn standings(&self, plan: &Plan, call: &Call, now: u128) -> Vec<Standing> {
         let mut counted = self.counted(plan, call);
         counted.sort_by_key(|(position, ..)| *position);
         counted.into_iter().map(|(_, rule, counted)| counted.standing(rule, now)).collect()

@@ -24,6 +24,7 @@ tallygate_harness::every_backend!(
     a_great_cost_takes_no_more_room_than_the_windows_need,
     a_cost_beyond_all_numbers_never_fits,
     a_count_of_zero_closes_the_door,
+    a_report_says_when_one_more_call_fits,
     a_call_that_costs_nothing_leaves_every_rule_whole,
     a_wait_that_outlasts_a_bucket_is_for_ever,
     all_units_of_a_call_are_charged_or_none,

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use http::StatusCode;
-use tallygate::client::{Heard, HeardLimit, ResponseReader};
+use tallygate::client::{Heard, HeardLimit, HeardPause, ResponseReader};
 use tallygate::testing::ManualClock;
 use tallygate::web::{self, Draft, Items, Layer, Legacy};
 use tallygate::{Limiter, Policy, Rejection, Rule, TokenBucket, rate_limit};
@@ -14,6 +14,7 @@ use tallygate_harness::clocked::new_clock;
 use tallygate_web_tests::server::serve;
 use tallygate_web_tests::{Answer, Client};
 
+const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[rate_limit(
@@ -69,7 +70,7 @@ async fn every_kind_of_fields_is_heard_as_it_was_meant() {
             assert_eq!((tokens.limit(), tokens.remaining()), (Some(1_000), Some(700)), "{fields}");
         }
 
-        // A sliding window that is used up is soon open again: nobody waits until it is empty.
+        // Nobody waits until a sliding window is empty.
         let last = heard(&client.get("/").await);
         assert_eq!((last.pause(), remaining(&last)), (None, Some(0)), "{fields}");
         assert!(last.wait().is_some_and(|wait| wait <= MINUTE), "{fields}");
@@ -83,42 +84,53 @@ async fn every_kind_of_fields_is_heard_as_it_was_meant() {
 }
 
 #[tokio::test]
-async fn a_draft_that_names_windows_spaces_calls_by_them() {
-    for fields in [Draft::V11, Draft::V7] {
+async fn the_current_draft_says_when_more_is_left_and_an_older_one_spaces_calls_by_its_window() {
+    for (fields, wait) in [(Draft::V11, MINUTE), (Draft::V7, MINUTE / 2)] {
         let client = client(Layer::new().fields(fields)).await;
         client.get("/").await;
-        assert_eq!(heard(&client.get("/").await).wait(), Some(MINUTE / 2), "{fields:?}");
+        assert_eq!(heard(&client.get("/").await).wait(), Some(wait), "{fields:?}");
     }
 }
 
-/// A sliding window and a sliding counter are open again before their reset, but the fields do not say when. Nobody who waits for what
-/// a denial says is denied again.
+/// Who waits as the fields say once nothing is left, or as a denial says, is admitted then and not before.
 #[tokio::test]
-async fn under_each_algorithm_who_waits_as_a_denial_says_is_admitted() {
+async fn under_each_algorithm_the_fields_say_when_one_more_call_is_admitted() {
     let rules = [
+        Rule::fixed_window(2, MINUTE),
         Rule::sliding_window(2, MINUTE),
         Rule::sliding_counter(2, MINUTE),
-        Rule::fixed_window(2, MINUTE),
         Rule::from_bucket(2, TokenBucket::new(MINUTE)),
     ];
-    for (rule, draft) in rules.iter().flat_map(|rule| [(rule, Draft::V11), (rule, Draft::V7)]) {
+    let layer = || Layer::new().on_success(true);
+    let fields = [
+        layer(),
+        layer().fields(Draft::V7),
+        layer().fields(None).legacy(Legacy::XRateLimit),
+        layer().fields(None).legacy(Legacy::XRateLimitByUnit),
+    ];
+    for (rule, fields) in rules.iter().flat_map(|rule| fields.iter().map(move |fields| (rule, fields.clone()))) {
         let (limiter, clock) = clocked();
         let policy = Policy::builder("each").rule(rule.clone()).build().unwrap();
         let limit = web::limit(&policy, "all").unwrap().limiter(&limiter);
         let router = Router::new().route("/", get(async || "done")).layer(limit);
-        let client = Client::new(serve(router.layer(Layer::new().fields(draft).on_success(true))).await);
+        let client = Client::new(serve(router.layer(fields)).await);
         let first = heard(&client.get("/").await);
-        assert_eq!((first.wait(), remaining(&first)), (None, Some(1)), "{rule} {draft:?}");
-        let last = heard(&client.get("/").await);
-        let reset = last.limits()[0].reset();
-        assert_eq!((last.pause(), remaining(&last)), (None, Some(0)), "{rule} {draft:?}");
-        assert!(last.wait().is_some() && last.wait() <= reset && reset <= Some(2 * MINUTE), "{rule} {draft:?}");
+        assert_eq!((first.wait(), remaining(&first)), (None, Some(1)), "{rule}");
+        clock.advance(Duration::from_secs(10));
 
+        let last = heard(&client.get("/").await);
+        assert_eq!((last.pause(), remaining(&last)), (None, Some(0)), "{rule}");
+        let reset = last.limits()[0].reset().unwrap();
+        assert!(last.wait().is_some_and(|wait| wait <= reset), "{rule}");
         let denied = heard(&client.get("/").await);
-        let pause = denied.pause().unwrap().duration();
-        assert!(Some(pause) <= reset, "{rule} {draft:?}");
-        clock.advance(pause);
-        assert_eq!(client.get("/").await.status, 200, "{rule} {draft:?}");
+        assert_eq!(denied.pause().map(HeardPause::duration), Some(reset), "{rule}");
+
+        // The fields have whole seconds.
+        clock.advance(reset.saturating_sub(SECOND));
+        let early = client.get("/").await;
+        assert_eq!((early.status, early.retry_after()), (429, Some(1)), "{rule}");
+        clock.advance(SECOND);
+        assert_eq!(client.get("/").await.status, 200, "{rule}");
     }
 }
 

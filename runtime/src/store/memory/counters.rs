@@ -165,7 +165,8 @@ impl Counters {
 // A function of its own, so that a report on sliding windows does not contain its code.
 #[inline(never)]
 pub(super) fn quota(cell: Cell, rule: &dyn Celled, now_us: u64) -> Quota {
-    rule.quota(rule.at(cell, now_us), now_us)
+    let present = rule.at(cell, now_us);
+    rule.quota(present, now_us).with_wait(rule.wait(present, 1, now_us))
 }
 
 /// The latest denials of a subject, and its ban.

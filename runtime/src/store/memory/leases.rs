@@ -45,7 +45,7 @@ impl Leases {
     pub(super) fn quota(&self, limit: u64, lease_us: u64, now_us: u64) -> Quota {
         let remaining = limit.saturating_sub(self.0.len() as u64);
         let reset_us = self.0.last_key_value().map_or(0, |(_, &taken_us)| left_us(taken_us, lease_us, now_us));
-        Quota::new(remaining, reset_us)
+        Quota::new(remaining, reset_us).with_wait(self.wait(limit, lease_us, now_us))
     }
 }
 

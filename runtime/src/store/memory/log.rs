@@ -242,7 +242,8 @@ impl Log {
         let first = older.get(older.partition_point(is_over)).unwrap_or(&self.last);
         let used = if is_over(first) { 0 } else { self.weight_from(first) };
         let reset_us = if used > 0 { self.last.at_us() + per_us - now_us } else { 0 };
-        Quota::new(count.saturating_sub(used), reset_us)
+        let quota = Quota::new(count.saturating_sub(used), reset_us);
+        if quota.remaining == 0 { quota.with_wait(self.wait(window, 1, now_us)) } else { quota }
     }
 
     /// The weight of all entries.

@@ -47,7 +47,11 @@ fn x_ratelimit() -> [FieldDescription; 3] {
     [
         FieldDescription::of("X-RateLimit-Limit", "The count of the tightest limit.").number(),
         FieldDescription::of("X-RateLimit-Remaining", "What is left of it.").number(),
-        FieldDescription::of("X-RateLimit-Reset", "The seconds until all of it is left.").number(),
+        FieldDescription::of(
+            "X-RateLimit-Reset",
+            "The seconds until all of it is left or, where nothing is, until one more request is admitted.",
+        )
+        .number(),
     ]
 }
 
@@ -63,7 +67,8 @@ fn x_ratelimit_of_unit(unit: &str) -> [FieldDescription; 3] {
         FieldDescription::of(format!("x-ratelimit-remaining-{unit}"), "What is left of it.").number(),
         FieldDescription::of(
             format!("x-ratelimit-reset-{unit}"),
-            "The time until all of it is left or, where it denied the request, until the request would be admitted, like `6m0s`.",
+            "The time, like `6m0s`, until all of it is left; where nothing is left, until something is; and where it denied the \
+             request, until the request would be admitted.",
         ),
     ]
 }

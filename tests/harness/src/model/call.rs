@@ -90,9 +90,19 @@ pub struct Call {
 pub struct Answer {
     /// Whether it is admitted.
     pub verdict: Verdict,
-    /// The state of every rule after the call: the greatest cost that fits, and the microseconds until the rule is as
-    /// if it had never counted.
-    pub standings: Vec<(u128, u128)>,
+    /// The state of every rule after the call.
+    pub standings: Vec<Standing>,
+}
+
+/// The state of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The greatest cost that fits.
+    pub remaining: u128,
+    /// The microseconds until the rule is as if it had never counted.
+    pub reset: u128,
+    /// If nothing fits, the microseconds until a cost of 1 does; `None` for ever.
+    pub used_up_for: Option<u128>,
 }
 
 /// Whether a call is admitted.

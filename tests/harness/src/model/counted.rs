@@ -2,6 +2,7 @@
 
 use tallygate::Rule;
 
+use super::call::Standing;
 use super::concurrency::Concurrency;
 use super::history::History;
 use super::log::Log;
@@ -36,13 +37,15 @@ impl Counted<'_> {
         self.fits(rule, cost, over).then_some(over)
     }
 
-    /// Returns the state of the rule: the greatest cost that fits, and the time until it is as if it had never counted.
-    pub(super) fn standing(&self, rule: &Rule, now: u128) -> (u128, u128) {
-        match self {
+    /// Returns the state of the rule.
+    pub(super) fn standing(&self, rule: &Rule, now: u128) -> Standing {
+        let (remaining, reset) = match self {
             Self::Log(log) => log.standing(rule, now),
             Self::Concurrency(calls) => calls.standing(rule, now),
             Self::History(history) => history.standing(rule, now),
-        }
+        };
+        let used_up_for = || self.first_fit(rule, 1, now).map(|first_fit| first_fit - now);
+        Standing { remaining, reset, used_up_for: if remaining == 0 { used_up_for() } else { None } }
     }
 
     /// Returns when the rule is as if it had never counted, if nothing happens before.

@@ -47,12 +47,45 @@ pub async fn a_count_of_zero_closes_the_door(stage: &Stage) {
         for used in [false, true] {
             let decision = stage.costly(&open.with_counts([0]), &subject, 1).await;
             assert_eq!(decision.report()[0].remaining(), 0);
+            assert_eq!(decision.report()[0].used_up_for(), None);
             // Of a bucket without room there is nothing to be whole again.
             assert_eq!(decision.report()[0].reset() > secs(0), used && index < 3);
             let Decision::Denied(denial) = decision else { panic!("the door of {open:?} is closed") };
             assert_eq!(named(&denial), (Some(0), None));
             stage.admitted(&open, &subject).await;
         }
+    }
+}
+
+/// Where nothing is left, a report says to the microsecond when one more call fits: before the rule is unused, but for a fixed window.
+pub async fn a_report_says_when_one_more_call_fits(stage: &Stage) {
+    let rules = [
+        Rule::fixed_window(3, secs(60)),
+        Rule::sliding_window(3, secs(60)),
+        Rule::sliding_counter(3, secs(60)),
+        Rule::token_bucket(3, secs(60)),
+    ];
+    for (index, rule) in rules.into_iter().enumerate() {
+        let (policy, subject) = (policy("more", [rule]), Subject::of(index));
+        for _ in 0..2 {
+            assert_eq!(stage.costly(&policy, &subject, 1).await.report()[0].used_up_for(), None);
+            stage.pass(secs(7)).await;
+        }
+        let last = stage.costly(&policy, &subject, 1).await;
+        let status = &last.report()[0];
+        let wait = status.used_up_for().expect("nothing is left");
+        assert_eq!((last.is_allowed(), wait < status.reset()), (true, index > 0), "{status:?}");
+
+        stage.pass(secs(5)).await;
+        let left = wait.saturating_sub(secs(5));
+        for cost in [0, 1, 2] {
+            let decision = stage.costly(&policy, &subject, cost).await;
+            assert_eq!(decision.report()[0].used_up_for(), Some(left), "{decision:?}");
+        }
+        stage.pass(left.saturating_sub(MICROSECOND)).await;
+        assert!(!stage.costly(&policy, &subject, 1).await.is_allowed());
+        stage.pass(MICROSECOND).await;
+        assert!(stage.costly(&policy, &subject, 1).await.is_allowed());
     }
 }
 

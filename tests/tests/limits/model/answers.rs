@@ -1,12 +1,17 @@
 //! What a limiter answers, in the words of the model.
 
-use tallygate::{Check, Decision, Permit};
-use tallygate_harness::model::{Answer, Verdict};
+use tallygate::{Check, Decision, Permit, RuleStatus};
+use tallygate_harness::model::{Answer, Standing, Verdict};
 
 /// Decides a call.
 pub(crate) async fn answer(check: Check<'_>) -> (Answer, Option<Permit>) {
     let decision = check.await.expect("the backend answers");
-    let standings = decision.report().iter().map(|rule| (rule.remaining().into(), rule.reset().as_micros())).collect();
+    let standing = |rule: &RuleStatus| Standing {
+        remaining: rule.remaining().into(),
+        reset: rule.reset().as_micros(),
+        used_up_for: rule.used_up_for().map(|time| time.as_micros()),
+    };
+    let standings = decision.report().iter().map(standing).collect();
     let (verdict, permit) = match decision {
         Decision::Allowed(permit) => (Verdict::Admitted, Some(permit)),
         Decision::Denied(denial) => {

@@ -1,7 +1,5 @@
 //! Reads the script's reply, as the header of `decide.lua` describes it.
 
-use std::time::Duration;
-
 use tallygate_lua as lua;
 
 use crate::algorithm::Quota;
@@ -73,9 +71,10 @@ fn read_reply(
         (0.., _) => Outcome::denied(position(request, code)?, retry_after),
         _ => return None,
     };
-    let quotas = quotas.chunks_exact(lua::REPORT_FIELDS).map(|pair| {
-        let &[remaining, reset_us] = pair else { return None };
-        Some(Quota { remaining: u64::try_from(remaining).ok()?, reset: micros(reset_us)? })
+    let quotas = quotas.chunks_exact(lua::REPORT_FIELDS).map(|reported| {
+        let &[remaining, reset_us, more_us] = reported else { return None };
+        let [remaining, reset_us] = [remaining, reset_us].map(|reported| u64::try_from(reported).ok());
+        Some(Quota::new(remaining?, reset_us?).with_wait(read_wait(more_us)?))
     });
     let report = answer::report(request.policy, request.first_place(), quotas.collect::<Option<_>>()?);
     Some(Reply::Answer(Answer { lapse, ..Answer::new(outcome, report, at_us) }))
@@ -95,12 +94,10 @@ fn read_wait(us: i64) -> Option<Wait> {
     if us == lua::NEVER { Some(Wait::NEVER) } else { u64::try_from(us).ok().map(Wait::us) }
 }
 
-fn micros(us: i64) -> Option<Duration> {
-    u64::try_from(us).ok().map(Duration::from_micros)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use tallygate_rules::Rule;
 
@@ -135,11 +132,15 @@ mod tests {
         assert_eq!(read(&[7, -1, 0], false).unwrap(), answer(Outcome::Admitted, vec![]));
         assert_eq!(read(&[7, 0, 1_000_000], false).unwrap(), answer(denied(second), vec![]));
         assert_eq!(read(&[7, 0, -1], false).unwrap(), answer(denied(Wait::NEVER), vec![]));
-        assert_eq!(read(&[7, -1, 0, 3, 5], true).unwrap(), answer(Outcome::Admitted, vec![Quota::new(3, 5)]));
+        assert_eq!(read(&[7, -1, 0, 3, 5, 0], true).unwrap(), answer(Outcome::Admitted, vec![Quota::new(3, 5)]));
+        for (more_us, more) in [(4, Wait::us(4)), (-1, Wait::NEVER)] {
+            let used_up = Quota::new(0, 5).with_wait(more);
+            assert_eq!(read(&[7, -1, 0, 0, 5, more_us], true).unwrap(), answer(Outcome::Admitted, vec![used_up]));
+        }
         for (wait_us, retry_after) in [(1_000_000, second), (-1, Wait::NEVER)] {
             let banned = Outcome::Banned { retry_after };
             assert_eq!(read(&[7, -4, wait_us], false).unwrap(), answer(banned, vec![]));
-            assert_eq!(read(&[7, -4, wait_us, 3, 5], true).unwrap(), answer(banned, vec![Quota::new(3, 5)]));
+            assert_eq!(read(&[7, -4, wait_us, 3, 5, 0], true).unwrap(), answer(banned, vec![Quota::new(3, 5)]));
         }
         assert_eq!(read(&[7, -2, 0], true), Some(vec![Reply::AskAgain]));
         assert_eq!(read(&[7, -3, 0], true), Some(vec![Reply::Unreadable]));
@@ -185,7 +186,8 @@ mod tests {
         ] {
             assert_eq!(read(broken, false), None, "{broken:?}");
         }
-        assert_eq!(read(&[7, -1, 0, 3, -5], true), None);
-        assert_eq!(read(&[7, -1, 0, 3], true), None);
+        for broken in [&[7, -1, 0, 3, -5, 0][..], &[7, -1, 0, -3, 5, 0], &[7, -1, 0, 0, 5, -2], &[7, -1, 0, 3, 5]] {
+            assert_eq!(read(broken, true), None, "{broken:?}");
+        }
     }
 }

@@ -13,6 +13,7 @@ mod handover;
 mod keys;
 mod pauses;
 mod prefetch;
+mod settled;
 mod slots;
 mod standby;
 mod tallies;
@@ -32,6 +33,7 @@ use crate::workload::Scenario;
 pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Result<(), Violation> {
     forged::check(history)?;
     slots::check(scenario, history)?;
+    settled::check(scenario, history)?;
     tallies::check(scenario, history)?;
     counted::check(scenario, history)?;
     prefetch::check(scenario, history)?;

@@ -1,5 +1,6 @@
 //! What the processes do in a world, and what happens to them: drawn by seed.
 
+mod amounts;
 mod calls;
 mod faults;
 mod partner;
@@ -7,6 +8,7 @@ mod policies;
 mod scenario;
 mod topology;
 
+pub use self::amounts::{Amounts, UNITS};
 pub use self::calls::{Action, CallPlan};
 pub use self::faults::{Fault, FaultPlan, Handover};
 pub use self::partner::{Form, PartnerPlan};

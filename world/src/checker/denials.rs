@@ -79,7 +79,7 @@ impl<'h> Denials<'h> {
         us: u64,
     ) -> Result<(), Violation> {
         // An override that closes a limit denies without asking.
-        let is_closed = |call: &CallPlan| call.policy == plan.policy && matches!(call.action, Action::Close(_));
+        let is_closed = |call: &CallPlan| call.policy == plan.policy && call.is_closing();
         if scenario.calls.iter().any(is_closed) {
             return Ok(());
         }

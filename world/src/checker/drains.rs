@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use tallygate::DecidedBy;
 
-use super::keys::{find, parts, tally, unit};
+use super::keys::{Tally, find, parts, tally, unit};
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event};
 use crate::workload::{Action, CallPlan, Scenario};
 
 const ARRIVED: &str = "when a limiter is drained, all settlements have arrived";
 
-/// A settlement of tokens: of which policy and subject, what they cost, and what was used.
+/// A settlement of a unit: of which policy and subject, what the call cost, and what it has used.
 #[derive(PartialEq, Eq)]
 struct Settlement {
-    tally: (usize, usize),
+    tally: Tally,
+    unit: &'static str,
     cost: u64,
     used: u64,
 }
@@ -62,8 +63,8 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
 
 impl Metered<'_> {
     fn settle(&mut self, scenario: &Scenario, deed: &Deed) {
-        let arrived = settlement_in(scenario, deed);
-        let is_meant = |(_, plan): &(usize, &CallPlan)| settlement_by(plan) == arrived;
+        let arrived = settlements_in(scenario, deed);
+        let is_meant = |(_, plan): &(usize, &CallPlan)| settlement_by(plan).is_some_and(|own| arrived.contains(&own));
         if let Some(place) = self.over.iter().position(is_meant) {
             self.over.remove(place);
         }
@@ -77,29 +78,27 @@ impl Metered<'_> {
     }
 }
 
-/// The settlement of a call by its meter, unless it has used what it cost.
+/// The settlement of a call by its meters: of the first unit of which it has not used what it cost.
 fn settlement_by(plan: &CallPlan) -> Option<Settlement> {
     let Action::Meter(_, used) = plan.action else { return None };
-    let settlement = Settlement { tally: (plan.policy, plan.subject), cost: plan.tokens, used };
-    (used != plan.tokens).then_some(settlement)
+    let tally = (plan.policy, plan.subject);
+    let settlements = used.named().map(|(unit, used)| Settlement { tally, unit, cost: plan.cost_of(Some(unit)), used });
+    { settlements }.find(|settlement| settlement.used != settlement.cost)
 }
 
-/// What a server has settled of the first subject that has tokens.
-fn settlement_in(scenario: &Scenario, deed: &Deed) -> Option<Settlement> {
+/// What a server has settled of the first subject that has the unit.
+fn settlements_in(scenario: &Scenario, deed: &Deed) -> Vec<Settlement> {
     let (keys, costs, used) = match deed {
         Deed::Corrected { keys, costs, used, .. } => (keys, Some(costs), used),
         Deed::Decided { keys, costs, is_late: true, .. } => (keys, None, costs),
-        _ => return None,
+        _ => return Vec::new(),
     };
-    let is_first = |key: &String| {
-        let first = |subject: &str| {
-            let groups = &find(scenario, key)?.0.groups;
-            let group = groups.iter().find(|group| group.unit.is_some())?;
-            Some(subject.starts_with(group.label.unwrap_or("user")))
-        };
-        unit(key).is_some() && parts(key).and_then(|(_, subject)| first(subject)) == Some(true)
+    let settlement = |(place, key): (usize, &String)| {
+        let unit = unit(key)?;
+        let first = find(scenario, key)?.0.groups.iter().find(|group| group.unit == Some(unit))?;
+        let is_first = parts(key)?.1.starts_with(first.label.unwrap_or("user"));
+        let cost = costs.map_or(Some(0), |costs| costs.get(place).copied())?;
+        is_first.then_some(Settlement { tally: tally(scenario, key)?, unit, cost, used: *used.get(place)? })
     };
-    let place = keys.iter().position(is_first)?;
-    let cost = costs.map_or(Some(0), |costs| costs.get(place).copied())?;
-    Some(Settlement { tally: tally(scenario, keys.get(place)?)?, cost, used: *used.get(place)? })
+    keys.iter().enumerate().filter_map(settlement).collect()
 }

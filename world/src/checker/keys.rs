@@ -1,8 +1,12 @@
 //! What the keys of tallies say.
 
+use std::sync::LazyLock;
+
+use blake2::digest::consts::U4;
+use blake2::{Blake2s, Digest};
 use tallygate::Rule;
 
-use crate::workload::{Group, PolicyPlan, Scenario};
+use crate::workload::{Group, PolicyPlan, Scenario, UNITS};
 
 /// Policy and subject, by number.
 pub(super) type Tally = (usize, usize);
@@ -39,12 +43,19 @@ pub(super) fn parts(key: &str) -> Option<(&str, &str)> {
 
 /// The unit that a tally counts; `None` for calls.
 pub(super) fn unit(key: &str) -> Option<&'static str> {
-    // It is in the slot of the tally of calls, or in that of the pause, whose rules have another name.
-    let (own, slot) = key.split_once(":{")?;
-    let name = |key: &str| key.split_once('/').map(|(name, _)| name.to_owned());
-    let of_slot = name(slot).or_else(|| slot.rsplit_once(':').map(|(name, _)| name.to_owned()));
-    (name(own) != of_slot && !is_leases(key)).then_some("tokens")
+    let (_, rest) = key.split_once(':')?;
+    let digest = rest.split_once('/')?.0.split_once('=')?.1;
+    DIGESTS.iter().find(|(known, _)| known == digest).map(|(_, unit)| *unit)
 }
+
+/// What stands behind the name of a policy in the keys of its units: a digest of the label and the unit.
+static DIGESTS: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {
+    let digest = |label: &str, unit: &str| {
+        let digest = Blake2s::<U4>::digest(format!("{label}\0{unit}").as_bytes());
+        format!("{:08x}", digest.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)))
+    };
+    UNITS.into_iter().flat_map(|unit| ["", "net"].map(|label| (digest(label, unit), unit))).collect()
+});
 
 /// Whether a key holds a pause, and not a tally.
 pub(super) fn is_pause(key: &str) -> bool {

@@ -91,7 +91,7 @@ fn doubt(scenario: &Scenario, subjects: &mut BTreeMap<Place, Subject>, plan: Opt
     let Some(policy) = scenario.policies.get(plan.policy) else { return };
     for (number, group) in policy.groups.iter().enumerate() {
         let subject = subjects.entry((plan.policy, number, plan.subject)).or_default();
-        subject.doubtful += plan.cost_of(group.unit).max(plan.used_of(group.unit, policy));
+        subject.doubtful += plan.cost_of(group.unit).max(plan.used_of(group.unit));
     }
 }
 

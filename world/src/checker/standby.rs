@@ -6,7 +6,7 @@ use tallygate::{Algorithm, DecidedBy, Role};
 
 use super::violation::Violation;
 use crate::history::{Answer, Entry, Event};
-use crate::workload::{Action, CallPlan, PolicyPlan, Scenario};
+use crate::workload::{Action, CallPlan, Scenario};
 
 const PART: &str = "a process that decides alone admits at most its part of the count in any window";
 
@@ -56,8 +56,8 @@ fn place(plan: &CallPlan) -> Place {
 }
 
 /// The least that a call counts in a unit, also once it is refunded or settled.
-fn least(plan: &CallPlan, unit: Option<&str>, policy: &PolicyPlan) -> u64 {
-    plan.cost_of(unit).min(plan.used_of(unit, policy))
+fn least(plan: &CallPlan, unit: Option<&str>) -> u64 {
+    plan.cost_of(unit).min(plan.used_of(unit))
 }
 
 fn check_last(scenario: &Scenario, plan: &CallPlan, hits: &[(u64, &CallPlan)], us: u64) -> Result<(), Violation> {
@@ -69,7 +69,7 @@ fn check_last(scenario: &Scenario, plan: &CallPlan, hits: &[(u64, &CallPlan)], u
         let per_us = u64::try_from(per.as_micros()).unwrap_or(u64::MAX);
         let weight = |cost: u64| if rule.role() == Role::Duplicate { cost.min(1) } else { cost };
         let live = hits.iter().rev().take_while(|(at_us, _)| at_us + per_us > last_us);
-        let sum: u64 = live.map(|(_, plan)| weight(least(plan, rule.unit(), policy))).sum();
+        let sum: u64 = live.map(|(_, plan)| weight(least(plan, rule.unit()))).sum();
         if sum > part {
             let how = format!("process {} admitted {sum} under `{rule}`, and its part is {part}", plan.process);
             return Err(Violation { us, promise: PART, how });

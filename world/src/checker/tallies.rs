@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallygate::{Algorithm, Role, Rule};
 
-use super::keys::{find, is_leases, unit};
+use super::keys::{find, is_leases};
 use super::violation::Violation;
 use crate::history::{Deed, Entry, Event, Verdict};
 use crate::workload::{Fault, Scenario};
@@ -12,7 +12,6 @@ use crate::workload::{Fault, Scenario};
 const WINDOW: &str = "any window without a loss of state admits at most the count";
 const OTHER: &str = "any window admits at most what the algorithm allows";
 const BACK: &str = "a call is refunded or settled once";
-const NAMED: &str = "a settlement changes the units that it names";
 const EXACT: &str = "a call is denied if and only if it does not fit, and exactly for as long as it does not";
 
 /// A call that a tally counts.
@@ -94,11 +93,6 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
                 let number = corrected.clone().count();
                 for ((key, cost), used) in corrected {
                     let Some((policy, rules)) = find(scenario, key) else { continue };
-                    let is_named = unit(key).is_some() || !policy.has_units();
-                    if !is_named && *used > 0 {
-                        let how = format!("{key} counts calls, and one of cost {cost} was settled for {used}");
-                        return Err(Violation { us: entry.us, promise: NAMED, how });
-                    }
                     let used = policy.least_settled(*used, &rules);
                     let correct = |tally: &mut Tally| match policy.prefetch_us {
                         Some(_) => tally.correct_part(*admitted_us, *cost, used, entry.us),

@@ -81,7 +81,7 @@ impl<'h> Waits<'h> {
     /// A call has made room from a time on, and is done.
     fn wake(&mut self, scenario: &Scenario, by: &CallPlan, since_us: u64, us: u64) {
         // A limit that is closed denies without asking.
-        let is_closed = |call: &CallPlan| call.policy == by.policy && matches!(call.action, Action::Close(_));
+        let is_closed = |call: &CallPlan| call.policy == by.policy && call.is_closing();
         // A caller that waits for the end of a pause has no use for room.
         let is_pausable = scenario.policies.get(by.policy).is_some_and(|policy| policy.partner.is_some());
         if is_pausable || scenario.calls.iter().any(is_closed) {
@@ -112,5 +112,5 @@ impl<'h> Waits<'h> {
 /// Whether a call counts less in the end than when it was admitted.
 fn gives_back(scenario: &Scenario, plan: &CallPlan) -> bool {
     let Some(policy) = scenario.policies.get(plan.policy) else { return false };
-    policy.groups.iter().any(|group| plan.used_of(group.unit, policy) < plan.cost_of(group.unit))
+    policy.groups.iter().any(|group| plan.used_of(group.unit) < plan.cost_of(group.unit))
 }

@@ -77,8 +77,7 @@ pub(super) async fn perform(call: usize, plan: CallPlan, running: Running, partn
         {
             hear(&answer, policy, &permit, &note).await;
         }
-        let has_units = policy.has_units();
-        use_permit(&plan, has_units, permit, &member).await;
+        use_permit(&plan, permit, &member).await;
     }
 }
 
@@ -110,7 +109,7 @@ async fn before<F: Future>(end: impl Future<Output = ()>, future: F) -> Option<F
 async fn decide(limits: &Limits, plan: &CallPlan) -> Result<Decision, BackendError> {
     let subjects = Subjects::of(plan);
     let check = subjects.check(limits, plan).cost(plan.cost);
-    let check = if plan.tokens > 0 { check.cost_of("tokens", plan.tokens) } else { check };
+    let check = plan.units.named().fold(check, |check, (unit, cost)| check.cost_of(unit, cost));
     match plan.action {
         Action::Report => check.report().await,
         Action::Peek => check.peek().await,
@@ -124,7 +123,9 @@ async fn administer(limits: &Limits, plan: &CallPlan) -> Result<(), BackendError
     let subjects = Subjects::of(plan);
     let check = subjects.check(limits, plan);
     let done = match plan.action {
-        Action::Close(us) => return close(limits, plan, us).await.map_err(|_| BackendErrorKind::Unknown),
+        Action::Close(us) | Action::CloseUnit(us, _) => {
+            return close(limits, plan, us).await.map_err(|_| BackendErrorKind::Unknown);
+        }
         Action::Apply(divisor) => return apply(limits, plan, divisor).map_err(|_| BackendErrorKind::Unknown),
         Action::Ban(us) => check.ban(Duration::from_micros(us)).await,
         Action::Unban => check.unban().await,
@@ -135,10 +136,11 @@ async fn administer(limits: &Limits, plan: &CallPlan) -> Result<(), BackendError
     done.map_err(|error| error.kind())
 }
 
-/// Closes a policy by an override that ends by itself.
+/// Closes a policy, or what it counts in a unit, by an override that ends by itself.
 async fn close(limits: &Limits, plan: &CallPlan, us: u64) -> Result<(), Error> {
     let name = limits.policies[plan.policy].policy.name();
     let closed = Rule::sliding_window(0, Duration::from_secs(1));
+    let closed = if let Action::CloseUnit(_, unit) = plan.action { closed.counting(unit) } else { closed };
     limits.limiter.override_policy(name).rules([closed]).expires_in(Duration::from_micros(us)).set().await
 }
 
@@ -147,7 +149,7 @@ fn apply(limits: &Limits, plan: &CallPlan, divisor: u64) -> Result<(), ConfigErr
     limits.limiter.apply(&Policies::from_toml(&file)?).map(drop)
 }
 
-async fn use_permit(plan: &CallPlan, has_units: bool, mut permit: Permit, member: &Arc<Member>) {
+async fn use_permit(plan: &CallPlan, mut permit: Permit, member: &Arc<Member>) {
     match plan.action {
         Action::Refund(us) => {
             sleeping(member, us).await;
@@ -155,14 +157,20 @@ async fn use_permit(plan: &CallPlan, has_units: bool, mut permit: Permit, member
         }
         Action::Settle(us, used) => {
             sleeping(member, us).await;
-            let _ = if has_units { permit.settle_units(&[("tokens", used)]).await } else { permit.settle(used).await };
+            let _ = permit.settle(used).await;
+        }
+        Action::SettleUnits(us, used) => {
+            sleeping(member, us).await;
+            let _ = permit.settle_units(&used.named().collect::<Vec<_>>()).await;
         }
         Action::Meter(us, used) => {
-            let meter = permit.meter("tokens");
+            let meters: Vec<_> = used.named().map(|(unit, used)| (permit.meter(unit), used)).collect();
             drop(permit);
             sleeping(member, us).await;
-            if let Ok(meter) = meter {
-                meter.add(used);
+            for (meter, used) in meters {
+                if let Ok(meter) = meter {
+                    meter.add(used);
+                }
             }
         }
         Action::Hold(us) => {

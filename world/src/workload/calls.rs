@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::amounts::{Amounts, UNITS};
 use super::policies::{LARGEST_DIVISOR, PolicyPlan};
 use crate::engine::Chance;
 
@@ -18,8 +19,8 @@ pub struct CallPlan {
     pub subject: usize,
     /// What it weighs.
     pub cost: u64,
-    /// What it weighs in tokens, if its policy counts them.
-    pub tokens: u64,
+    /// What it costs in the units that its policy counts and the call names: of the others, it is paid afterwards.
+    pub units: Amounts,
     /// What else it does.
     pub action: Action,
 }
@@ -35,10 +36,12 @@ pub enum Action {
     Peek,
     /// It is refunded after so many microseconds.
     Refund(u64),
-    /// It is settled after so many microseconds, for that cost: in tokens, if its policy counts them.
+    /// It is settled after so many microseconds, for that cost, where its policy counts no units.
     Settle(u64, u64),
-    /// It uses so many tokens, which are metered for so many microseconds: first how long, then how many.
-    Meter(u64, u64),
+    /// It is settled after so many microseconds, for these costs.
+    SettleUnits(u64, Amounts),
+    /// It uses these amounts, which are metered for so many microseconds.
+    Meter(u64, Amounts),
     /// Its permit is held for so many microseconds.
     Hold(u64),
     /// It waits for admission for so many microseconds.
@@ -57,6 +60,8 @@ pub enum Action {
     Resume,
     /// An override closes its policy for so many microseconds.
     Close(u64),
+    /// An override closes what its policy counts in that unit for so many microseconds.
+    CloseUnit(u64, &'static str),
     /// Its process drains its limiter, for so many microseconds at most, and ends. It is started again.
     Stop(u64),
     /// A process applies a file that divides the counts of its policy by that. Where a rule is then without effect, it is refused.
@@ -86,31 +91,69 @@ pub(super) fn draw(
             let action = draw_action(&mut chance, &policies[policy], horizon_us);
             let cost = if chance.happens(0.2) { chance.between(0, 9) } else { 1 };
             let process = chance.index(processes);
-            CallPlan { us: us + place * apart_us, process, policy, subject, cost, tokens: 0, action }
+            CallPlan { us: us + place * apart_us, process, policy, subject, cost, units: Amounts::default(), action }
         }));
     }
     calls.extend(draw_files(seed, horizon_us, processes, policies));
     calls.extend(draw_busy(seed, horizon_us, processes, policies));
     calls.extend(draw_paced(seed, horizon_us, processes, policies));
-    draw_tokens(seed, policies, &mut calls);
+    draw_units(seed, policies, &mut calls);
     let stops = draw_stops_at_settlements(seed, trip_us, &calls);
     calls.extend(draw_stops(seed, horizon_us, processes).into_iter().chain(stops));
     calls.sort_by_key(|call| call.us);
     calls
 }
 
-/// Draws what calls cost in tokens, where their policies count them. Some pay afterwards.
-fn draw_tokens(seed: u64, policies: &[PolicyPlan], calls: &mut [CallPlan]) {
-    let (mut chance, mut of_meters) = (Chance::new(seed, "tokens"), Chance::new(seed, "use by meters"));
+/// By what chance the amounts of a unit are drawn.
+struct UnitChance {
+    unit: &'static str,
+    amounts: Chance,
+    zeros: Chance,
+}
+
+impl UnitChance {
+    /// What a call costs: some pay afterwards, and some cost nothing.
+    fn cost(&mut self, (free, most): (f64, u64)) -> Option<u64> {
+        if self.amounts.happens(free) {
+            return self.zeros.happens(0.4).then_some(0);
+        }
+        Some(self.amounts.spread(1, most))
+    }
+}
+
+/// Draws what calls cost in units, where their policies count them.
+fn draw_units(seed: u64, policies: &[PolicyPlan], calls: &mut [CallPlan]) {
+    let chance = |purpose: &str| Chance::new(seed, purpose);
+    let mut units = UNITS.map(|unit| UnitChance { unit, amounts: chance(unit), zeros: chance(&format!("no {unit}")) });
+    let (mut of_meters, mut of_settled) = (chance("use by meters"), chance("settled units"));
+    let mut of_overrides = chance("overrides of units");
     let has_meters = of_meters.happens(0.5);
     for call in calls.iter_mut().filter(|call| policies[call.policy].has_units()) {
+        let policy = &policies[call.policy];
+        let mut counted: Vec<_> = units.iter_mut().filter(|chance| policy.counts(chance.unit)).collect();
         // Of what is taken ahead, a call uses little.
-        let (free, most) = if policies[call.policy].prefetch_us.is_some() { (0.1, 60) } else { (0.3, 600) };
-        call.tokens = if chance.happens(free) { 0 } else { chance.spread(1, most) };
-        if let Action::Settle(later_us, _) = call.action {
-            let used = chance.spread(1, most);
-            let is_metered = has_meters && of_meters.happens(0.6);
-            call.action = if is_metered { Action::Meter(later_us, used) } else { Action::Settle(later_us, used) };
+        let (free, most) = if policy.prefetch_us.is_some() { (0.1, 60) } else { (0.3, 600) };
+        call.units = counted.iter_mut().map(|chance| (chance.unit, chance.cost((free, most)))).collect();
+        match call.action {
+            Action::Close(us) if of_overrides.happens(0.6) => {
+                let units: Vec<_> = policy.units_of_users().collect();
+                if !units.is_empty() {
+                    call.action = Action::CloseUnit(us, of_overrides.pick(&units));
+                }
+            }
+            Action::Settle(later_us, _) => {
+                // Of two units, one may be settled alone.
+                let alone = (counted.len() > 1 && of_settled.happens(0.7)).then(|| of_settled.index(counted.len()));
+                let used = counted.iter_mut().enumerate().map(|(place, chance)| {
+                    let used = chance.amounts.spread(1, most);
+                    (chance.unit, Some(used).filter(|_| alone.is_none_or(|alone| alone == place)))
+                });
+                let used = used.collect();
+                let is_metered = has_meters && of_meters.happens(0.6);
+                call.action =
+                    if is_metered { Action::Meter(later_us, used) } else { Action::SettleUnits(later_us, used) };
+            }
+            _ => {}
         }
     }
 }
@@ -152,7 +195,7 @@ fn draw_files(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPl
         files.extend((0..chance.spread(1, 20)).map(|_| {
             let action = Action::Apply(chance.between(1, LARGEST_DIVISOR));
             let (us, process) = (chance.between(0, horizon_us), chance.index(processes));
-            CallPlan { us, process, policy, subject: 0, cost: 0, tokens: 0, action }
+            CallPlan { us, process, policy, subject: 0, cost: 0, units: Amounts::default(), action }
         }));
     }
     files
@@ -171,7 +214,15 @@ fn draw_busy(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPla
                 let recounted = chance.happens(0.2);
                 let action = if recounted { draw_action(&mut chance, policy, horizon_us) } else { Action::Decide };
                 let cost = if chance.happens(0.1) { chance.between(0, 9) } else { 1 };
-                CallPlan { us: us + place * apart_us, process, policy: number, subject: 0, cost, tokens: 0, action }
+                CallPlan {
+                    us: us + place * apart_us,
+                    process,
+                    policy: number,
+                    subject: 0,
+                    cost,
+                    units: Amounts::default(),
+                    action,
+                }
             }));
         }
     }
@@ -197,7 +248,15 @@ fn draw_paced(seed: u64, horizon_us: u64, processes: usize, policies: &[PolicyPl
                     _ => draw_action(&mut chance, policy, horizon_us),
                 };
                 let us = us + place * apart_us;
-                CallPlan { us, process: chance.index(processes), policy: number, subject, cost: 1, tokens: 0, action }
+                CallPlan {
+                    us,
+                    process: chance.index(processes),
+                    policy: number,
+                    subject,
+                    cost: 1,
+                    units: Amounts::default(),
+                    action,
+                }
             }));
         }
     }
@@ -225,35 +284,43 @@ fn draw_action(chance: &mut Chance, policy: &PolicyPlan, horizon_us: u64) -> Act
 impl CallPlan {
     fn stop(us: u64, process: usize, chance: &mut Chance) -> Self {
         let action = Action::Stop(chance.spread(10_000, 5_000_000));
-        Self { us, process, policy: 0, subject: 0, cost: 0, tokens: 0, action }
+        Self { us, process, policy: 0, subject: 0, cost: 0, units: Amounts::default(), action }
     }
 
     /// What it weighs in what the rules of a group count.
     #[must_use]
     pub fn cost_of(&self, unit: Option<&str>) -> u64 {
-        if unit.is_some() { self.tokens } else { self.cost }
+        unit.map_or(self.cost, |unit| self.units.of(unit).unwrap_or_default())
+    }
+
+    /// Whether it closes its policy, or what that counts in a unit.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        matches!(self.action, Action::Close(_) | Action::CloseUnit(..))
     }
 
     /// What it weighs once it is refunded or settled.
     #[must_use]
-    pub fn used_of(&self, unit: Option<&str>, policy: &PolicyPlan) -> u64 {
-        match self.action {
-            Action::Refund(_) => 0,
-            Action::Settle(_, used) | Action::Meter(_, used) if unit.is_some() || !policy.has_units() => used,
-            _ => self.cost_of(unit),
-        }
+    pub fn used_of(&self, unit: Option<&str>) -> u64 {
+        let used = match self.action {
+            Action::Refund(_) => Some(0),
+            Action::Settle(_, used) if unit.is_none() => Some(used),
+            Action::SettleUnits(_, used) | Action::Meter(_, used) => unit.and_then(|unit| used.of(unit)),
+            _ => None,
+        };
+        used.unwrap_or_else(|| self.cost_of(unit))
     }
 
     /// Whether it may count as something else after it was admitted.
     #[must_use]
     pub fn is_recounted(&self) -> bool {
-        matches!(self.action, Action::Refund(_) | Action::Settle(..) | Action::Meter(..))
+        matches!(self.action, Action::Refund(_) | Action::Settle(..) | Action::SettleUnits(..) | Action::Meter(..))
     }
 
     /// Whether it is no call that is decided, but changes what is, or ends its process.
     #[must_use]
     pub fn is_administration(&self) -> bool {
-        let changes_policy = matches!(self.action, Action::Close(_) | Action::Apply(_));
+        let changes_policy = self.is_closing() || matches!(self.action, Action::Apply(_));
         let changes_subject = matches!(self.action, Action::Reset | Action::Ban(_) | Action::Unban);
         let changes_pause = matches!(self.action, Action::Pause(_) | Action::Resume);
         changes_policy || changes_subject || changes_pause || matches!(self.action, Action::Stop(_))
@@ -262,11 +329,7 @@ impl CallPlan {
 
 impl fmt::Display for CallPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { process, policy, subject, cost, tokens, action, .. } = self;
-        write!(f, "process {process}, p{policy}, subject {subject}, cost {cost}")?;
-        if *tokens > 0 {
-            write!(f, " and {tokens} tokens")?;
-        }
-        write!(f, ", {action:?}")
+        let Self { process, policy, subject, cost, units, action, .. } = self;
+        write!(f, "process {process}, p{policy}, subject {subject}, cost {cost}{units}, {action:?}")
     }
 }

@@ -95,10 +95,12 @@ impl PolicyPlan {
     /// The text of a file that divides its counts by that.
     #[must_use]
     pub fn file(&self, divisor: u64) -> String {
-        let divided =
-            |rule: &Rule| Rule::sliding_window(rule.count().div_ceil(divisor), rule.per().unwrap_or_default());
-        let rules =
-            self.groups.iter().flat_map(|group| &group.rules).map(|rule| format!("{:?}", divided(rule).to_string()));
+        let divided = |group: &Group, rule: &Rule| {
+            let divided = Rule::sliding_window(rule.count().div_ceil(divisor), rule.per().unwrap_or_default());
+            if let Some(unit) = group.unit { divided.counting(unit) } else { divided }
+        };
+        let rules = self.groups.iter().flat_map(|group| group.rules.iter().map(move |rule| divided(group, rule)));
+        let rules = rules.map(|rule| format!("{:?}", rule.to_string()));
         format!("[policy.{}]\nrules = [{}]\n", self.name, rules.collect::<Vec<_>>().join(", "))
     }
 
@@ -106,7 +108,7 @@ impl PolicyPlan {
     fn has_plain_rules(&self) -> bool {
         let is_plain =
             |rule: &Rule| rule.role() != Role::Duplicate && matches!(rule.algorithm(), Algorithm::SlidingWindow { .. });
-        matches!(self.groups.as_slice(), [group] if group.rules.iter().all(is_plain))
+        self.groups.iter().all(|group| group.label.is_none() && group.rules.iter().all(is_plain))
     }
 
     /// The rules on a subject as Redis checks them.
@@ -117,10 +119,21 @@ impl PolicyPlan {
         group.rules.iter().map(stored).collect()
     }
 
-    /// Whether rules count tokens beside calls.
+    /// Whether rules count units beside calls.
     #[must_use]
     pub fn has_units(&self) -> bool {
         self.groups.iter().any(|group| group.unit.is_some())
+    }
+
+    /// Whether rules count that unit.
+    #[must_use]
+    pub fn counts(&self, unit: &str) -> bool {
+        self.groups.iter().any(|group| group.unit == Some(unit))
+    }
+
+    /// The units that rules count on the main subject.
+    pub fn units_of_users(&self) -> impl Iterator<Item = &'static str> {
+        self.groups.iter().filter(|group| group.label.is_none()).filter_map(|group| group.unit)
     }
 
     /// Whether its calls have a second subject.
@@ -144,37 +157,53 @@ pub(crate) fn is_concurrency(rule: &Rule) -> bool {
 pub(super) fn draw(seed: u64, horizon_us: u64) -> Vec<PolicyPlan> {
     let (mut chance, mut of_files) = (Chance::new(seed, "policies"), Chance::new(seed, "policies in files"));
     let number = chance.between(1, 3);
-    let drawn = (0..number).filter_map(|number| (0..50).find_map(|_| draw_one(&mut chance, number, horizon_us)));
+    let drawn = (0..number).filter_map(|number| draw_again(|| draw_one(&mut chance, number, horizon_us)));
     let mut policies: Vec<_> = drawn
         .map(|policy| PolicyPlan { may_be_in_files: of_files.happens(0.2) && policy.has_plain_rules(), ..policy })
         .collect();
     let mut chance = Chance::new(seed, "prefetch");
     if let Some(first) = policies.first_mut()
         && chance.happens(0.25)
-        && let Some(ahead) = (0..50).find_map(|_| draw_ahead(&mut chance, first, horizon_us))
+        && let Some(ahead) = draw_again(|| draw_ahead(&mut chance, first, horizon_us))
     {
         let mut chance = Chance::new(seed, "subjects of prefetch");
         let several = chance.happens(0.4).then(|| with_users(&mut chance, &ahead, horizon_us)).flatten();
         *first = several.unwrap_or(ahead);
     }
-    let mut chance = Chance::new(seed, "units that are taken ahead");
+    let (mut chance, mut of_bytes) =
+        (Chance::new(seed, "units that are taken ahead"), Chance::new(seed, "bytes that are taken ahead"));
     for policy in policies.iter_mut().filter(|policy| policy.prefetch_us.is_some()) {
         if chance.happens(0.4)
-            && let Some(with_tokens) = (0..50).find_map(|_| with_tokens_ahead(&mut chance, policy, horizon_us))
+            && let Some(with_tokens) = draw_again(|| with_unit_ahead(&mut chance, policy, "tokens", horizon_us))
         {
             *policy = with_tokens;
+            if of_bytes.happens(0.4)
+                && let Some(with_bytes) = draw_again(|| with_unit_ahead(&mut of_bytes, policy, "bytes", horizon_us))
+            {
+                *policy = with_bytes;
+            }
         }
     }
     policies.extend(draw_paced(seed, horizon_us));
-    let mut chance = Chance::new(seed, "units");
-    for policy in policies.iter_mut().filter(|policy| policy.prefetch_us.is_none() && !policy.may_be_in_files) {
+    let (mut chance, mut of_bytes) = (Chance::new(seed, "units"), Chance::new(seed, "bytes of policies"));
+    for policy in policies.iter_mut().filter(|policy| policy.prefetch_us.is_none()) {
         if chance.happens(0.2)
-            && let Some(with_tokens) = (0..50).find_map(|_| with_tokens(&mut chance, policy, horizon_us))
+            && let Some(with_tokens) = draw_again(|| with_unit(&mut chance, policy, "tokens", horizon_us))
         {
             *policy = with_tokens;
+            if of_bytes.happens(0.5)
+                && let Some(with_bytes) = draw_again(|| with_unit(&mut of_bytes, policy, "bytes", horizon_us))
+            {
+                *policy = with_bytes;
+            }
         }
     }
     policies
+}
+
+/// Draws until the library does not refuse what is drawn.
+fn draw_again(mut draw: impl FnMut() -> Option<PolicyPlan>) -> Option<PolicyPlan> {
+    (0..50).find_map(|_| draw())
 }
 
 /// One world in four has a partner, and a policy that paces the calls to it.
@@ -184,7 +213,7 @@ fn draw_paced(seed: u64, horizon_us: u64) -> Option<PolicyPlan> {
         return None;
     }
     let partner = PartnerPlan::draw(&mut chance, horizon_us);
-    (0..50).find_map(|_| {
+    draw_again(|| {
         let mut policy = draw_one(&mut chance, 9, horizon_us)?;
         if chance.happens(0.7) {
             // It may admit more than the partner does.
@@ -197,24 +226,27 @@ fn draw_paced(seed: u64, horizon_us: u64) -> Option<PolicyPlan> {
     })
 }
 
-/// Adds rules that count tokens. The library may refuse them.
-fn with_tokens(chance: &mut Chance, calls: &PolicyPlan, horizon_us: u64) -> Option<PolicyPlan> {
-    let mut policy = calls.clone();
-    for label in calls.groups.iter().map(|group| group.label) {
+/// Adds rules that count a unit. The library may refuse them.
+fn with_unit(chance: &mut Chance, other: &PolicyPlan, unit: &'static str, horizon_us: u64) -> Option<PolicyPlan> {
+    let mut policy = other.clone();
+    for label in other.groups.iter().filter(|group| group.unit.is_none()).map(|group| group.label) {
         if label.is_some() && chance.happens(0.5) {
             continue;
         }
         let rules = (0..chance.between(1, 2)).map(|_| {
             let (count, per) = (chance.spread(20, 4_000), draw_window(chance, horizon_us));
-            match chance.between(0, 5) {
+            match chance.between(0, 7) {
                 0..=3 => Rule::sliding_window(count, per),
                 4 => Rule::fixed_window(count, per),
+                5 => Rule::sliding_counter(count, per),
+                6 => every(count, chance.pick(&[1, 2, 5, 10, 30])),
                 _ => Rule::from_bucket(count, TokenBucket::new(per).with_capacity(chance.spread(20, 2 * count))),
             }
         });
-        let rules = rules.map(|rule| rule.counting("tokens")).collect();
-        policy.groups.push(Group { label, unit: Some("tokens"), rules });
+        let rules = rules.map(|rule| rule.counting(unit)).collect();
+        policy.groups.push(Group { label, unit: Some(unit), rules });
     }
+    policy.may_be_in_files &= policy.has_plain_rules();
     policy.build().map(|_| policy)
 }
 
@@ -243,14 +275,14 @@ fn draw_rule_ahead(chance: &mut Chance, ahead_us: u64, horizon_us: u64, (fewest,
     }
 }
 
-/// Adds rules that count tokens of the busy subject, which are taken ahead, too. The library may refuse them.
-fn with_tokens_ahead(chance: &mut Chance, busy: &PolicyPlan, horizon_us: u64) -> Option<PolicyPlan> {
+/// Adds rules that count a unit of the busy subject, which are taken ahead, too. The library may refuse them.
+fn with_unit_ahead(chance: &mut Chance, busy: &PolicyPlan, unit: &'static str, horizon_us: u64) -> Option<PolicyPlan> {
     let (ahead_us, mut policy) = (busy.prefetch_us?, busy.clone());
     let label = busy.groups.last()?.label;
     let rules = (0..chance.between(1, 2))
-        .map(|_| draw_rule_ahead(chance, ahead_us, horizon_us, (2_000, 20_000)).counting("tokens"))
+        .map(|_| draw_rule_ahead(chance, ahead_us, horizon_us, (2_000, 20_000)).counting(unit))
         .collect();
-    policy.groups.push(Group { label, unit: Some("tokens"), rules });
+    policy.groups.push(Group { label, unit: Some(unit), rules });
     policy.build().map(|_| policy)
 }
 

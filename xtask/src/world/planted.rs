@@ -122,15 +122,18 @@ const ALL: &[Planted] = &[
     },
     Planted {
         name: "costs of two units that are swapped",
-        file: "runtime/src/call.rs",
-        old: "self.costs.get(index)",
-        new: "self.costs.iter().rev().nth(index)",
+        file: "runtime/src/policy/units.rs",
+        old: "named.map_or(Self::Later, |(_, cost)| Self::Unit(*cost))",
+        new: "{ given.iter() }
+            .find(|(other, _)| **other != *unit)
+            .or(named)
+            .map_or(Self::Later, |(_, cost)| Self::Unit(*cost))",
     },
     Planted {
         name: "a settlement of the wrong unit",
         file: "runtime/src/decision/charge.rs",
         old: "used.of(group.unit.as_ref())",
-        new: "used.0.values().next().copied()",
+        new: "group.unit.as_ref().and_then(|_| used.0.values().next().copied())",
     },
     Planted {
         name: "a part that another unit is charged for",
@@ -161,6 +164,12 @@ const ALL: &[Planted] = &[
         file: "runtime/src/policy/variants.rs",
         old: "rule.clone().divided(processes)",
         new: "rule.clone()",
+    },
+    Planted {
+        name: "a process that decides alone and charges units as calls",
+        file: "runtime/src/store/memory.rs",
+        old: "charge(tally, id.group, outcome, call, call.cost_at(index), now_us)",
+        new: "charge(tally, id.group, outcome, call, call.cost_at(0), now_us)",
     },
     Planted {
         name: "an override that is adopted too late",

@@ -222,7 +222,8 @@ impl HeardLimit {
         let cost = cost.or((self.unit == REQUESTS).then_some(1));
         let flows_in =
             self.window.zip(self.limit).and_then(|(window, limit)| share(window, cost.unwrap_or(limit), limit));
-        match self.reset.filter(|_| self.resets_to_more) {
+        // While something is left, servers mean different things by it.
+        match self.reset.filter(|_| self.resets_to_more && self.remaining == Some(0)) {
             Some(reset) if cost.is_some_and(|cost| cost <= 1) => Some(reset),
             // More than one takes longer.
             Some(reset) => flows_in.max(Some(reset)),

@@ -23,6 +23,9 @@ const GRAMMAR: [&str; 13] = [
     "as",
 ];
 
+/// Columns of a trace of calls, in which each unit has a column of its own.
+const TRACE_COLUMNS: [&str; 2] = ["subject", "cost"];
+
 /// Other words for calls. A unit of such a name would be one that no call pays for.
 pub(crate) const OTHER_WORDS_FOR_CALLS: [&str; 16] = [
     "x", "r", "request", "requests", "req", "reqs", "call", "time", "times", "hit", "hits", "permit", "permits",
@@ -60,6 +63,8 @@ pub(crate) fn unit_fault(name: &str) -> Option<(String, String)> {
         (format!("the name of a unit has {MAX_UNIT_BYTES} bytes at most, and this one has {length}"), "shorten it")
     } else if GRAMMAR.contains(&name) {
         (format!("`{name}` is a word of the text of rules, and not the name of a unit"), "write another, like `tokens`")
+    } else if TRACE_COLUMNS.contains(&name) {
+        (format!("`{name}` is a column of a trace of calls, and not the name of a unit"), "write another, like `cents`")
     } else if OTHER_WORDS_FOR_CALLS.contains(&name) {
         (format!("`{name}` means calls, which a rule counts without a unit"), "remove it, or write another name")
     } else if is_spelt_right(name) {
@@ -105,6 +110,14 @@ mod tests {
     #[test]
     fn a_word_for_calls_is_not_another_unit() {
         assert!(mistake("requests").starts_with("`requests` means calls, which a rule counts without a unit"));
+    }
+
+    #[test]
+    fn a_column_of_a_trace_is_not_a_unit() {
+        for column in ["subject", "cost"] {
+            assert!(mistake(column).starts_with(&format!("`{column}` is a column of a trace of calls")));
+        }
+        assert!(check_unit("time").is_err());
     }
 
     #[test]

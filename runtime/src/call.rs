@@ -154,6 +154,12 @@ impl<'a> Call<'a> {
         self.costs.get(index).map_or(self.options.cost, |cost| cost.needed(self.options.cost))
     }
 
+    /// How much there has to be left for the call under the rule at this position.
+    #[cfg(feature = "redis")]
+    pub(crate) fn needs_for(self, position: usize) -> u64 {
+        self.policy.group_of(position).map_or(0, |group| self.needs_at(group))
+    }
+
     pub(crate) fn pays_later(self, index: usize) -> bool {
         self.costs.get(index) == Some(&SubjectCost::Later)
     }

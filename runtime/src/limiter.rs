@@ -152,7 +152,8 @@ impl Limiter {
     /// server has answered its last request.
     ///
     /// It gives back what is left of [units taken ahead](crate::guide::prefetch), and then waits until all refunds,
-    /// settlements, leases and requests have ended, or until the time is over. Calls that are still running under a
+    /// settlements and leases have ended, and what is sent in the background, or until the time is over. A decision that a caller
+    /// awaits is left to that caller. Calls that are still running under a
     /// concurrency limit, or whose [meters](crate::Meter) are in use, are waited for, too. It returns what was under way
     /// when the time was over; in memory, that can only be metered calls and plain functions that wait. A correction that
     /// Redis has refused, or not answered by its deadline, has ended: it is lost, and

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tallygate::{Limiter, Policy, Subject};
+use tallygate::{Limiter, Policy, Rule, Subject};
 
 use super::{at_once, sliding};
 use crate::duel::Duel;
@@ -22,15 +22,26 @@ const ATTEMPTS: usize = 30;
 pub(crate) fn figures() -> Vec<Figure> {
     let limiter = Limiter::in_memory();
     let policy = sliding("bench.threads", &[(1_000, Duration::from_millis(1))]);
-    let decide = |thread, start: &Barrier| decide(&limiter, &policy, thread, start);
-    let ours = Duel::of(ROUNDS, || calls_a_us(2, &decide), || calls_a_us(1, &decide));
-    let same = |_, start: &Barrier| decide(0, start);
-    let contended = Duel::of(ROUNDS, || calls_a_us(2, &same), || calls_a_us(1, &same));
-    let machine = Duel::of(ROUNDS, || calls_a_us(2, &calculate), || calls_a_us(1, &calculate));
+    let subjects = |thread| (0..SUBJECTS).map(|number| Subject::of(thread).and(number)).collect::<Vec<_>>();
+    let different = |thread, start: &Barrier| decide(&limiter, &policy, &subjects(thread), start);
+    let same = |_: usize, start: &Barrier| decide(&limiter, &policy, &subjects(0), start);
+    // No sliding window of a few calls has room for all of them.
+    let bucket = Rule::token_bucket(1 << 20, Duration::from_millis(1));
+    let bucket = Policy::builder("bench.one").rule(bucket).build().expect("a valid policy");
+    let one = |_: usize, start: &Barrier| decide(&limiter, &bucket, &[Subject::of("one")], start);
+    let gain = |what: &str, threads, work: &(dyn Fn(usize, &Barrier) -> Shift + Sync)| {
+        let duel = Duel::of(ROUNDS, || calls_a_us(threads, work), || calls_a_us(1, work));
+        Figure::ratio(what, "/µs", "one thread", &duel)
+    };
     vec![
-        Figure::ratio("memory, two threads, different subjects", "/µs", "one thread", &ours).at_least(1.7),
-        Figure::ratio("memory, two threads, the same 64 subjects", "/µs", "one thread", &contended),
-        Figure::ratio("— what the machine has to give: arithmetic", "/µs", "one thread", &machine),
+        gain("memory, two threads, different subjects", 2, &different).at_least(1.7),
+        gain("memory, two threads, the same 64 subjects", 2, &same),
+        gain("memory, two threads, one subject", 2, &one),
+        gain("memory, four threads, different subjects", 4, &different),
+        gain("memory, four threads, the same 64 subjects", 4, &same),
+        gain("memory, four threads, one subject", 4, &one),
+        gain("— what the machine has to give two threads: arithmetic", 2, &calculate),
+        gain("— what the machine has to give four threads: arithmetic", 4, &calculate),
     ]
 }
 
@@ -41,8 +52,9 @@ struct Shift {
     busy: Duration,
 }
 
-/// Returns how many calls so many threads make in a microsecond together, when they run at the same time.
-fn calls_a_us(threads: usize, work: &(impl Fn(usize, &Barrier) -> Shift + Sync)) -> f64 {
+/// Returns how many calls so many threads make in a microsecond of processor time together, when they run at the same time. More
+/// threads than the machine has cores take turns: what they then lose is the time that a lock costs while its holder waits.
+fn calls_a_us(threads: usize, work: &(dyn Fn(usize, &Barrier) -> Shift + Sync)) -> f64 {
     let mut shifts = work_at_once(threads, work);
     for _ in 1..ATTEMPTS {
         if overlap(&shifts) > 0.8 {
@@ -54,7 +66,7 @@ fn calls_a_us(threads: usize, work: &(impl Fn(usize, &Barrier) -> Shift + Sync))
     (threads * CALLS) as f64 / busiest.as_secs_f64() / 1e6
 }
 
-fn work_at_once(threads: usize, work: &(impl Fn(usize, &Barrier) -> Shift + Sync)) -> Vec<Shift> {
+fn work_at_once(threads: usize, work: &(dyn Fn(usize, &Barrier) -> Shift + Sync)) -> Vec<Shift> {
     let start = &Barrier::new(threads);
     thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread, start))).collect();
@@ -71,8 +83,7 @@ fn overlap(shifts: &[Shift]) -> f64 {
 }
 
 /// Makes the calls of one thread, after some to warm up.
-fn decide(limiter: &Limiter, policy: &Policy, thread: usize, start: &Barrier) -> Shift {
-    let subjects: Vec<_> = (0..SUBJECTS).map(|number| Subject::of(thread).and(number)).collect();
+fn decide(limiter: &Limiter, policy: &Policy, subjects: &[Subject], start: &Barrier) -> Shift {
     let call = |subject| {
         let decision = at_once(limiter.check(black_box(policy), black_box(subject)));
         assert!(black_box(decision).expect("memory answers").is_allowed());

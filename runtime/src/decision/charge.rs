@@ -133,6 +133,12 @@ impl RecountTicket {
         self.recounter.as_ref().map(|recounter| recounter.begin_metering())
     }
 
+    /// Lets `drain` wait for a recount in Redis that a caller awaits, until what this returns is dropped.
+    pub(super) fn begin_correction(&self) -> Option<CountedTask> {
+        let runtimes = self.recounter.as_ref()?.runtimes(&self.charge)?;
+        Some(runtimes.background.begin(TaskKind::Correction))
+    }
+
     pub(crate) async fn recount(mut self, recount: Recount) -> Result<bool, BackendError> {
         let trials = self.take_trials(&recount);
         let recounted = self.recount_own(&recount).await;

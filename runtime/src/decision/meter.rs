@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::charge::{Recount, RecountTicket, Used};
+use crate::error::BackendError;
 use crate::lock::lock;
 use crate::observe::opaque_debug;
 use crate::system::under_way::CountedTask;
@@ -78,6 +79,8 @@ pub(crate) struct Metering {
     /// `None` if nobody has counted the call.
     ticket: Option<RecountTicket>,
     used: Mutex<Used>,
+    /// What a settlement says, which holds whatever the meters count.
+    said: Mutex<Used>,
     /// Whether the ticket was used: the call is refunded or settled.
     is_over: AtomicBool,
     /// Dropped last, so that `drain` always counts either this or the settlement in the background.
@@ -87,11 +90,22 @@ pub(crate) struct Metering {
 impl Metering {
     pub(super) fn new(ticket: Option<RecountTicket>) -> Self {
         let counted = ticket.as_ref().and_then(RecountTicket::begin_metering);
-        Self { ticket, used: Mutex::default(), is_over: AtomicBool::new(false), _counted: counted }
+        Self {
+            ticket,
+            used: Mutex::default(),
+            said: Mutex::default(),
+            is_over: AtomicBool::new(false),
+            _counted: counted,
+        }
     }
 
     pub(super) fn ticket(&self) -> Option<&RecountTicket> {
         self.ticket.as_ref()
+    }
+
+    /// Fails if the policy of the call has no such unit.
+    pub(super) fn check_unit(&self, unit: &str) -> Result<(), BackendError> {
+        self.ticket.as_ref().map_or(Ok(()), |ticket| ticket.charge.call.policy.unit(unit).map(drop))
     }
 
     /// Returns a meter. From now on, the call is settled for what is added of that unit.
@@ -109,12 +123,13 @@ impl Metering {
     /// Returns the settlement for what was used, as it is said or else as it was metered. While the call has a meter, that is
     /// `None`: the last one settles the call.
     pub(super) fn settlement(self: Arc<Self>, said: Used) -> Option<(RecountTicket, Recount)> {
-        lock(&self.used).replace(said);
+        *lock(&self.said) = said;
         Arc::into_inner(self)?.settle()
     }
 
     fn settle(&self) -> Option<(RecountTicket, Recount)> {
-        let used = lock(&self.used).clone();
+        let mut used = lock(&self.used).clone();
+        used.replace(lock(&self.said).clone());
         if used.is_empty() {
             // No meter was asked for: the call counts as its cost.
             return None;

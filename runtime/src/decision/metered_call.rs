@@ -70,12 +70,13 @@ fn innermost() -> Option<Arc<Surrounding>> {
 ///
 /// What is added to it counts when the function has ended, with `until = "body"` the body of its response, and all of its
 /// meters are dropped. Ask for it in the function itself or in what it calls or awaits, and move it into what outlives
-/// that: the stream of a body, a spawned task, another thread. A call that never asks for the meter of a unit counts as its `cost` in it.
+/// that: the stream of a body, a spawned task, another thread. A call that never asks for the meter of a unit counts
+/// as its `cost` in it.
 ///
 /// # Errors
 ///
 /// The code does not run within such a function, or it runs in a task, a body or a thread of its own, or the innermost
-/// function that declares the unit does not meter it. It is a [mistake in the program](crate::BackendErrorKind::Misuse).
+/// function that declares the unit does not meter it, or its `policy = …` has no such unit. It is a [mistake in the program](crate::BackendErrorKind::Misuse).
 ///
 /// # Examples
 ///
@@ -110,6 +111,7 @@ pub fn meter(unit: &str) -> Result<Meter, BackendError> {
         if let Some((metering, units)) = &call.metered
             && units.contains(&unit)
         {
+            metering.check_unit(unit)?;
             return Ok(metering.meter(Some(Arc::from(unit))));
         }
         if call.others.contains(&unit) {

@@ -12,6 +12,7 @@ use super::report::{Report, RuleStatus};
 use crate::error::BackendError;
 use crate::observe::{log, opaque_debug};
 use crate::policy::Policy;
+use crate::system::under_way::CountedTask;
 
 /// The proof that a call was admitted.
 ///
@@ -251,6 +252,7 @@ impl Permit {
     /// # }
     /// ```
     pub async fn refund(self) -> Result<bool, BackendError> {
+        let _counted = self.begin_correction();
         self.into_ticket()?.recount(Recount::REFUND).await
     }
 
@@ -315,6 +317,7 @@ impl Permit {
     /// Refunds the permit on the subject with this label; `None` is the main subject.
     pub(crate) async fn refund_subject(self, label: Option<&str>) -> Result<bool, BackendError> {
         let (ticket, recount) = self.into_subject_refund(label)?;
+        let _counted = ticket.begin_correction();
         ticket.recount(recount).await
     }
 
@@ -339,6 +342,11 @@ impl Permit {
         Err(BackendError::misuse(format!(
             "policy `{policy}` has no rule on {subject}; `refund` refunds all of its rules"
         )))
+    }
+
+    /// Lets `drain` wait for a correction that a caller awaits, until what this returns is dropped.
+    pub(super) fn begin_correction(&self) -> Option<CountedTask> {
+        self.ticket()?.begin_correction()
     }
 
     pub(super) fn into_ticket(self) -> Result<Box<RecountTicket>, BackendError> {

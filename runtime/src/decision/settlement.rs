@@ -107,6 +107,8 @@ impl Permit {
     /// # }
     /// ```
     pub async fn settle_units(self, used: &[(&str, u64)]) -> Result<bool, BackendError> {
+        // Begun before the permit gives up its meters, so that `drain` always counts either.
+        let _counted = self.begin_correction();
         match self.into_settlement(used)? {
             Some((ticket, recount)) => ticket.recount(recount).await,
             None => Ok(false),

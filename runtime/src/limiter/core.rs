@@ -167,7 +167,10 @@ impl Recounter for Core {
         }
         let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));
         let recounted = async move { core.recount(&charge, &recount).await };
-        self.run_on_thread(TaskKind::Correction, recounted, patience).unwrap_or_else(Err)
+        self.run_on_thread(TaskKind::Correction, recounted, patience).unwrap_or_else(|unheard| {
+            self.runtimes.background.note_failed_correction();
+            Err(unheard)
+        })
     }
 
     fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>> {

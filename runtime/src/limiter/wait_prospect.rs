@@ -26,7 +26,9 @@ impl WaitSpan {
         let by_store = |us: u64| us.saturating_add_signed(self.store_ahead);
         let within = Span { from_us: by_store(self.from_us), until_us: by_store(self.until_us) };
         let is_head_known = head.us >= self.from_us;
-        policy.rules().iter().enumerate().all(|(position, rule)| {
+        // A rule in shadow makes nobody wait.
+        let mut enforced = policy.rules().iter().enumerate().filter(|(_, rule)| !rule.is_shadow());
+        enforced.all(|(position, rule)| {
             // At `head.us`, the rule with the longest wait has just enough room for the first caller.
             let is_reason = is_head_known && head.rule == Some(position);
             let room = is_reason.then_some(head.needed);
@@ -90,6 +92,14 @@ mod tests {
     fn each_tick_of_a_schedule_admits_the_count_again() {
         let schedule = tallygate_rules::Schedule::parse("* * * * * *", "UTC").unwrap();
         assert_eq!(most_in_two_seconds(&Rule::cron(50, schedule), true), 150);
+    }
+
+    #[test]
+    fn a_rule_in_shadow_turns_nobody_away() {
+        let rules = [Rule::sliding_window(50, SECOND), Rule::sliding_window(1, 3_600 * SECOND).shadow()];
+        let policy = Policy::builder("p").rules(rules).build().unwrap();
+        let span = WaitSpan { from_us: 60 * SECOND_US, until_us: 62 * SECOND_US, store_ahead: 0 };
+        assert!(span.has_room(&policy, &demand(10), QueueHead::default()));
     }
 
     #[test]

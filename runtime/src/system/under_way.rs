@@ -128,7 +128,6 @@ impl Background {
         CountedTask { background: Arc::clone(self), kind }
     }
 
-    #[cfg(feature = "redis")]
     pub(crate) fn note_failed_correction(&self) {
         self.failed_corrections.fetch_add(1, Ordering::AcqRel);
     }
@@ -152,8 +151,14 @@ impl Background {
     pub(crate) async fn drained(&self, timer: impl Future<Output = ()>) -> UnderWay {
         let failed_before = self.failed_corrections.load(Ordering::Acquire);
         let mut under_way = self.under_way.subscribe();
-        first(async { drop(under_way.wait_for(UnderWay::is_nothing).await) }, timer).await;
-        let left = *self.under_way.borrow();
+        let nothing =
+            async { under_way.wait_for(UnderWay::is_nothing).await.map_or_else(|_| UnderWay::default(), |left| *left) };
+        // Calls that begin after nothing was left are not waited for.
+        let left = first(nothing, async {
+            timer.await;
+            *self.under_way.borrow()
+        })
+        .await;
         let failed = self.failed_corrections.load(Ordering::Acquire);
         UnderWay { failed_corrections: failed.saturating_sub(failed_before), ..left }
     }
@@ -170,11 +175,11 @@ impl Drop for CountedTask {
 }
 
 /// Awaits the first of two futures that is ready.
-async fn first(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+async fn first<T>(one: impl Future<Output = T>, other: impl Future<Output = T>) -> T {
     let (mut one, mut other) = (pin!(one), pin!(other));
     poll_fn(|context| match one.as_mut().poll(context) {
-        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Ready(output) => Poll::Ready(output),
         Poll::Pending => other.as_mut().poll(context),
     })
-    .await;
+    .await
 }

@@ -374,3 +374,22 @@ fn outside_of_a_call_that_meters_the_unit_there_is_no_meter() {
     assert_eq!(error.kind(), BackendErrorKind::Misuse);
     assert!(error.to_string().contains("write `unit(\"tokens\", settle = metered)` in its attribute"), "{error}");
 }
+
+static CHAT: LazyLock<Policy> = LazyLock::new(|| {
+    let tokens = Rule::sliding_window(100, HOUR).counting("tokens");
+    Policy::builder("units.built").rule(Rule::sliding_window(4, HOUR)).rule(tokens).build().unwrap()
+});
+
+#[rate_limit(policy = CHAT, key = "{user}", unit("token", settle = metered), limiter = limiter)]
+async fn misspelt(limiter: &Limiter, user: &str) -> Result<Result<Meter, BackendError>, Failure> {
+    let _ = (limiter, user);
+    Ok(tallygate::meter("token"))
+}
+
+#[tokio::test]
+async fn a_meter_of_a_unit_that_the_policy_does_not_have_is_a_mistake() {
+    let error = misspelt(&Limiter::in_memory(), "zoe").await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), BackendErrorKind::Misuse);
+    let expected = "no rule of policy `units.built` counts the unit `token`; its rules count `calls` and `tokens`";
+    assert_eq!(error.to_string(), expected);
+}

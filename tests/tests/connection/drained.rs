@@ -1,6 +1,9 @@
 //! Limiters of processes that end: what they leave in Redis, with and without being drained.
 
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
 use std::sync::{Mutex, mpsc};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -120,6 +123,25 @@ async fn while_redis_is_away_a_limiter_drains_no_longer_than_it_may() {
     server.restart();
     let left = limiter.drain(Duration::from_secs(60)).await;
     assert_eq!(left.leases(), 0, "{left}");
+}
+
+#[tokio::test]
+async fn a_correction_that_its_caller_awaits_is_waited_for() {
+    let server = Server::start();
+    let limiter = server.limiter().await;
+    let mut metered = permit(&limiter, &tokens(), RESERVED).await;
+    metered.meter("calls").unwrap().add(USED);
+    for permit in [permit(&limiter, &tokens(), RESERVED).await, metered] {
+        server.pause();
+        let mut settling = pin!(permit.settle_units(&[]));
+        let is_pending = poll_fn(|context| Poll::Ready(settling.as_mut().poll(context).is_pending()));
+        assert!(is_pending.await);
+        let left = limiter.drain(Duration::from_millis(1)).await;
+        assert_eq!((left.corrections(), left.meters()), (1, 0), "{left}");
+        server.resume();
+        settling.await.unwrap();
+        assert!(limiter.drain(Duration::from_secs(60)).await.is_nothing());
+    }
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ tallygate_harness::every_store!(
     a_call_of_a_busy_subject_is_charged_its_cost,
     a_call_of_a_busy_subject_is_refunded_and_settled,
     a_report_of_a_busy_subject_counts_its_calls_alone,
+    a_peek_of_a_busy_subject_says_that_a_unit_is_used_up,
     a_reset_of_a_busy_subject_begins_anew,
     a_banned_subject_that_was_busy_is_denied_at_once,
     a_busy_tenant_counts_the_admitted_calls_of_its_users_alone,

@@ -254,7 +254,10 @@ fn rule_and_plan<'a>(text: &'a str, plans: &BTreeMap<&str, PlanCounts>) -> (Opti
 fn unknown_plan(policy: &str, plan: &str, plans: &BTreeMap<&str, PlanCounts>) -> Error {
     let names: Vec<_> = plans.keys().copied().collect();
     Error::new(match (&names[..], tallygate_rules::did_you_mean(plan, names.iter().copied())) {
-        ([], _) => format!("policy `{policy}` has no plans in a file; give the count in place of the plan"),
+        ([], _) => format!(
+            "policy `{policy}` lists no plans: a file gives it none, or too many to be listed; give the count in place of the \
+                        plan"
+        ),
         (_, meant) if meant.is_empty() => {
             format!("policy `{policy}` has no plan `{plan}`; its plans are {}", shown_names(&names))
         }
@@ -415,7 +418,9 @@ mod tests {
         assert_eq!(refused("prp"), "policy `api` has no plan `prp`; did you mean `pro`? Its plans are `free`, `pro`");
         assert_eq!(refused("enterprise"), "policy `api` has no plan `enterprise`; its plans are `free`, `pro`");
         let none = asked(Some("pro"), &[]).by_position("api", &rules, &BTreeMap::new()).unwrap_err();
-        assert_eq!(none.to_string(), "policy `api` has no plans in a file; give the count in place of the plan");
+        let expected = "policy `api` lists no plans: a file gives it none, or too many to be listed; give the count in place of \
+                        the plan";
+        assert_eq!(none.to_string(), expected);
         let fixed = found(&asked(Some("pro"), &[]), &[Rule::sliding_window(1, HOUR)]).unwrap_err();
         assert!(fixed.starts_with("each rule of policy `api` has its count, which no plan"), "{fixed}");
     }

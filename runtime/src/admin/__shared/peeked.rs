@@ -1,7 +1,7 @@
 //! A peek at the subjects of a call, with its report.
 
 use serde_json::{Value, json};
-use tallygate_rules::{CALLS, Rule};
+use tallygate_rules::Rule;
 
 use super::{OpenPolicy, RuleState, json, shadow};
 use crate::admin::Subjects;
@@ -104,15 +104,14 @@ impl<'a> Peeked<'a> {
     #[must_use]
     pub fn denied_in_shadow(&self) -> Vec<usize> {
         let is_known = |status: &&RuleStatus| self.listed.varying.listed(status.rule()).is_none();
-        let denying = self.tried().filter(is_known).filter(|status| status.remaining() < self.cost(status.rule()));
+        let denying = self.tried().filter(is_known).filter(|status| status.remaining() < self.needed(status.rule()));
         if self.admitted() == Some(true) { denying.map(RuleStatus::position).collect() } else { Vec::new() }
     }
 
-    /// What the call costs in the unit of that rule.
-    fn cost(&self, rule: &Rule) -> u64 {
+    /// How much the rule has to have left for the call. A unit that is not named is charged afterwards, and needs some.
+    fn needed(&self, rule: &Rule) -> u64 {
         let unit = rule.counted();
-        let unnamed = u64::from(unit == CALLS);
-        self.costs.iter().find(|(named, _)| named == unit).map_or(unnamed, |(_, cost)| *cost)
+        self.costs.iter().find(|(named, _)| named == unit).map_or(1, |(_, cost)| *cost)
     }
 
     /// Returns the states of the rules that decide the call and whose subjects were given.

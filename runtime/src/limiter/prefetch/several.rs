@@ -106,11 +106,15 @@ impl OwnParts {
         };
         let is_admitted = |status: &RuleStatus| {
             let is_duplicate = status.rule().role() == Role::Duplicate;
-            let weight = if is_duplicate { 1 } else { call.cost_for(status.position()) };
-            status.remaining().max(own(status)) >= weight
+            let needed = if is_duplicate { 1 } else { call.needs_for(status.position()) };
+            status.remaining().max(own(status)) >= needed
         };
-        let is_own = matches!(answer.outcome, Outcome::Denied { .. })
-            && !answer.report.is_empty()
+        // Without a part of this process, the denial is that of the store.
+        let is_by_part = |rule: u32| {
+            let denying = { answer.report.rules().iter() }.find(|status| status.position() == rule as usize);
+            denying.is_some_and(|status| own(status) > 0)
+        };
+        let is_own = matches!(answer.outcome, Outcome::Denied { rule, .. } if is_by_part(rule))
             && answer.report.rules().iter().all(is_admitted);
         let outcome = if call.options.peek && is_own { Outcome::Admitted } else { answer.outcome };
         Answer { outcome, report: answer.report.with_more(own), ..answer }

@@ -142,6 +142,17 @@ pub async fn a_report_of_a_busy_subject_counts_its_calls_alone(stage: &Stage) {
     assert_eq!(reported.report()[0].remaining(), COUNT - 61);
 }
 
+/// A unit that is used up denies calls that pay in it afterwards, and a peek says so.
+pub async fn a_peek_of_a_busy_subject_says_that_a_unit_is_used_up(stage: &Stage) {
+    let policy = build(busy(window()).rule(Rule::sliding_window(6_000, secs(60)).counting("tokens")));
+    let (limiter, subject) = (stage.limiter(), tenant());
+    let all = limiter.check(&policy, &subject).cost_of("tokens", 6_000).await.expect("the backend answers");
+    assert!(all.is_allowed());
+    let peeked = limiter.peek(&policy, &subject).await.expect("the backend answers");
+    assert!(!peeked.is_allowed(), "{peeked:?}");
+    assert_eq!(stage.denied(&policy, &subject).await.rule().map(|denying| denying.position()), Some(1));
+}
+
 /// A reset of a busy subject forgets its calls, and those that were taken ahead.
 pub async fn a_reset_of_a_busy_subject_begins_anew(stage: &Stage) {
     let (policy, subject) = (build(busy(window())), tenant());

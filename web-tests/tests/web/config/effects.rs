@@ -46,7 +46,7 @@ plans = { paid = 3, none = 0 }
 [policy."effects.plans_by_unit"]
 match = { path = "/by-unit" }
 key = "{@header_x_user}"
-rules = ["3 per 1m", "400 tokens per 1m"]
+rules = ["400 tokens per 1m", "3 per 1m"]
 cost = { tokens = 400 }
 plan = "{@header_x_plan}"
 plans = { paid = { tokens = 800 }, partner = { calls = 1, tokens = 4_000 }, none = 5 }
@@ -129,7 +129,7 @@ async fn a_plan_sets_the_counts_of_the_units_that_it_names() {
     assert_eq!(admitted("free").await, 1, "by the counts in the rules");
     assert_eq!(admitted("paid").await, 2, "by its tokens");
     assert_eq!(admitted("partner").await, 1, "by its calls");
-    assert_eq!(admitted("none").await, 1, "one number is that of the first rule alone");
+    assert_eq!(admitted("none").await, 1, "one number is that of calls alone");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn operators_see_n_where_each_request_has_the_count_of_its_plan() {
     let _limiter = limiter();
     let rules = |name: &str| Limiter::policy(name).unwrap().rules().iter().map(Rule::to_string).collect::<Vec<_>>();
     assert_eq!(rules("effects.planned"), ["n per 1m", "9 per 1h"]);
-    assert_eq!(rules("effects.plans_by_unit"), ["n per 1m", "n tokens per 1m"]);
+    assert_eq!(rules("effects.plans_by_unit"), ["n tokens per 1m", "n per 1m"]);
     assert_eq!(rules("effects.api"), ["1 per 1m"]);
 }
 

@@ -290,7 +290,7 @@ pub(super) const REFUSED: &[Refused] = &[
     ),
     refused(
         Accepts,
-        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['3 concurrent lease 30s', '900 tokens per 60s', '9 per 60s']\n\
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['3 concurrent lease 30s', '900 tokens per 60s']\n\
          cost = { tokens = 500 }\nplan = '{@plan}'\nplans = { closed = 0, ‸free = 499, paid = 500, ‸trial = 1 }",
         &[
             "no request of plan `free` is ever admitted: each costs 500 tokens, and its count is 499; raise the count, or lower \

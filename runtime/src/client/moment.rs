@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::civil::DateTime;
 use jiff::fmt::rfc2822;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
 /// A point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +23,14 @@ const MILLIS_SINCE_1970: u64 = 100_000_000_000;
 const NONSENSE: u64 = 100_000_000_000_000;
 
 impl Moment {
-    /// Reads seconds like `60` or `0.5`, seconds or milliseconds since 1970, a duration like `6m0s`, `120ms` or `PT1M`, a date of
-    /// HTTP, or a time of RFC 3339.
+    /// Reads seconds like `60` or `0.5`, seconds or milliseconds since 1970, a duration like `6m0s`, `120ms`, `1d2h` or `PT1M`, a
+    /// date of HTTP, or a time of RFC 3339.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim_ascii();
         if let Some(number) = decimal(text) {
             return Self::from_number(number);
         }
-        if let Ok(duration) = text.parse::<SignedDuration>() {
+        if let Some(duration) = duration(text) {
             return Some(Self::After(duration.try_into().unwrap_or_default()));
         }
         text.parse().ok().or_else(|| http_date(text)).map(Self::At)
@@ -46,6 +46,12 @@ impl Moment {
             _ => None,
         }
     }
+}
+
+/// Reads a duration. A day has 24 hours.
+fn duration(text: &str) -> Option<SignedDuration> {
+    let in_days = || text.parse::<Span>().ok()?.to_duration(SpanRelativeTo::days_are_24_hours()).ok();
+    text.parse().ok().or_else(in_days)
 }
 
 /// Reads a date of HTTP in its three formats (RFC 9110, section 5.6.7).

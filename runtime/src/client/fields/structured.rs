@@ -12,6 +12,9 @@ use crate::client::moment::{Moment, decimal};
 const LIMIT: &str = "ratelimit";
 const POLICY: &str = "ratelimit-policy";
 
+/// The members of a limit without a name.
+const MEMBERS: [&str; 3] = ["limit", "remaining", "reset"];
+
 /// A policy of the server.
 pub(super) struct QuotaPolicy {
     /// Version 7 of the draft has no names.
@@ -84,9 +87,13 @@ fn service_limits(text: &str) -> Option<Vec<ServiceLimit>> {
 /// Reads one limit, or several behind each other, as a proxy joins lines: each begins where a key comes again.
 fn unnamed_limits(text: &str) -> Option<Vec<ServiceLimit>> {
     let mut limits: Vec<Vec<(&str, &str)>> = Vec::new();
-    for (key, value) in text.split(',').filter_map(|member| member.trim_ascii().split_once('=')) {
+    let members = text.split(',').filter_map(|member| member.trim_ascii().split_once('='));
+    // The other side chooses how many others there are.
+    for (key, value) in members.filter(|(key, _)| MEMBERS.contains(key)) {
+        let is_last = limits.len() == MOST;
         match limits.last_mut().filter(|limit| limit.iter().all(|(known, _)| *known != key)) {
             Some(limit) => limit.push((key, value)),
+            None if is_last => break,
             None => limits.push(vec![(key, value)]),
         }
     }

@@ -26,6 +26,17 @@ fn assert_shown(cases: &[Case<'_>]) {
 }
 
 #[test]
+fn members_of_a_limit_that_nobody_knows_are_passed_over_however_many_they_are() {
+    let unknown = (0..40_000).map(|number| format!("x{number}=1")).collect::<Vec<_>>().join(", ");
+    let known = "limit=7, remaining=5, reset=60";
+    for line in [format!("{unknown}, {known}"), format!("{known}, {unknown}")] {
+        assert_shown(&[(&[("ratelimit", &line)], &["- requests: 5/7 w=- t=60"])]);
+    }
+    let many = format!("{known},").repeat(20_000);
+    assert_eq!(shown(&[("ratelimit", &many)]).len(), 32);
+}
+
+#[test]
 fn each_version_of_the_draft_is_read() {
     assert_shown(&[
         // The current draft.

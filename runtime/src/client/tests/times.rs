@@ -45,6 +45,19 @@ fn every_form_of_a_time_is_read() {
 }
 
 #[test]
+fn a_day_of_a_duration_has_24_hours() {
+    let reader = ResponseReader::new().longest_pause(Duration::from_secs(30 * 86_400));
+    for (value, seconds) in
+        [("1d2h", 26 * 3_600), ("P1D", 86_400), ("P1DT1M", 86_460), ("2d", 172_800), ("1w", 604_800)]
+    {
+        for field in ["retry-after", "x-ratelimit-reset"] {
+            let heard = read_at(reader, 429, &[(field, value)], LATER);
+            assert_eq!(pause(&heard), Some((seconds * 1_000, heard.pause().unwrap().field())), "{field}: {value}");
+        }
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_a_denial_without_a_time() {
     let nonsense =
         ["", " ", "-1", "+5", "soon", "1e3", "0x10", "5 5", "1.2.3", ".", ".5", "NaN", "inf", "100000000000000"];

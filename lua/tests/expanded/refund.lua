@@ -135,9 +135,9 @@ for subject = 1, subjects do
       if leaving > 0 then
         -- parts/leave_in_cell.lua
         -- The weight that a cell is given back: a negative one, so that no more than `most_left` is left of its rule, or 0 for any other
-        -- rule. The slot before of a sliding counter fades. If a call of that slot added something to it, the same number would add more a
-        -- moment later.
-        -- Reads: unpack, request, at, now, admitted, kind, count, span, stamp, amount, before, number, leaving, most_left
+        -- rule, and for one that would count it for more than twice the time until the reset. The slot before of a sliding counter fades. If
+        -- a call of that slot added something to it, the same number would add more a moment later.
+        -- Reads: unpack, request, at, now, admitted, kind, count, span, stamp, amount, before, number, leaving, most_left, reset_after_us
         -- Sets: given_back, at, stamp, amount, before
         given_back = 0
         if number == leaving then
@@ -303,8 +303,11 @@ for subject = 1, subjects do
             if unused or level == full then before = now end
             stamp = now
             amount = level - needed
+            reset_charged = math.min(math.ceil((full - level + (remaining - most_left) * span) / count), reset_after)
           end
-          if kind ~= 'c' or stamp <= admitted then given_back = math.min(most_left - remaining, 0) end
+          if (kind ~= 'c' or stamp <= admitted) and reset_charged <= 2 * reset_after_us then
+            given_back = math.min(most_left - remaining, 0)
+          end
           at, stamp, amount, before = rest, stored_stamp, stored_amount, stored_before
         end
       end

@@ -85,6 +85,7 @@ tallygate_harness::every_backend!(
     no_more_is_left_of_a_rule_than_the_other_side_says,
     a_sliding_window_counts_the_use_of_others_until_the_other_side_counts_anew,
     a_sliding_window_whose_calls_are_too_new_for_a_reset_stays_as_it_is,
+    a_rule_that_would_count_the_use_of_others_for_long_after_a_reset_stays_as_it_is,
     no_longer_window_comes_above_its_count_by_the_use_of_others,
     the_use_of_others_counts_in_no_other_rule_with_a_counter_of_its_own,
     a_window_that_counts_the_answered_call_no_more_stays_as_it_is,

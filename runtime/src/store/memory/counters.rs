@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tallygate_rules::Ban;
 
 use super::leases::Leases;
 use crate::algorithm::{Cell, Celled, CostChange, DecidedByCell, Quota};
 use crate::clock::is_set_back;
-use crate::decision::Wait;
+use crate::decision::{Remainder, Wait};
 use crate::micros;
 use crate::policy::RuleGroup;
 use crate::store::outcome_builder::OutcomeBuilder;
@@ -144,13 +145,18 @@ impl Counters {
         changed
     }
 
-    /// Leaves at most so much of the rule at this place of the group, if it still counts a call that was admitted at `admitted_us`.
-    pub(super) fn leave(&mut self, group: &RuleGroup, place: usize, most: u64, admitted_us: u64, now_us: u64) -> bool {
+    /// Leaves at most so much of a rule, if it still counts a call that was admitted at `admitted_us`, and counts what is added for at
+    /// most twice the time until the reset.
+    pub(super) fn leave(&mut self, group: &RuleGroup, remainder: Remainder, admitted_us: u64, now_us: u64) -> bool {
+        let Remainder { place, most, reset_us, .. } = remainder;
         let mut cells = self.cells.iter_mut().zip(&group.celled);
         let Some((cell, (_, rule))) = cells.find(|(_, (at, _))| *at == place) else { return false };
         let left = rule.left(*cell, most, admitted_us, now_us);
-        let changed = left != *cell;
-        *cell = left;
+        let longest = Duration::from_micros(2 * reset_us);
+        let changed = left != *cell && quota(left, &**rule, now_us).reset <= longest;
+        if changed {
+            *cell = left;
+        }
         changed
     }
 

@@ -75,6 +75,28 @@ pub async fn a_sliding_window_whose_calls_are_too_new_for_a_reset_stays_as_it_is
     }
 }
 
+/// Nor does any other rule hold back for long what the other side admits again soon.
+pub async fn a_rule_that_would_count_the_use_of_others_for_long_after_a_reset_stays_as_it_is(stage: &Stage) {
+    let rules = [
+        Rule::sliding_counter(100, secs(60)),
+        Rule::fixed_window(100, secs(60)),
+        Rule::from_bucket(100, TokenBucket::new(secs(60))),
+    ];
+    for (number, rule) in rules.into_iter().enumerate() {
+        let (policy, subject) = (policy("soon", [rule]), Subject::of(number));
+        let call = permit(stage, &policy, &subject, 1).await;
+        assert!(!call.leave_at_most(0, 5, secs(2)).await.expect("the backend answers"), "{policy:?}");
+        assert_eq!(remaining(stage, &policy, &subject).await, [99], "{policy:?}");
+    }
+    // A bucket fills by so many in that time.
+    let (policy, subject) =
+        (policy("flow", [Rule::from_bucket(100, TokenBucket::new(secs(100)))]), Subject::of("bucket"));
+    let call = permit(stage, &policy, &subject, 1).await;
+    assert!(!call.leave_at_most(0, 89, secs(5)).await.expect("the backend answers"));
+    assert!(call.leave_at_most(0, 90, secs(5)).await.expect("the backend answers"));
+    assert_eq!(remaining(stage, &policy, &subject).await, [90]);
+}
+
 /// Windows of one subject share a log: a longer one bounds what is added, and a shorter one does not count what is older.
 pub async fn no_longer_window_comes_above_its_count_by_the_use_of_others(stage: &Stage) {
     let windows = [(5, 1), (10, 60), (12, 3_600)].map(|(count, per)| Rule::sliding_window(count, secs(per)));

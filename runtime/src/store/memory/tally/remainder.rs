@@ -31,7 +31,7 @@ impl Tally {
             }
             None => match self.more.as_deref_mut() {
                 Some(More { counters, .. }) => {
-                    let changed = counters.leave(group, place, most, admitted_us, now_us);
+                    let changed = counters.leave(group, remainder, admitted_us, now_us);
                     self.expires_us = self.expires_us.max(counters.expires_us(group));
                     changed
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use tallygate::Subject;
-use tallygate::admin::__shared::{OpenPolicy, check_pause_length};
+use tallygate::admin::__shared::{OpenPolicy, check_pause_length, held_pause};
 use tallygate::admin::Subjects;
 
 use crate::confirmation::Confirmation;
@@ -53,10 +53,16 @@ impl PauseCommand {
         let (policy, shown) = (&self.policy, duration::shown(self.length));
         let somebody = subject::name(&subject);
         self.confirmation.ask(&format!("Pause {somebody} under {policy} for {shown}?"))?;
-        let paused = subjects.check(&fleet.limiter, &listed.policy).pause(self.length).await;
-        paused.map_err(|error| Failure::from(error).amid_changes())?;
-        let json = json!({ "policy": policy, "paused": subject, "duration_ms": duration::ms(self.length) });
-        Ok(Output::done(format!("{somebody} is paused under {policy} for {shown}"), json))
+        let check = || subjects.check(&fleet.limiter, &listed.policy);
+        check().pause(self.length).await.map_err(|error| Failure::from(error).amid_changes())?;
+        let held = held_pause(check(), self.length).await.map_err(|error| Failure::from(error).amid_changes())?;
+        let json = json!({ "policy": policy, "paused": subject, "duration_ms": duration::ms(held) });
+        let text = if held > self.length {
+            format!("{somebody} stays paused under {policy} for {}, as a longer pause holds", duration::shown(held))
+        } else {
+            format!("{somebody} is paused under {policy} for {shown}")
+        };
+        Ok(Output::done(text, json))
     }
 }
 

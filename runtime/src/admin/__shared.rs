@@ -9,7 +9,7 @@ mod peeked;
 use tallygate_rules::nearest;
 
 pub use self::asked::AskedCounts;
-pub use self::changes::{check_ban_duration, check_pause_length, override_as_listed, rules_for, shadow};
+pub use self::changes::{check_ban_duration, check_pause_length, held_pause, override_as_listed, rules_for, shadow};
 pub use self::open::{OpenPolicy, RuleState, VaryingRules};
 pub use self::peeked::Peeked;
 use crate::bounds::shown_word;

@@ -6,8 +6,8 @@ use tallygate_rules::{MAX_PER, format_duration};
 
 use super::OpenPolicy;
 use crate::admin::RegisteredPolicy;
-use crate::error::Error;
-use crate::limiter::{Limiter, Override, OverrideBuilder};
+use crate::error::{BackendError, Error};
+use crate::limiter::{Check, Limiter, Override, OverrideBuilder};
 use crate::subject::Subject;
 
 impl OpenPolicy<'_> {
@@ -72,6 +72,16 @@ pub fn check_pause_length(length: Duration, longest: Duration, argument: &str, e
         return Err(format!("`{argument}` must be {longest} at most, which is the longest pause of the policy"));
     }
     Ok(())
+}
+
+/// Returns for how long a subject is paused that was paused for `length` just now: for longer, if a longer pause holds.
+///
+/// # Errors
+///
+/// The backend did not answer within the deadline.
+pub async fn held_pause(check: Check<'_>, length: Duration) -> Result<Duration, BackendError> {
+    let status = check.pause_status().await?;
+    Ok(status.map_or(length, |status| status.left().max(length)))
 }
 
 /// Starts an override by the policy, label and subject that lists show, to clear it even if these no longer exist.

@@ -14,7 +14,7 @@ use super::query::Operated;
 use super::query::Query;
 use super::resource::{Method, Resource};
 use crate::admin::__shared::json::{self as documents, ms};
-use crate::admin::__shared::{AskedCounts, OpenPolicy, Peeked, remedy};
+use crate::admin::__shared::{AskedCounts, OpenPolicy, Peeked, held_pause, remedy};
 use crate::admin::{Registered, RegisteredPolicy, Subjects};
 use crate::context;
 use crate::error::BackendError;
@@ -160,10 +160,11 @@ impl PolicyRequest<'_> {
     async fn pause(&self, body: &[u8]) -> Result<Value, AdminError> {
         let length = body::pause(body, self.listed.longest_pause()?)?;
         let subjects = self.pausable()?;
-        let paused = subjects.check(&self.operated.limiter, &self.listed.policy).pause(length).await;
-        self.changed(paused, "a subject was paused")?;
+        let check = || subjects.check(&self.operated.limiter, &self.listed.policy);
+        self.changed(check().pause(length).await, "a subject was paused")?;
+        let held = held_pause(check(), length).await?;
         let subject = self.paused(&subjects);
-        Ok(json!({ "policy": self.name(), "paused": subject, "duration_ms": ms(length) }))
+        Ok(json!({ "policy": self.name(), "paused": subject, "duration_ms": ms(held) }))
     }
 
     async fn resume(&self) -> Result<Value, AdminError> {

@@ -66,6 +66,18 @@ async fn a_pause_that_could_not_be_stored_is_not_shortened_by_one_that_is() {
 }
 
 #[tokio::test]
+async fn a_longer_pause_that_could_not_be_stored_is_the_one_that_holds_here() {
+    let server = Server::start();
+    let (limiter, other, policy) = (doubting(&server, OnOutage::Local), doubting(&server, OnOutage::Local), pausable());
+    refuse(&server, true);
+    check(&limiter, &policy).pause(10 * MINUTE).await.unwrap_err();
+    refuse(&server, false);
+    check(&other, &policy).pause(MINUTE).await.unwrap();
+    let left = check(&limiter, &policy).pause_status().await.unwrap().unwrap().left();
+    assert!(left > 9 * MINUTE, "{left:?}");
+}
+
+#[tokio::test]
 async fn a_call_that_awaits_redis_while_its_subject_is_paused_is_denied_and_not_counted() {
     let server = Server::start();
     let (limiter, policy) = (patient().connect(server.url()).await.unwrap(), pausable());

@@ -17,6 +17,9 @@ async fn a_subject_is_paused_for_a_time_and_no_longer_when_that_is_ended() {
         let path = path_of(&policy, "/pause?phone=138");
         let paused = service.done(Method::PUT, &path, r#"{"duration":"10m"}"#).await;
         assert_eq!(paused, json!({ "policy": "admin.paused", "paused": "sms:138", "duration_ms": 600_000 }));
+        // A shorter one leaves it.
+        let held = service.done(Method::PUT, &path, r#"{"duration":"1m"}"#).await;
+        assert!(held["duration_ms"].as_u64().unwrap() > 60_000, "{held}");
         // A shorter one does not shorten it.
         service.done(Method::PUT, &path, r#"{"duration":"1s"}"#).await;
         let peeked = service.get(&path_of(&policy, "/subject?phone=138")).await;

@@ -193,7 +193,11 @@ fn changes() -> Schemas {
         ("LimitUnbanned", object([policy(), ("unbanned", list(&of(TEXT, "A subject."), "Who is not banned."))])),
         (
             "LimitPaused",
-            object([policy(), ("paused", of(TEXT, "The subject.")), ("duration_ms", of(NUMBER, "For how long."))]),
+            object([
+                policy(),
+                ("paused", of(TEXT, "The subject.")),
+                ("duration_ms", of(NUMBER, "For how long: longer than asked for, if a longer pause holds.")),
+            ]),
         ),
         ("LimitResumed", object([policy(), ("resumed", of(TEXT, "The subject."))])),
         ("LimitOverrideFound", object([("override", one())])),

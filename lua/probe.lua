@@ -5,7 +5,7 @@
   ARGV     the protocol version, the name of the probe, for how many microseconds it takes the place: 0 gives it back, and -1
            opens the subject
   Returns  the server's time, and how the pause stood before, as in paused.lua: packed integers, signed. The place was taken if
-           this is ${PROBE}
+           this is ${PROBE}. If the subject was opened, 0, as if it had not been paused
   TTL      leaves it as pause.lua has set it
   Version  ${PROTOCOL} ]]
 
@@ -23,6 +23,7 @@ elseif left < 0 and call('GETRANGE', name, '${PAUSE_BYTES}', '${PROBE_LAST}') ==
     call('SETRANGE', name, '${TAKEN_FIRST}', string.rep('\0', ${INTEGER_BYTES}))
   else
     call('UNLINK', name)
+    left = 0
   end
 end
 return struct.pack('>${SIGNED}${SIGNED}', now, left)

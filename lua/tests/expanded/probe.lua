@@ -5,7 +5,7 @@
   ARGV     the protocol version, the name of the probe, for how many microseconds it takes the place: 0 gives it back, and -1
            opens the subject
   Returns  the server's time, and how the pause stood before, as in paused.lua: packed integers, signed. The place was taken if
-           this is -2
+           this is -2. If the subject was opened, 0, as if it had not been paused
   TTL      leaves it as pause.lua has set it
   Version  7 ]]
 
@@ -60,6 +60,7 @@ elseif left < 0 and call('GETRANGE', name, '21', '36') == ARGV[2] then
     call('SETRANGE', name, '14', string.rep('\0', 7))
   else
     call('UNLINK', name)
+    left = 0
   end
 end
 return struct.pack('>i7i7', now, left)

@@ -297,7 +297,7 @@ impl<'h> Pauses<'h> {
             }
             0 if has_place => stored.place = None,
             // Who says that all is well may say it while a new pause is stored.
-            ..0 if has_place && left_us < 0 => _ = self.stored.remove(&paused),
+            ..0 if has_place && left_us == 0 => _ = self.stored.remove(&paused),
             _ => {}
         }
         Ok(())

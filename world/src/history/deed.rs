@@ -79,7 +79,7 @@ pub enum Deed {
         at_us: u64,
         /// For how long it takes the place; 0 gives it back, and less opens the subject.
         length_us: i64,
-        /// How the pause stood before.
+        /// How the pause stood before; 0 if the subject was opened.
         left_us: i64,
     },
     /// Tallies or pauses were removed.

@@ -76,6 +76,8 @@ pub(crate) use self::message::ContextMessage;
 pub(crate) use self::placeholder::{push, push_filtered, push_tagged, refuse_missing, show};
 #[cfg(feature = "web")]
 pub(crate) use self::scope::listener;
+#[cfg(feature = "client")]
+pub(crate) use self::scope::unheard;
 pub use self::scope::{carry, carry_fn, scope, scope_fn};
 pub(crate) use self::scope::{decided, enter, is_within_request, message_of, operator, recounted, wants_reports};
 pub(crate) use self::template::ContextKey;

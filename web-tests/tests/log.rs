@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
+use http::StatusCode;
+use tallygate::client;
 use tallygate::web::{self, ClientIp, Layer};
 use tallygate::{Limiter, Policy, Rejection, Rule, rate_limit};
 use tallygate_harness::log::Log;
@@ -156,4 +158,18 @@ async fn a_value_that_is_missing_in_a_message_alone_is_a_warning() {
         lines(&log, "ERROR", "calls are rejected, as the program makes them in a way that cannot be decided"),
         1
     );
+}
+
+#[tokio::test]
+async fn a_pace_that_hears_denials_and_cannot_pause_is_reported_once() {
+    let (log, _guard) = Log::listen();
+    let partner = serve(Router::new().route("/", get(async || (StatusCode::TOO_MANY_REQUESTS, "later")))).await;
+    let policy = Policy::builder("deaf").rule(Rule::sliding_window(9, MINUTE)).build().unwrap();
+    let pace = client::pace(&policy, "{@host}").unwrap().limiter(&Limiter::in_memory());
+    let http = reqwest_middleware::ClientBuilder::new(reqwest::Client::new()).with(pace).build();
+    for _ in 0..3 {
+        assert_eq!(http.get(format!("http://{partner}/")).send().await.unwrap().status(), 429);
+    }
+    assert_eq!(lines(&log, "WARN", "the other side denies calls, and the pace goes on"), 1);
+    assert_eq!(lines(&log, "WARN", "policy=\"deaf\""), 1);
 }

@@ -117,6 +117,8 @@ impl Expansion<'_> {
         let wait = model.wait.as_ref().map(|wait| duration(wait.value)).map(|wait| quote_hygienic!(.wait(#wait)));
         let refundable = model.is_refundable().then(|| quote_hygienic!(.refundable()));
         let shadow = model.shadow.map(|_| quote_hygienic!(.shadow()));
-        quote_hygienic!(#wait #refundable #shadow)
+        // Only the policy of an attribute that has its rules is known to be pausable.
+        let pausing = model.policy.as_ref().and(model.pause.as_ref()).map(|_| quote_hygienic!(.pausing()));
+        quote_hygienic!(#wait #refundable #shadow #pausing)
     }
 }

@@ -7,6 +7,7 @@ use super::admission::{Admission, Admitted};
 use super::values::{Texts, Values, subject};
 use crate::call::{CallOptions, WaitLimit};
 use crate::limiter::{Check, Limiter};
+use crate::observe::log;
 use crate::policy::Policy;
 use crate::subject::Subject;
 
@@ -134,6 +135,14 @@ impl<'a> LimitedCall<'a> {
     #[inline]
     pub fn refundable(&mut self) -> &mut Self {
         self.settings().options.refundable = true;
+        self
+    }
+
+    /// Reports a policy that cannot be paused although the function says pauses.
+    pub fn pausing(&mut self) -> &mut Self {
+        if self.policy.longest_pause().is_none() {
+            log::pauses_not_kept(self.policy.name());
+        }
         self
     }
 

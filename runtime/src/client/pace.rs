@@ -96,7 +96,7 @@ use crate::policy::Policy;
 /// # }
 /// ```
 pub fn pace(policy: &Policy, key: &str) -> Result<Pace, Error> {
-    let settings = PaceSettings {
+    let mut settings = PaceSettings {
         key: ContextKey::parse(key)?,
         policy: policy.with_template(None, key),
         subjects: Vec::new(),
@@ -109,6 +109,7 @@ pub fn pace(policy: &Policy, key: &str) -> Result<Pace, Error> {
         responses: ResponseReader::new(),
         traffic: Arc::new(Traffic::new()),
     };
+    settings.note_names();
     Ok(Pace { settings: Arc::new(settings) })
 }
 
@@ -158,6 +159,7 @@ impl Pace {
             settings.lack_of_keys = Arc::default();
             settings.policy = settings.policy.with_template(Some(label.clone()), text);
             settings.subjects.push((label, key));
+            settings.note_names();
         }))
     }
 
@@ -192,7 +194,7 @@ impl Pace {
         self.set(|settings| {
             settings.values.retain(|(known, _)| *known != name);
             settings.values.push((name, Arc::new(find)));
-            settings.names = settings.values.iter().map(|(name, _)| name.clone()).collect();
+            settings.note_names();
         })
     }
 

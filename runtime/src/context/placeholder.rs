@@ -2,7 +2,7 @@
 
 use super::declared::is_declared;
 use super::scope;
-use super::values::Context;
+use super::values::{Context, Maker};
 use crate::error::BackendError;
 use crate::observe::log;
 use crate::subject::{Subject, SubjectBuilder, SubjectValue};
@@ -80,7 +80,14 @@ pub(crate) fn show(message: &mut String, name: &str, filter: impl FnOnce(&str) -
 #[cold]
 pub(super) fn missing(name: &str) -> BackendError {
     let context = Context::current();
+    let is_of_pace = context.as_ref().is_some_and(|context| context.maker() == Some(Maker::Pace));
     if context.as_ref().is_some_and(|context| others_have(context, name)) {
+        if is_of_pace {
+            return BackendError::unidentified(format!(
+                "this request lacks `{{@{name}}}`; pace such requests by a text as the key, like `mail`, or find a value with \
+                 `Pace::value`"
+            ));
+        }
         return BackendError::unidentified(format!(
             "this call lacks `{{@{name}}}`, which others have; to limit such calls by something else, write an alternative in \
              the `key`, like `{{@{name}|@ip}}`"
@@ -96,8 +103,9 @@ pub(super) fn missing(name: &str) -> BackendError {
             .to_owned(),
         (Some(context), _) => {
             let meant = context.value_meant(name);
-            let add = "; add it with `web::Layer::value`, or with `Context::with` and `context::declare`";
-            let remedy = if meant.is_empty() { add } else { &meant };
+            let layer = if is_of_pace { "Pace" } else { "web::Layer" };
+            let add = format!("; add it with `{layer}::value`, or with `Context::with` and `context::declare`");
+            let remedy = if meant.is_empty() { &add } else { &meant };
             format!("`{{@{name}}}` is a value that the context does not have{remedy}")
         }
     })

@@ -66,6 +66,16 @@ pub(crate) fn enter<T>(context: &mut Context, call: impl FnOnce() -> T) -> T {
     CURRENT.sync_scope(Some(context.clone()), call)
 }
 
+/// Runs a future in the current context, whose listeners do not hear of the calls in it.
+#[cfg(feature = "client")]
+pub(crate) async fn unheard<F: Future>(future: F) -> F::Output {
+    match Context::current().filter(|_| observe::has_listeners()) {
+        // Boxed, as few calls are made in a request that has listeners.
+        Some(current) => Box::pin(scope(Context::new().unheard().within(Some(current)), future)).await,
+        None => future.await,
+    }
+}
+
 /// Carries the current context with a future into a spawned task.
 ///
 /// # Examples

@@ -31,6 +31,8 @@ struct ContextInner {
     /// The names of the values that the layer looks for in each request.
     looked_for: Arc<[Cow<'static, str>]>,
     hearing: Option<Hearing>,
+    /// Whether the listeners of the contexts around this one do not hear of the calls in it.
+    is_unheard: bool,
     messages: Option<Arc<Messages>>,
     #[cfg(feature = "web")]
     reject: Option<Arc<MakeResponse>>,
@@ -63,6 +65,8 @@ pub(crate) enum Maker {
     Layer,
     /// A limit without a layer around it.
     Limit,
+    /// A pace, for a request that this program sends.
+    Pace,
 }
 
 /// The texts of rejections.
@@ -211,9 +215,16 @@ impl Context {
         self
     }
 
+    /// Lets no listener of the contexts around this one hear of the calls in it.
+    pub(super) fn unheard(mut self) -> Self {
+        Arc::make_mut(&mut self.inner).is_unheard = true;
+        self
+    }
+
     /// The listeners of this context and of those around it.
     pub(super) fn hearings(&self) -> impl Iterator<Item = &Hearing> {
-        self.with_outer().filter_map(|context| context.inner.hearing.as_ref())
+        let heard = self.with_outer().take_while(|context| !context.inner.is_unheard);
+        heard.filter_map(|context| context.inner.hearing.as_ref())
     }
 
     /// Places the context inside another one, unless it is already inside one.

@@ -210,8 +210,8 @@ impl Permit {
     }
 
     fn log_pause(&self, paused: Result<(), BackendError>) {
-        if let Err(error) = paused {
-            log::not_paused(self.pausing().map_or("", PauseTicket::policy_name), &error);
+        if let (Err(error), Some(pausing)) = (paused, self.pausing()) {
+            log::not_paused(pausing.policy_name(), &error);
         }
     }
 

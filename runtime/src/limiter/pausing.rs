@@ -22,6 +22,15 @@ use crate::wait::Wait;
 /// Tells a caller whether the store has heard of its pause.
 type TellResult = oneshot::Sender<Result<(), BackendError>>;
 
+/// How the store hears of a pause.
+#[derive(Clone, Copy)]
+enum Telling {
+    /// The caller waits for that.
+    Awaited,
+    /// In the background, and only if it does not know of it.
+    Begun,
+}
+
 impl Core {
     /// Returns what this process knows of the pause of a subject; `None` if it is not paused.
     #[inline]
@@ -44,7 +53,8 @@ impl Core {
         self.pauses.hear(id, asked, now_us, left_us);
     }
 
-    /// Takes a step of a probe by what this process knows of the pause. Returns what that has made of a call before.
+    /// Takes a step of a probe by what this process knows of the pause. Returns what that has made of a call before, and after it was
+    /// opened.
     pub(super) fn probe_here(&self, id: TallyId<'_>, name: LeaseName, step: ProbeStep) -> Outcome {
         self.pauses.probe(id, self.clock.now_us(), name, step).map_or(Outcome::Admitted, outcome)
     }
@@ -54,24 +64,24 @@ impl Core {
         let (id, asked) = (pausable.id()?, self.pauses.moment());
         let Stack::Remote(layers) = &self.stack else { return Ok(()) };
         let outcome = layers.server().probe(&pausable.policy, id, name, step, None).await?;
-        let is_paused = matches!(outcome, Outcome::Paused { .. });
-        if is_paused || step == ProbeStep::Open {
-            self.hear_of_pause(id, asked, if is_paused { outcome } else { Outcome::Admitted });
+        // Of a place that is given back, the outcome is how the pause stood before.
+        if step == ProbeStep::Open || matches!(outcome, Outcome::Paused { .. }) {
+            self.hear_of_pause(id, asked, outcome);
         }
-        if !is_paused {
-            self.wake_after(&pausable.policy, id, step);
-        }
+        self.wake_after(&pausable.policy, id, step, outcome);
         Ok(())
     }
 
-    fn wake_after(&self, policy: &Policy, id: TallyId<'_>, step: ProbeStep) {
-        match step {
-            ProbeStep::Take | ProbeStep::Decline => {}
-            ProbeStep::GiveBack => self.sleepers.wake_one_for(id),
-            ProbeStep::Open => {
+    /// Wakes those who wait for the end of a probe, unless the subject is paused again. If another call is tried meanwhile, nothing was
+    /// opened.
+    fn wake_after(&self, policy: &Policy, id: TallyId<'_>, step: ProbeStep, outcome: Outcome) {
+        match (step, outcome) {
+            (ProbeStep::GiveBack, Outcome::Admitted | Outcome::Probing { .. }) => self.sleepers.wake_one_for(id),
+            (ProbeStep::Open, Outcome::Admitted) => {
                 self.sleepers.wake_for(id);
                 log::opened(policy.name());
             }
+            _ => {}
         }
     }
 
@@ -79,8 +89,8 @@ impl Core {
     fn end_here(&self, pausable: &Pausable, probe: ProbeName, step: ProbeStep) -> Option<LeaseName> {
         match (probe, pausable.id()) {
             (ProbeName::Here(name), Ok(id)) => {
-                self.probe_here(id, name, step);
-                self.wake_after(&pausable.policy, id, step);
+                let outcome = self.probe_here(id, name, step);
+                self.wake_after(&pausable.policy, id, step, outcome);
                 None
             }
             (ProbeName::Here(_), Err(_)) => None,
@@ -98,26 +108,43 @@ impl Core {
         });
     }
 
-    /// Pauses a subject in this process. Returns what Redis is to be told.
-    fn pause_here(&self, pausable: &Pausable, said: SaidPause) -> Result<Option<ToldPause>, BackendError> {
+    /// Pauses a subject in this process. Returns what Redis is to be told now.
+    fn pause_here(
+        &self,
+        pausable: &Pausable,
+        said: SaidPause,
+        telling: Telling,
+    ) -> Result<Option<ToldPause>, BackendError> {
         let id = pausable.id()?;
         let by_operator = || context::operator().map(|name| PauseSource::operator(&name));
         let source = said.field.map(PauseSource::field).or_else(by_operator).unwrap_or_default();
         let longest = pausable.policy.longest_pause().unwrap_or_default();
+        if said.length > longest {
+            log::pause_cut(pausable.policy.name(), said.length, longest);
+        }
         // Rounded up, so that nothing is sent before the time.
         let length_us = micros::rounded_up(said.length.min(longest));
         if length_us == 0 {
             return Ok(None);
         }
         pausable.policy.observed().paused(said.field);
-        let told = self.pauses.tell(id, self.clock.now_us(), length_us, source);
-        Ok(self.stack.is_remote().then_some(told))
+        let now_us = self.clock.now_us();
+        let told = match telling {
+            Telling::Awaited => Some(self.pauses.tell(id, now_us, length_us, source)),
+            Telling::Begun => self.pauses.begin_tell(id, now_us, length_us, source),
+        };
+        Ok(told.filter(|_| self.stack.is_remote()))
     }
 
     /// Pauses the subject of a call in this process. Many calls may hear of one pause, so only the first one is reported.
-    fn pause_by_call(&self, pausable: &Pausable, said: SaidPause) -> Result<Option<ToldPause>, BackendError> {
+    fn pause_by_call(
+        &self,
+        pausable: &Pausable,
+        said: SaidPause,
+        telling: Telling,
+    ) -> Result<Option<ToldPause>, BackendError> {
         let known = self.known_pause(pausable.id()?);
-        let told = self.pause_here(pausable, said)?;
+        let told = self.pause_here(pausable, said, telling)?;
         if !said.length.is_zero() && known.is_none_or(|known| known.due == PauseDue::Probe) {
             let length = said.length.min(pausable.policy.longest_pause().unwrap_or_default());
             log::paused(pausable.policy.name(), length, said.field);
@@ -128,7 +155,7 @@ impl Core {
     /// Pauses a subject without a call: here at once, and elsewhere as soon as the store has heard of it, also if this is dropped
     /// before.
     pub(super) fn pause_by_hand(self: &Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static> {
-        self.tell_and_wait(pausable, self.pause_here(pausable, said))
+        self.tell_and_wait(pausable, self.pause_here(pausable, said, Telling::Awaited))
     }
 
     fn tell_and_wait(
@@ -175,7 +202,8 @@ impl Core {
         });
     }
 
-    /// Returns the pause of a subject: what the store says, or what this process was told and the store may not know.
+    /// Returns the pause of a subject: what the store says, or what this process was told and the store may not know, whichever is
+    /// longer.
     pub(super) async fn pause_status(&self, pausable: &Pausable) -> Result<Option<PauseStatus>, BackendError> {
         let id = pausable.id()?;
         let told = self.pauses.told(id, self.clock.now_us());
@@ -183,7 +211,10 @@ impl Core {
         let Stack::Remote(layers) = &self.stack else { return Ok(told) };
         match layers.server().pause(&pausable.policy, id, 0, PauseSource::default()).await {
             Ok((Outcome::Admitted, _)) => Ok(told),
-            Ok((paused, source)) => Ok(Some(status(paused, source))),
+            Ok((paused, source)) => {
+                let stored = status(paused, source);
+                Ok(Some(told.filter(|told| told.left() > stored.left()).unwrap_or(stored)))
+            }
             Err(error) => told.map_or(Err(error), |told| Ok(Some(told))),
         }
     }
@@ -205,22 +236,18 @@ impl Core {
 
 impl Pauser for Core {
     fn pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static> {
-        self.tell_and_wait(pausable, self.pause_by_call(pausable, said))
+        self.tell_and_wait(pausable, self.pause_by_call(pausable, said, Telling::Awaited))
     }
 
     fn begin_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
-        // After a while, another process may have ended the one that the store knew.
-        let known = self.known_pause(pausable.id()?).filter(|known| known.due == PauseDue::Nothing);
-        let Some(told) = self.pause_by_call(pausable, said)? else { return Ok(()) };
-        // The store knows a pause that ends no earlier, or is being told of it.
-        if known.is_none_or(|known| known.left_us < told.length_us) {
+        if let Some(told) = self.pause_by_call(pausable, said, Telling::Begun)? {
             self.tell_in_background(pausable.clone(), told, None);
         }
         Ok(())
     }
 
     fn blocking_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
-        let Some(told) = self.pause_by_call(pausable, said)? else { return Ok(()) };
+        let Some(told) = self.pause_by_call(pausable, said, Telling::Awaited)? else { return Ok(()) };
         let (core, pausable, patience) = (Arc::clone(&self), pausable.clone(), self.patience(&pausable.policy));
         let telling = async move { core.tell(&pausable, told).await };
         self.run_on_thread(TaskKind::Correction, telling, patience).unwrap_or_else(Err)

@@ -156,7 +156,7 @@ pub(crate) fn answer_asks_too_much(field: &'static str, longest: Duration) {
         warn!(
             target: TARGET, field, ?longest,
             "answers of a server ask for a longer pause than the longest one, which is taken instead; to believe them, set \
-             `longest_pause`"
+             `ResponseReader::longest_pause`"
         );
     }
 }
@@ -230,9 +230,46 @@ pub(crate) fn opened(policy: &str) {
     LINES.report(|| info!(target: TARGET, policy, "a subject is open again after a pause"));
 }
 
-/// Reports that a pause could not be stored, so that only this process honours it.
+/// Reports that a pause is cut to the longest one of its policy, once for each policy.
+pub(crate) fn pause_cut(policy: &str, length: Duration, longest: Duration) {
+    static REPORTED: Reported = Reported::new();
+    if REPORTED.is_first(policy) {
+        warn!(
+            target: TARGET, policy, ?length, ?longest,
+            "a pause is longer than the longest one of its policy, which is taken instead; to allow it, set \
+             `PolicyBuilder::longest_pause`"
+        );
+    }
+}
+
+/// Reports that a pause could not be stored, so that only this process honours it. While Redis is away, this may happen often.
 pub(crate) fn not_paused(policy: &str, error: &BackendError) {
-    debug!(target: TARGET, policy, %error, "other processes do not hear of a pause");
+    static LINES: LineBudget = LineBudget::new();
+    LINES.report(|| warn!(target: TARGET, policy, %error, "other processes do not hear of a pause yet, as it could not be stored"));
+}
+
+/// Reports a function that says pauses of a policy that keeps none, once for each policy. This is a mistake in the program.
+pub(crate) fn pauses_not_kept(policy: &str) {
+    static REPORTED: Reported = Reported::new();
+    if REPORTED.is_first(policy) {
+        error!(
+            target: TARGET, policy,
+            "the `pause` of a function does nothing, as its policy cannot be paused; make that pausable with \
+             `PolicyBuilder::pausable`"
+        );
+    }
+}
+
+/// Reports that a pace does not heed the denials of the other side, once for each policy.
+pub(crate) fn denial_not_heeded(policy: &str) {
+    static REPORTED: Reported = Reported::new();
+    if REPORTED.is_first(policy) {
+        warn!(
+            target: TARGET, policy,
+            "the other side denies calls, and the pace goes on, as its policy cannot be paused; make that pausable with \
+             `PolicyBuilder::pausable`"
+        );
+    }
 }
 
 pub(crate) fn not_given_back(policy: &str, error: &BackendError) {

@@ -25,7 +25,8 @@ const FEW: usize = 64;
 /// With so many pauses in the table, no more are added that the store knows, too.
 const MOST_STORED: usize = 10_000;
 
-/// The shortest time between two attempts to store a pause.
+/// The shortest time between two attempts to store a pause. One that is prolonged by less is not stored at once: answers that say
+/// the same number of seconds come one after the other.
 const STORE_EVERY_US: u64 = 1_000_000;
 
 /// For how long a probe has its place at most, in microseconds. A call that takes longer is tried beside the next one.
@@ -164,6 +165,15 @@ impl Pause {
         ToldPause { length_us: self.ends_us.saturating_sub(now_us), source, told }
     }
 
+    /// Returns what the store is to be told after this process was told of a pause, which may have prolonged this one.
+    fn telling(&self, told: Self, now_us: u64) -> ToldPause {
+        match self.known_by {
+            KnownBy::Process { .. } => self.told(now_us),
+            // The store knows a longer one, unless another process has ended that.
+            KnownBy::Store { .. } => told.told(now_us),
+        }
+    }
+
     /// Returns the longer one of this pause and another that this process was told. The time after it in which one call at a time is
     /// tried gets no shorter.
     fn or_told(self, told: Self) -> Self {
@@ -184,6 +194,11 @@ impl Pause {
         let is_confirmed = matches!(self.known_by, KnownBy::Store { .. });
         answered_ends_us >= self.ends_us || is_confirmed && self.changed <= asked
     }
+}
+
+/// Returns the longer one of a pause that may be known and one that this process was told.
+fn longer(known: Option<Pause>, told: Pause, now_us: u64) -> Pause {
+    known.filter(|known| !known.is_over(now_us)).map_or(told, |known| known.or_told(told))
 }
 
 impl Pauses {
@@ -226,18 +241,44 @@ impl Pauses {
     /// Adds a pause that this process was told, unless the subject is paused for longer. Returns what the store is to be
     /// told.
     pub(crate) fn tell(&self, id: TallyId<'_>, now_us: u64, length_us: u64, source: PauseSource) -> ToldPause {
-        let ends_us = now_us.saturating_add(length_us);
-        let known_by = self.known_by_process(now_us);
         self.change(id, now_us, |pause, changed| {
-            let told = Pause { changed, since_us: now_us, ends_us, known_by, source, probe: None };
-            let known = pause.filter(|known| !known.is_over(now_us));
-            let pause = pause.insert(known.map_or(told, |known| known.or_told(told)));
-            match pause.known_by {
-                KnownBy::Process { .. } => pause.told(now_us),
-                // The store knows a longer one, unless another process has ended that.
-                KnownBy::Store { .. } => ToldPause { length_us, source, told: changed },
-            }
+            let told = self.told_now(changed, now_us, length_us, source);
+            pause.insert(longer(*pause, told, now_us)).telling(told, now_us)
         })
+    }
+
+    /// Adds a pause that this process was told, as [`tell`](Self::tell) does. Returns what the store is to be told at once: nothing
+    /// if it has just said, or is just being told, that the subject is paused for as long, or for a moment less. That moment is
+    /// due to be told later.
+    pub(crate) fn begin_tell(
+        &self,
+        id: TallyId<'_>,
+        now_us: u64,
+        length_us: u64,
+        source: PauseSource,
+    ) -> Option<ToldPause> {
+        self.change(id, now_us, |pause, changed| {
+            let told = self.told_now(changed, now_us, length_us, source);
+            // After a while, another process may have ended the pause that the store knew.
+            let known = pause.filter(|known| known.known(now_us).due == PauseDue::Nothing);
+            let prolonged_us = known.map(|known| told.ends_us.saturating_sub(known.ends_us));
+            if prolonged_us == Some(0) {
+                return None;
+            }
+            let pause = pause.insert(longer(*pause, told, now_us));
+            if prolonged_us.is_none_or(|prolonged_us| prolonged_us >= STORE_EVERY_US) {
+                return Some(pause.telling(told, now_us));
+            }
+            if let Some(Pause { known_by: known_by @ KnownBy::Process { .. }, .. }) = known {
+                pause.known_by = known_by;
+            }
+            None
+        })
+    }
+
+    fn told_now(&self, changed: PauseMoment, now_us: u64, length_us: u64, source: PauseSource) -> Pause {
+        let (ends_us, known_by) = (now_us.saturating_add(length_us), self.known_by_process(now_us));
+        Pause { changed, since_us: now_us, ends_us, known_by, source, probe: None }
     }
 
     /// Returns what the store is to be told again, if that is due. It is due again only later.
@@ -284,7 +325,8 @@ impl Pauses {
         });
     }
 
-    /// Takes a step of a probe in this process. Returns what was known before: the place was taken if it was free.
+    /// Takes a step of a probe in this process. Returns what was known before: the place was taken if it was free. `None` if the
+    /// subject is open for all now.
     pub(crate) fn probe(&self, id: TallyId<'_>, now_us: u64, name: LeaseName, step: ProbeStep) -> Option<KnownPause> {
         self.change(id, now_us, |pause, _| {
             let over = pause.as_mut()?;
@@ -295,7 +337,10 @@ impl Pauses {
                     over.probe = Some(Probe { name, until_us: now_us.saturating_add(PROBE_US) });
                 }
                 (PauseDue::Probe, ProbeStep::GiveBack | ProbeStep::Decline) if has_place => over.probe = None,
-                (PauseDue::Probe, ProbeStep::Open) if has_place => *pause = None,
+                (PauseDue::Probe, ProbeStep::Open) if has_place => {
+                    *pause = None;
+                    return None;
+                }
                 _ => {}
             }
             Some(known)

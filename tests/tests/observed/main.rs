@@ -6,5 +6,6 @@ mod charges;
 mod decisions;
 mod gauges;
 mod names;
+mod partners;
 mod pauses;
 mod subscriber;

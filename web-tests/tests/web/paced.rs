@@ -32,6 +32,7 @@ mod middleware;
 mod pauses;
 mod remainders;
 mod retries;
+mod within;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -186,6 +187,20 @@ async fn the_key_shows_the_host_the_method_a_header_and_values_of_the_request() 
     assert!(is_limited(&client, of_account("alice")).await);
     assert!(!is_limited(&client, of_account("bob")).await);
     assert_eq!(rejected(&client, partner.request("/")).await, Some(RejectionKind::Unidentified));
+}
+
+#[tokio::test]
+async fn a_request_without_a_host_is_unidentified_and_the_remedy_is_one_of_a_pace() {
+    let client = paced(pace([per_minute(1)], "{@host}"));
+    let error = client.oneshot(Request::get("/").body(Noted::default()).unwrap()).await.unwrap_err();
+    let rejection = error.rejection().unwrap();
+    assert_eq!(rejection.kind(), RejectionKind::Unidentified);
+    let source = std::error::Error::source(rejection).unwrap().to_string();
+    assert!(source.contains("lacks `{@host}`") && source.contains("`Pace::value`"), "{source}");
+    let unknown = paced(pace([per_minute(1)], "{@account}"));
+    let error = unknown.oneshot(Request::get("/").body(Noted::default()).unwrap()).await.unwrap_err();
+    let source = std::error::Error::source(error.rejection().unwrap()).unwrap().to_string();
+    assert!(source.contains("add it with `Pace::value`"), "{source}");
 }
 
 #[tokio::test]

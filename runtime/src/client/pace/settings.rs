@@ -14,11 +14,11 @@ use crate::call::CallOptions;
 use crate::client::fields::GRPC_STATUS;
 use crate::client::heard::REQUESTS;
 use crate::client::{Heard, HeardLimit, ResponseReader};
-use crate::context::{self, Context, ContextKey, labels};
+use crate::context::{self, Context, ContextKey, Maker, labels};
 use crate::decision::{DecidedBy, Permit, Rejection, RuleStatus, SaidPause};
 use crate::field_text::{field_text, host_text};
 use crate::limiter::{Check, Limiter};
-use crate::observe::ReportedOnce;
+use crate::observe::{ReportedOnce, log};
 use crate::policy::Policy;
 use crate::subject::Subject;
 use crate::system::Instant;
@@ -36,7 +36,7 @@ pub(super) struct PaceSettings {
     /// `None` means that a denied call fails at once.
     pub(super) wait: Option<Duration>,
     pub(super) values: Vec<(Cow<'static, str>, Arc<RequestValue>)>,
-    /// The names of the values, which the contexts share.
+    /// The names of what the pace looks for in each request, which the contexts share.
     pub(super) names: Arc<[Cow<'static, str>]>,
     /// What a call costs, by the names of units; one call if none is named.
     pub(super) costs: Vec<(String, Arc<RequestCost>)>,
@@ -67,9 +67,9 @@ impl PacedCall {
         Self { settings: Arc::clone(settings), check, paused, costs }
     }
 
-    /// Waits for its turn.
+    /// Waits for its turn. A request that this program answers meanwhile hears nothing of that: its answer is about other limits.
     pub(super) async fn admit(self) -> Result<AdmittedCall, Rejection> {
-        let permit = self.check.admit().await?;
+        let permit = context::unheard(self.check.admit()).await?;
         let on_its_way = self.paused.map(|subject| self.settings.traffic.depart(&subject));
         Ok(AdmittedCall { settings: self.settings, costs: self.costs, permit, on_its_way })
     }
@@ -119,6 +119,9 @@ impl AdmittedCall {
     }
 
     fn begin_pause(&self, heard: &Heard) {
+        if heard.is_denial && self.settings.policy.longest_pause().is_none() {
+            log::denial_not_heeded(self.settings.policy.name());
+        }
         if let Some((permit, said)) = self.permit.as_ref().zip(self.pause_after(heard)) {
             permit.begin_pause_logged(said);
         }
@@ -167,7 +170,13 @@ impl PaceSettings {
             let others = self.subjects.iter().map(|(label, key)| (label, key.subject(limiter.secret())));
             (self.key.subject(limiter.secret()), others.collect::<Vec<_>>())
         });
-        let check = Check::new(limiter, &self.policy, &subject, CallOptions::PLAIN);
+        let paused = others.iter().find(|(label, _)| self.policy.paused_label() == Some(label.as_str()));
+        let paused = paused.map_or(&subject, |(_, other)| other);
+        let paused = self.policy.longest_pause().map(|_| paused.clone());
+        let looks = paused.as_ref().is_some_and(|subject| self.traffic.is_due(subject, Instant::now()));
+        // A denied call needs no report: it has no answer to compare it with.
+        let options = CallOptions { report: looks, report_is_optional: looks, refundable: looks, ..CallOptions::PLAIN };
+        let check = Check::new(limiter, &self.policy, &subject, options);
         let mut check = others.iter().fold(check, |check, (label, subject)| check.subject(label, subject));
         for ((unit, _), cost) in self.costs.iter().zip(costs) {
             check = check.cost_of(unit, *cost);
@@ -175,19 +184,20 @@ impl PaceSettings {
         if let Some(wait) = self.wait {
             check = check.wait(wait);
         }
-        let paused = others.iter().find(|(label, _)| self.policy.paused_label() == Some(label.as_str()));
-        let paused = paused.map_or(&subject, |(_, other)| other);
-        let paused = self.policy.longest_pause().map(|_| paused.clone());
-        if paused.as_ref().is_some_and(|subject| self.traffic.is_due(subject, Instant::now())) {
-            check = check.report().refundable();
-        }
         (check.into_owned(), paused)
+    }
+
+    /// Notes the names of the values that the pace looks for: those that are set, and those of the keys that any request may have.
+    pub(super) fn note_names(&mut self) {
+        let of_keys = self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names());
+        let of_requests = of_keys.filter(|name| is_of_request(name)).map(|name| name.to_owned().into());
+        self.names = self.values.iter().map(|(name, _)| name.clone()).chain(of_requests).collect();
     }
 
     /// Returns the values of the request that the keys show. A value that this request lacks is not that of a request which this
     /// program answers meanwhile.
     fn context(&self, request: &Parts) -> Context {
-        let mut context = Context::new().looking_for(&self.names);
+        let mut context = Context::new().looking_for(&self.names).made_by(Maker::Pace);
         for name in self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names()) {
             let own = self.values.iter().find(|(known, _)| known == name);
             let value = match own {
@@ -213,7 +223,7 @@ fn is_unit(name: &str, heard: &str) -> bool {
 }
 
 /// Returns the rule that counts for as long as the limit of a server. If that does not say how long it counts, the rule has the
-/// same count, or is the only one of its unit.
+/// same count.
 fn rule_of<'a>(limit: &HeardLimit, report: &'a [RuleStatus], policy: &Policy) -> Option<&'a RuleStatus> {
     let is_alike = |status: &&RuleStatus| {
         let is_of_subject = policy.label(status.position()) == policy.paused_label();
@@ -223,8 +233,7 @@ fn rule_of<'a>(limit: &HeardLimit, report: &'a [RuleStatus], policy: &Policy) ->
     if let Some(window) = limit.window() {
         return alike.find(|status| status.rule().per() == Some(window));
     }
-    let same = alike.clone().find(|status| Some(status.limit()) == limit.limit());
-    same.or_else(|| alike.next().filter(|_| alike.next().is_none()))
+    alike.find(|status| Some(status.limit()) == limit.limit())
 }
 
 /// Whether the answer is one of gRPC whose status is to come in its trailers.

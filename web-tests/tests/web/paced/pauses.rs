@@ -243,3 +243,79 @@ async fn an_answer_tells_the_store_of_a_pause_if_another_process_may_have_ended_
     assert!(limiter.drain(MINUTE).await.is_nothing());
     assert_eq!(rejected(&elsewhere, partner.request("/")).await, Some(RejectionKind::Paused));
 }
+
+#[tokio::test]
+async fn after_a_second_denial_that_says_no_more_the_end_of_the_pause_is_still_heard() {
+    let redis = Redis::start();
+    let [asked, told] = [(); 2].map(|()| Arc::new(Notify::new()));
+    let (is_asked, may_answer) = (Arc::clone(&asked), Arc::clone(&told));
+    let denial = |seconds: &'static str| (StatusCode::TOO_MANY_REQUESTS, [("retry-after", seconds)]);
+    let second = async move || {
+        is_asked.notify_one();
+        may_answer.notified().await;
+        denial("3599")
+    };
+    let routes =
+        |router: Router| router.route("/first", any(async move || denial("3600"))).route("/second", any(second));
+    let partner = Partner::answering(routes).await;
+    let limiter = connected(&patient().denial_cache(Duration::from_secs(1)), &redis.url()).await;
+    let client = paced_by(&limiter);
+    let answer = tokio::spawn(client.clone().oneshot(partner.request("/second")));
+    asked.notified().await;
+    assert_eq!(rejected(&client, partner.request("/first")).await, None);
+    assert!(limiter.drain(MINUTE).await.is_nothing());
+    told.notify_one();
+    assert_eq!(answer.await.unwrap().unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+
+    let other = connected(&patient(), &redis.url()).await;
+    let policy = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
+    other.check(&policy, &Subject::of("127.0.0.1")).resume().await.unwrap();
+    until_found("calls are sent again", async || rejected(&client, partner.request("/")).await.is_none()).await;
+}
+
+#[tokio::test]
+async fn many_answers_that_say_the_same_pause_one_after_the_other_tell_the_store_once() {
+    const CALLS: usize = 23;
+    let redis = Redis::start();
+    let (asked, told) = (Arc::new(AtomicUsize::new(0)), Arc::new(tokio::sync::Semaphore::new(0)));
+    let (counted, may_answer) = (Arc::clone(&asked), Arc::clone(&told));
+    let denial = async move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        drop(may_answer.acquire().await);
+        (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "57")])
+    };
+    let partner = Partner::answering(|router| router.route("/busy", any(denial))).await;
+    // What the store has said is believed for longer than this test takes.
+    let limiter = connected(&patient().denial_cache(Duration::from_secs(10)), &redis.url()).await;
+    let client = paced_by(&limiter);
+    let answers = join_all((0..CALLS).map(|_| tokio::spawn(client.clone().oneshot(partner.request("/busy")))));
+    let answers = tokio::spawn(answers);
+    until("all calls are on their way", || asked.load(Ordering::SeqCst) == CALLS).await;
+    // Then the server knows the script.
+    let policy = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
+    limiter.check(&policy, &Subject::of("other")).pause(MINUTE).await.unwrap();
+    let before = redis.calls("evalsha");
+    // Each answer comes a moment after the one before it.
+    told.add_permits(1);
+    for answer in answers.await.unwrap() {
+        assert_eq!(answer.unwrap().unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+    }
+    assert!(limiter.drain(MINUTE).await.is_nothing());
+    assert_eq!(redis.calls("evalsha") - before, 1);
+}
+
+#[tokio::test]
+async fn while_a_pause_is_known_no_call_asks_the_store() {
+    let redis = Redis::start();
+    let answer = async || (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "57")]);
+    let partner = Partner::answering(|router| router.route("/busy", any(answer))).await;
+    let limiter = connected(&patient().denial_cache(Duration::from_secs(10)), &redis.url()).await;
+    assert_eq!(rejected(&paced_by(&limiter), partner.request("/busy")).await, None);
+    assert!(limiter.drain(MINUTE).await.is_nothing());
+    let before = redis.calls("evalsha");
+    // The first call of each pace looks where the rules stand.
+    for client in [(); 3].map(|()| paced_by(&limiter)) {
+        assert_eq!(rejected(&client, partner.request("/")).await, Some(RejectionKind::Paused));
+    }
+    assert_eq!(redis.calls("evalsha") - before, 0);
+}

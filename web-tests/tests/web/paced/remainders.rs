@@ -49,6 +49,21 @@ async fn a_reset_that_may_be_that_of_a_sliding_window_leaves_the_counts_alone_in
 }
 
 #[tokio::test]
+async fn a_rule_that_counts_for_longer_or_another_number_leaves_its_counts_alone() {
+    let hour = 60 * MINUTE;
+    // In 45 seconds, the partner admits 100 calls again.
+    for rule in [Rule::fixed_window(100, hour), Rule::fixed_window(5_000, MINUTE)] {
+        let (partner, limiter) = (partner(POINT_IN_TIME).await, Limiter::in_memory());
+        let policy = Policy::builder("partner").rule(rule.clone()).pausable().build().unwrap();
+        let pace = client::pace(&policy, "{@host}").unwrap().limiter(&limiter);
+        let client = pace.layer(Client::builder(TokioExecutor::new()).build_http());
+        assert_eq!(rejected(&client, partner.request("/shared")).await, None);
+        let peeked = limiter.peek(&policy, &tallygate::Subject::of("127.0.0.1")).await.unwrap();
+        assert_eq!(peeked.report()[0].remaining(), rule.count() - 1);
+    }
+}
+
+#[tokio::test]
 async fn the_whole_fleet_sends_no_more_than_the_other_side_says() {
     let (partner, server) = (partner(POINT_IN_TIME).await, Redis::start());
     let limiter = connected(&patient(), &server.url()).await;

@@ -13,5 +13,5 @@ mod response_reader;
 mod tests;
 
 pub use self::heard::{Heard, HeardLimit, HeardPause};
-pub use self::pace::{Pace, PaceError, PaceService, PacedBody, pace};
+pub use self::pace::{Meters, Pace, PaceError, PaceService, PacedBody, pace};
 pub use self::response_reader::ResponseReader;

@@ -2,6 +2,7 @@
 
 mod body;
 mod error;
+mod meters;
 #[cfg(feature = "client-reqwest")]
 mod reqwest;
 mod service;
@@ -17,6 +18,7 @@ use tallygate_rules::CALLS;
 
 pub use self::body::PacedBody;
 pub use self::error::PaceError;
+pub use self::meters::Meters;
 pub use self::service::PaceService;
 use self::settings::{PaceSettings, RequestCost};
 use self::traffic::Traffic;
@@ -106,6 +108,7 @@ pub fn pace(policy: &Policy, key: &str) -> Result<Pace, Error> {
         values: Vec::new(),
         names: Arc::default(),
         costs: Vec::new(),
+        metered: Vec::new(),
         responses: ResponseReader::new(),
         traffic: Arc::new(Traffic::new()),
     };
@@ -231,6 +234,23 @@ impl Pace {
         let counted = self.settings.policy.check_counted(unit);
         counted.map_err(|mistake| Error::new(format!("`cost_of`: {mistake}")))?;
         Ok(self.set_cost(unit, Arc::new(cost)))
+    }
+
+    /// Meters what a call uses of a unit, such as tokens, which an answer says only at its end. The [`Meters`] of a call are in the
+    /// extensions of its response. Once the body has ended and the meters are dropped, the call is
+    /// [settled](crate::Permit::settle_units) for what was added to them; nothing, if nothing was. A call without a response keeps
+    /// its [cost](Self::cost_of). `"calls"` names the cost of the call itself.
+    ///
+    /// # Errors
+    ///
+    /// No rule of the policy counts the unit.
+    pub fn metered(self, unit: &str) -> Result<Self, Error> {
+        let counted = self.settings.policy.check_counted(unit);
+        counted.map_err(|mistake| Error::new(format!("`metered`: {mistake}")))?;
+        Ok(self.set(|settings| {
+            settings.metered.retain(|known| known != unit);
+            settings.metered.push(unit.to_owned());
+        }))
     }
 
     fn set_cost(self, unit: &str, cost: Arc<RequestCost>) -> Self {

@@ -28,6 +28,7 @@ use tower::buffer::Buffer;
 use tower::{Layer as _, Service as _, ServiceExt as _};
 
 mod grpc;
+mod metered;
 mod middleware;
 mod pauses;
 mod remainders;

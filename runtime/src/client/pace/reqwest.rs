@@ -55,6 +55,9 @@ impl Middleware for Pace {
             call.hear(response.status(), response.headers()).await
         };
         response.extensions_mut().insert(heard);
+        if let Some(meters) = call.meters() {
+            response.extensions_mut().insert(meters);
+        }
         held(response, call)
     }
 }

@@ -59,6 +59,9 @@ where
             let response = client.call(Request::from_parts(parts, body)).await.map_err(failed)?;
             let (mut parts, body) = response.into_parts();
             parts.extensions.insert(call.hear(parts.status, &parts.headers).await);
+            if let Some(meters) = call.meters() {
+                parts.extensions.insert(meters);
+            }
             Ok(Response::from_parts(parts, PacedBody::new(body, call)))
         })
     }

@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use tallygate_rules::{CALLS, Role};
 
+use super::meters::Meters;
 use super::traffic::{OnItsWay, Traffic};
 use crate::call::CallOptions;
 use crate::client::fields::GRPC_STATUS;
@@ -40,6 +41,8 @@ pub(super) struct PaceSettings {
     pub(super) names: Arc<[Cow<'static, str>]>,
     /// What a call costs, by the names of units; one call if none is named.
     pub(super) costs: Vec<(String, Arc<RequestCost>)>,
+    /// The units of which each call is settled for what its meters say.
+    pub(super) metered: Vec<String>,
     pub(super) responses: ResponseReader,
     pub(super) traffic: Arc<Traffic>,
 }
@@ -104,6 +107,11 @@ impl AdmittedCall {
             None => self.begin_pause(&heard),
         }
         heard
+    }
+
+    /// Returns the meters of the call, which has a response. From now on, it is settled for what is added to them.
+    pub(super) fn meters(&mut self) -> Option<Meters> {
+        Meters::take(self.permit.as_mut()?, &self.settings.metered)
     }
 
     /// Hears the trailers, too.
@@ -175,7 +183,8 @@ impl PaceSettings {
         let paused = self.policy.longest_pause().map(|_| paused.clone());
         let looks = paused.as_ref().is_some_and(|subject| self.traffic.is_due(subject, Instant::now()));
         // A denied call needs no report: it has no answer to compare it with.
-        let options = CallOptions { report: looks, report_is_optional: looks, refundable: looks, ..CallOptions::PLAIN };
+        let refundable = looks || !self.metered.is_empty();
+        let options = CallOptions { report: looks, report_is_optional: looks, refundable, ..CallOptions::PLAIN };
         let check = Check::new(limiter, &self.policy, &subject, options);
         let mut check = others.iter().fold(check, |check, (label, subject)| check.subject(label, subject));
         for ((unit, _), cost) in self.costs.iter().zip(costs) {

@@ -1,0 +1,34 @@
+//! The meters of a paced call.
+
+use crate::decision::{Meter, Permit};
+
+/// The meters of a paced call, by the units of [`Pace::metered`](super::Pace::metered). They are in the extensions of its response.
+///
+/// # Examples
+///
+/// ```
+/// use tallygate::client::Meters;
+///
+/// /// The answer of a model says in its body how many tokens the call has used.
+/// fn count<B>(response: &http::Response<B>, tokens: u64) {
+///     if let Some(meter) = response.extensions().get::<Meters>().and_then(|meters| meters.of("tokens")) {
+///         meter.add(tokens);
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Meters(Vec<(String, Meter)>);
+
+impl Meters {
+    /// Takes the meters of a call for these units; `None` if it cannot be settled.
+    pub(super) fn take(permit: &mut Permit, units: &[String]) -> Option<Self> {
+        let meters = units.iter().map(|unit| Some((unit.clone(), permit.meter(unit).ok()?)));
+        meters.collect::<Option<Vec<_>>>().filter(|meters| !meters.is_empty()).map(Self)
+    }
+
+    /// Returns the meter of a unit; `None` if the pace does not meter it.
+    #[must_use]
+    pub fn of(&self, unit: &str) -> Option<&Meter> {
+        self.0.iter().find(|(known, _)| known == unit).map(|(_, meter)| meter)
+    }
+}

@@ -21,10 +21,7 @@ pub(super) struct AsyncBlock {
 impl AsyncBlock {
     /// Finds `async move { … }` or `Box::pin(async move { … })` as the last expression of a body.
     pub(super) fn at_end(body: &[TokenTree]) -> Option<Self> {
-        let (last, ended) = match body.split_last()? {
-            (semicolon, before) if is_punct(semicolon, ';') => (before, true),
-            _ => (body, false),
-        };
+        let (last, ended) = without_semicolon(body);
         let found = Self::ending(last)?;
         let before = &last[..found.start];
         let returned = strip_word(before, "return");
@@ -33,13 +30,15 @@ impl AsyncBlock {
         (ends_statement(before) && (!ended || returned.is_some())).then_some(found)
     }
 
-    /// Finds `let body = async { … };` as the first statement of a body that blocks on `body`.
+    /// Finds `let body = async { … };` as the first statement of a body whose value is `….block_on(body)`, as
+    /// `#[tokio::test]` writes it. What a user wrote may do more with the output, so that a denial in the block would not
+    /// end the call.
     pub(super) fn blocked_on(body: &[TokenTree]) -> Option<Self> {
         let [binding, name @ TokenTree::Ident(_), equals, rest @ ..] = body else { return None };
         let end = rest.iter().position(|tree| is_punct(tree, ';'))?;
         let found = Self::ending(&rest[..end])?;
         let first = is_word(binding, "let") && is_punct(equals, '=') && found.start == 0 && found.path.len() == 1;
-        let is_run = first && blocks_on(&rest[end..], &name.to_string());
+        let is_run = first && is_output_returned(&rest[end..], &name.to_string());
         is_run.then(|| Self { path: vec![found.path[0] + 3], start: 0, ..found })
     }
 
@@ -120,10 +119,65 @@ fn without_adapter(trees: &[TokenTree]) -> &[TokenTree] {
     }
 }
 
-/// Returns whether the tokens contain `block_on(name)` at any depth.
-fn blocks_on(trees: &[TokenTree], name: &str) -> bool {
-    let called = trees.windows(2).any(|pair| is_word(&pair[0], "block_on") && holds_only(&pair[1], name));
-    called || trees.iter().any(|tree| blocks_on(&contents(tree), name))
+/// Strips a semicolon at the end. Returns whether there was one.
+fn without_semicolon(trees: &[TokenTree]) -> (&[TokenTree], bool) {
+    match trees {
+        [before @ .., semicolon] if is_punct(semicolon, ';') => (before, true),
+        _ => (trees, false),
+    }
+}
+
+/// Returns whether `….block_on(name)` is the value of these statements, also within braces at their end, and nothing else
+/// can end them.
+fn is_output_returned(statements: &[TokenTree], name: &str) -> bool {
+    match statements {
+        [before @ .., block] if is_group(block, Delimiter::Brace) => {
+            goes_on(without_attributes(before)) && is_output_returned(&contents(block), name)
+        }
+        _ => {
+            let (last, ended) = without_semicolon(statements);
+            let [chain @ .., method, argument] = last else { return false };
+            let is_call = is_word(method, "block_on") && holds_only(argument, name);
+            let start = chain.iter().rposition(|tree| !is_link(tree)).map_or(0, |at| at + 1);
+            let (before, chain) = chain.split_at(start);
+            let is_returned = chain.first().is_some_and(|first| is_word(first, "return"));
+            is_call && (is_returned || !ended) && goes_on(without_attributes(before))
+        }
+    }
+}
+
+/// Returns whether a tree can stand in a chain of methods, or in a path before it.
+fn is_link(tree: &TokenTree) -> bool {
+    match tree {
+        TokenTree::Ident(_) => true,
+        TokenTree::Punct(punct) => matches!(punct.as_char(), '.' | ':'),
+        TokenTree::Group(group) => matches!(group.delimiter(), Delimiter::Parenthesis | Delimiter::None),
+        TokenTree::Literal(_) => false,
+    }
+}
+
+/// Returns whether these are statements that cannot leave the function. A macro may, except for `pin!`.
+fn goes_on(statements: &[TokenTree]) -> bool {
+    ends_statement(statements) && !can_leave(statements)
+}
+
+fn can_leave(trees: &[TokenTree]) -> bool {
+    let is_macro =
+        |pair: &[TokenTree]| matches!(pair, [TokenTree::Ident(name), bang] if is_punct(bang, '!') && name != "pin");
+    let leaves = |tree: &TokenTree| {
+        is_word(tree, "return") || is_word(tree, "block_on") || is_punct(tree, '?') || can_leave(&contents(tree))
+    };
+    trees.windows(2).any(is_macro) || trees.iter().any(leaves)
+}
+
+/// Strips `#[allow(…)]` at the end.
+fn without_attributes(trees: &[TokenTree]) -> &[TokenTree] {
+    match trees {
+        [before @ .., hash, attribute] if is_punct(hash, '#') && is_group(attribute, Delimiter::Bracket) => {
+            without_attributes(before)
+        }
+        _ => trees,
+    }
 }
 
 fn holds_only(tree: &TokenTree, name: &str) -> bool {
@@ -134,5 +188,51 @@ fn contents(tree: &TokenTree) -> Vec<TokenTree> {
     match tree {
         TokenTree::Group(group) => trees_of(&group.stream()),
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_found(body: &str) -> bool {
+        AsyncBlock::blocked_on(&trees_of(&body.parse().expect("tokens"))).is_some()
+    }
+
+    #[test]
+    fn a_block_whose_output_is_that_of_the_function_is_found() {
+        for rest in [
+            "rt.block_on(body)",
+            "return rt.block_on(body);",
+            "#[allow(clippy::needless_return)] return Builder::new().build().expect(\"a runtime\").block_on(body);",
+            "tokio::pin!(body); let body: Pin<&mut dyn Future<Output = R>> = body; \
+             #[allow(a)] #[allow(b)] { use tokio::runtime::Builder; return Builder::new().block_on(body); }",
+            "let body = { if false { let _: &dyn Future<Output = R> = &body; } body }; { return rt().block_on(body); }",
+        ] {
+            assert!(is_found(&format!("let body = async {{ Ok(1) }}; {rest}")), "{rest}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_the_function_goes_on_without_is_not_found() {
+        for rest in [
+            "let body = rt.block_on(body).unwrap_or_default(); Ok(render(&body))",
+            "let body = rt.block_on(body); body",
+            "rt.block_on(body);",
+            "rt.block_on(body).or(Ok(0))",
+            "rt.block_on(body)?; Ok(0)",
+            "Ok(rt.block_on(body).unwrap_or_default())",
+            "let shown = rt.block_on(body); { rt.block_on(body) }",
+            "if quick { return Ok(0); } rt.block_on(body)",
+            "ensure!(quick); rt.block_on(body)",
+            "check()?; rt.block_on(body)",
+            "if quick { Ok(0) } else { rt.block_on(body) }",
+            "match quick { _ => rt.block_on(body) }",
+            "std::thread::spawn(move || { rt.block_on(body) }); Ok(0)",
+            "quick && rt.block_on(body)",
+            "let other = 1; rt.block_on(other)",
+        ] {
+            assert!(!is_found(&format!("let body = async {{ Ok(1) }}; {rest}")), "{rest}");
+        }
     }
 }

@@ -46,7 +46,7 @@ pub use self::limits::{
     MAX_UNIT_BYTES, MIN_LEASE, MIN_PREFETCH, MIN_PREFETCH_COUNT,
 };
 pub use self::outage::{OnOutage, OnOutageError};
-pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override};
+pub use self::overriding::{EffectiveRule, Replacement, RuleId, validate_override, validate_replacements};
 pub use self::rule::{DUPLICATE_PER, RELEASED_LABEL, Rule};
 pub use self::suggestion::{
     EMPTY_KEY, EMPTY_MESSAGE, NAME_WITH_BRACES, NO_WINDOW, did_you_mean, meant, missing_argument, must_be_fraction,

@@ -1,10 +1,12 @@
 //! Overrides: rules that replace those of a policy at run time.
 
+mod several_subjects;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
+pub use self::several_subjects::validate_replacements;
 use crate::counted_subject::CountedSubject;
 use crate::error::{Field, RuleError};
 use crate::rule::Rule;
@@ -175,7 +177,8 @@ impl Replacement {
                 if let Some(unit) = self.unknown_unit(rules) {
                     return Err(vec![unknown_unit(unit, rules)]);
                 }
-                let (rules, changed) = replace_all(rules, label, new);
+                let (rules, replacing) = replace_all(rules, label, new);
+                let changed: Vec<_> = replacing.into_iter().map(|(at, _)| at).collect();
                 check(&rules, &changed, OVERRIDE_OF_SUBJECT)
             }
             Self::Single(new) => {
@@ -205,8 +208,13 @@ fn is_alike(old: &Rule, new: &Rule) -> bool {
     old.has_same_window(new) && old.is_shadow() == new.is_shadow()
 }
 
-/// Replaces all rules of some units on a subject. Returns all rules, and the positions of the new ones among them.
-fn replace_all(rules: &[EffectiveRule], label: Option<&str>, new: &[Rule]) -> (Vec<EffectiveRule>, Vec<usize>) {
+/// Replaces all rules of some units on a subject. Returns all rules, and the positions of the new ones among them, each
+/// with its position in the list of new rules.
+fn replace_all(
+    rules: &[EffectiveRule],
+    label: Option<&str>,
+    new: &[Rule],
+) -> (Vec<EffectiveRule>, Vec<(usize, usize)>) {
     let is_on_subject = |rule: &&EffectiveRule| rule.label.as_deref() == label;
     let in_force = |rule: &Rule| {
         let old = rules.iter().filter(is_on_subject).find(|old| is_alike(&old.rule, rule));
@@ -216,20 +224,23 @@ fn replace_all(rules: &[EffectiveRule], label: Option<&str>, new: &[Rule]) -> (V
             position: old.and_then(|old| old.position),
         }
     };
-    let mut further: Vec<_> = new.iter().collect();
+    let mut further: Vec<_> = new.iter().enumerate().collect();
     let mut changed = Vec::new();
     let mut replaced = Vec::new();
     for old in rules {
         let is_of_unit = |rule: &Rule| rule.unit() == old.rule.unit();
         if !is_on_subject(&old) || !new.iter().any(is_of_unit) {
             replaced.push(old.clone());
-        } else if let Some(next) = further.iter().position(|rule| is_of_unit(rule)) {
-            changed.push(replaced.len());
-            replaced.push(in_force(further.remove(next)));
+        } else if let Some(next) = further.iter().position(|(_, rule)| is_of_unit(rule)) {
+            let (at, rule) = further.remove(next);
+            changed.push((replaced.len(), at));
+            replaced.push(in_force(rule));
         }
     }
-    changed.extend(replaced.len()..replaced.len() + further.len());
-    replaced.extend(further.into_iter().map(in_force));
+    for (at, rule) in further {
+        changed.push((replaced.len(), at));
+        replaced.push(in_force(rule));
+    }
     (replaced, changed)
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tallygate_rules::{Field, RELEASED_LABEL, Replacement, Role, Rule, RuleError, nearest, remedy};
+use tallygate_rules::{
+    Field, RELEASED_LABEL, Replacement, Role, Rule, RuleError, nearest, remedy, validate_replacements,
+};
 
 use super::lines::At;
 use super::plans::Plans;
@@ -32,17 +34,12 @@ impl PolicyChange {
     /// rules has.
     pub(crate) fn apply(&self, policy: &Policy) -> Result<Policy, Vec<Mistake>> {
         let mut mistakes: Vec<_> = self.check_key(policy).into_iter().collect();
-        let own = policy.effective_rules();
+        let rules: Vec<_> = self.rules.iter().map(|rule| (label_of(rule, policy), rule.rule.clone())).collect();
+        let found = validate_replacements(&rules, &policy.effective_rules()).err().into_iter().flatten();
+        mistakes.extend(found.map(|mistake| self.mistake_in(&mistake)));
         let mut changed = policy.clone();
         for (label, rules) in self.rules_by_label(policy) {
-            let replacement = Replacement::All(rules.iter().map(|rule| rule.rule.clone()).collect());
-            let found = replacement.check(&own, label).err().into_iter().flatten();
-            let of_unknown_unit = replacement.unknown_unit(&own);
-            let of_unknown_unit =
-                of_unknown_unit.and_then(|unit| rules.iter().find(|rule| rule.rule.unit() == Some(unit)));
-            let first = of_unknown_unit.or(rules.first());
-            mistakes.extend(found.filter_map(|mistake| Some(mistake_in(&mistake, first?))));
-            changed = changed.with_replacement(label, &replacement).unwrap_or(changed);
+            changed = changed.with_replacement(label, &Replacement::All(rules)).unwrap_or(changed);
         }
         mistakes.extend(self.check_plans(policy, &changed));
         if !mistakes.is_empty() {
@@ -101,16 +98,27 @@ impl PolicyChange {
     }
 
     /// Returns the rules by the label of their subject, in the order of its first rule.
-    fn rules_by_label(&self, policy: &Policy) -> Vec<(Option<&str>, Vec<&FileRule>)> {
-        let mut groups: Vec<(Option<&str>, Vec<&FileRule>)> = Vec::new();
+    fn rules_by_label(&self, policy: &Policy) -> Vec<(Option<&str>, Vec<Rule>)> {
+        let mut groups: Vec<(Option<&str>, Vec<Rule>)> = Vec::new();
         for rule in &self.rules {
             let label = label_of(rule, policy);
             match groups.iter_mut().find(|(known, _)| *known == label) {
-                Some((_, rules)) => rules.push(rule),
-                None => groups.push((label, vec![rule])),
+                Some((_, rules)) => rules.push(rule.rule.clone()),
+                None => groups.push((label, vec![rule.rule.clone()])),
             }
         }
         groups
+    }
+
+    /// Places a mistake in the rules. One that is in none of them is at the name of the policy.
+    fn mistake_in(&self, mistake: &RuleError) -> Mistake {
+        let rule = mistake.position().and_then(|position| self.rules.get(position));
+        // The key of a rule names its subject, so a mistake in the subject is at the key.
+        let place = rule.map_or(self.place, |rule| match &rule.key {
+            Some(key) if mistake.field() == Field::Subject => key.place,
+            _ => rule.place_of(mistake.field()),
+        });
+        Mistake::new(place, mistake.to_string())
     }
 }
 
@@ -145,11 +153,4 @@ fn label_of<'a>(rule: &'a FileRule, policy: &Policy) -> Option<&'a str> {
     let is_released = || policy.subject_labels().flatten().any(|label| **label == *RELEASED_LABEL);
     let is_duplicate = rule.rule.role() == Role::Duplicate;
     rule.label(key_of(policy)).or_else(|| (is_duplicate && is_released()).then_some(RELEASED_LABEL))
-}
-
-/// Returns the place of a mistake in rules on one subject, of which this is the first, or the one with an unknown unit.
-fn mistake_in(mistake: &RuleError, first: &FileRule) -> Mistake {
-    // The key of a rule names its subject, so a mistake in the subject is at the key.
-    let key = first.key.as_ref().filter(|_| mistake.field() == Field::Subject).map(|key| key.place);
-    Mistake::new(key.unwrap_or_else(|| first.place_of(mistake.field())), mistake.to_string())
 }

@@ -17,6 +17,7 @@ every_backend!(
     a_policy_that_the_file_no_longer_has_returns_to_its_own_rules,
     rules_on_subjects_that_the_file_does_not_name_stay_in_force,
     rules_on_another_subject_are_named_by_its_key,
+    a_file_may_move_a_name_to_another_subject_and_its_mistakes_are_at_their_rules,
     an_override_goes_before_the_file,
     a_single_rule_of_the_file_can_be_overridden_by_its_name,
     counts_of_calls_give_way_to_the_file,
@@ -262,6 +263,31 @@ async fn a_refused_file_changes_nothing(limiter: Limiter) {
     assert_eq!(found, [(4, 7), (5, 41)], "{error}");
     assert_eq!(room(&limiter, &one).await, 2);
     drop(two);
+}
+
+async fn a_file_may_move_a_name_to_another_subject_and_its_mistakes_are_at_their_rules(limiter: Limiter) {
+    let policy = Policy::builder("config.moved")
+        .rule_on("{ip}", hourly(2).named("a"))
+        .rule(hourly(5).named("b"))
+        .rule_on("{id}", hourly(7).named("c"))
+        .build()
+        .unwrap();
+    let main = subject();
+    let id = Subject::of("7");
+    let network = Subject::of("10.0.0.0/24");
+    let text = |last: &str| {
+        format!(
+            "[policy.'config.moved']\nrules = [\n'9 per 1h as a',\n{{ count = 1, per = '1h', key = '{{ip}}', name = 'b' }},\n{last}]"
+        )
+    };
+    apply(&limiter, &text(""));
+    let check = || limiter.check(&policy, &main).subject("{ip}", &network).subject("{id}", &id);
+    assert!(check().await.unwrap().is_allowed());
+    let denial = check().await.unwrap().into_result().unwrap_err();
+    assert_eq!(denial.rule().unwrap().rule().name(), Some("b"));
+    let error = try_apply(&limiter, &text("'99 per 1d as c'")).unwrap_err();
+    let found: Vec<_> = error.mistakes().iter().map(|mistake| (mistake.line(), mistake.column())).collect();
+    assert_eq!(found, [(5, 1)], "{error}");
 }
 
 async fn a_file_holds_for_its_limiter_alone(limiter: Limiter) {

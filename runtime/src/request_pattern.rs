@@ -70,12 +70,26 @@ impl PatternText {
     }
 }
 
+/// Refuses white space at an end and control characters, which no request has.
+fn check_blanks(path: &str) -> Result<(), String> {
+    let end = path.trim_end_matches('/');
+    if end.trim_end() != end || path.contains(char::is_control) {
+        return Err(format!(
+            "the path `{}` has white space at its end or a control character; remove it, or write it encoded, like `%20`, if it is \
+             meant",
+            path.escape_debug()
+        ));
+    }
+    Ok(())
+}
+
 /// Refuses a pattern that can match no path: its limit would silently not be enforced.
 fn check_path(path: &str) -> Result<(), String> {
     let start = path.strip_suffix("/*").unwrap_or(path);
     if !path.starts_with('/') {
         return Err(format!("the path `{path}` must start with `/`, like `/login`"));
     }
+    check_blanks(start)?;
     if start.contains(['*', '?', '#', '{', '}']) {
         return Err(format!(
             "the path `{path}` is not a path; write one like `/login`, or `/users/*` for all that \
@@ -193,6 +207,41 @@ mod tests {
     }
 
     #[test]
+    fn servers_may_differ_in_slashes_dots_and_empty_segments_independently() {
+        for path in [
+            "/x%2Fy/..\\login",
+            "/x%5Cy/..%2Flogin",
+            "/x%2Fy\\..%5C..\\login",
+            "/x//../../login",
+            "/login/%2e%2e/..",
+            "/login/..;/..",
+            "/login/..;/%2e%2e",
+            "/a/..%3Bx/login",
+        ] {
+            assert!(may_match("/login", path) && !surely_matches("/login", path), "{path}");
+        }
+        assert!(may_match("/api/login", "/api//../login") && may_match("/login", "/api//../login"));
+        for path in [
+            "/assets/x%2Fy/..\\..\\api",
+            "/assets/x%2Fy/../../api",
+            "/assets//x/../../../api",
+            "/assets/a%2Fb/../x%2F..%2F..%2Fapi",
+        ] {
+            assert!(may_match("/api", path) && !surely_matches("/assets/*", path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_readings_of_a_path_are_few_however_strange_it_is() {
+        let path = "/a%2Fb//c\\d%5C..;x/%2e%2e\\..%2F..;/..//.%2e/e%5C..\\f".repeat(20);
+        let readings = RequestPath::read(&path, &path).readings().count();
+        assert!(readings > 20 && readings < 120, "{readings}");
+        for (path, readings) in [("/a/b", 2), ("/a%20b", 2), ("/a/../b", 3), ("/.well-known/x", 2)] {
+            assert_eq!(RequestPath::read(path, path).readings().count(), readings, "{path}");
+        }
+    }
+
+    #[test]
     fn a_path_that_leaves_a_folder_and_one_that_enters_it_may_be_in_it() {
         for path in
             ["/assets/../api", "/api/../assets/a", "/assets/..%2Fapi", "/assets/%2e%2e/api", "/api/..%5Cassets/a"]
@@ -224,6 +273,10 @@ mod tests {
         for path in ["/api*", "/*/users", "/users/{id}", "/login?next=/", "/login#top", "/api/**"] {
             assert!(mistake(path).starts_with(&format!("the path `{path}` is not a path; write one like")), "{path}");
         }
+        for path in ["/login ", "/login\t", "/login\u{a0}", "/lo\ngin", "/login /*", "/\u{0}"] {
+            assert!(mistake(path).contains("write it encoded, like `%20`, if it is meant"), "{path:?}");
+        }
+        assert!(pattern("/login%20") != pattern("/login") && surely_matches("/login%20", "/login%20"));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The path of a request, in each way in which a server may read it.
 //!
 //! Routers differ: some decode a path before they look for a handler, some merge its slashes, and a server behind them
-//! may resolve its dots. So a path has several readings. A limit on a path applies if one of the readings is this path,
-//! and an exemption only if all of them are.
+//! may resolve its dots, before or after a gateway has. So a path has several readings. A limit on a path applies if one of
+//! the readings is this path, and an exemption only if all of them are.
 
 use std::borrow::Cow;
 
@@ -22,10 +22,69 @@ pub(crate) enum PathReading<'r> {
     Other(&'r str),
 }
 
+/// What a server makes of the segments `.` and `..`.
 #[derive(Clone, Copy, PartialEq)]
 enum Dots {
     Kept,
-    Resolved,
+    Resolved(DotSegments, EmptySegments),
+}
+
+/// The segments that a server takes for dots; each kind includes those before it.
+#[derive(Clone, Copy, PartialEq)]
+enum DotSegments {
+    Plain,
+    /// Also `%2e`.
+    Encoded,
+    /// Also `..;x`, dots with a parameter.
+    WithParameters,
+}
+
+/// Whether `..` removes an empty segment, or the one before it.
+#[derive(Clone, Copy, PartialEq)]
+enum EmptySegments {
+    Kept,
+    Dropped,
+}
+
+impl Dots {
+    const ALL: [Self; 7] = [
+        Self::Kept,
+        Self::RESOLVED,
+        Self::Resolved(DotSegments::Encoded, EmptySegments::Dropped),
+        Self::Resolved(DotSegments::Plain, EmptySegments::Dropped),
+        Self::Resolved(DotSegments::WithParameters, EmptySegments::Kept),
+        Self::OF_URLS,
+        Self::Resolved(DotSegments::Plain, EmptySegments::Kept),
+    ];
+    const RESOLVED: Self = Self::Resolved(DotSegments::WithParameters, EmptySegments::Dropped);
+    /// As the URL standard of browsers resolves them, which clients of HTTP follow.
+    const OF_URLS: Self = Self::Resolved(DotSegments::Encoded, EmptySegments::Kept);
+
+    /// Returns which dots a server takes this segment for, if any.
+    fn resolves(self, segment: &str) -> Option<DotSegment> {
+        let Self::Resolved(known, _) = self else { return None };
+        let behind_one = known.strip_dot(segment)?;
+        let (dots, rest) = match known.strip_dot(behind_one) {
+            Some(behind_two) => (DotSegment::Parent, behind_two),
+            None => (DotSegment::Same, behind_one),
+        };
+        let has_parameter = || [";", "%3B", "%3b"].iter().any(|start| rest.starts_with(start));
+        let is_whole = rest.is_empty() || known == DotSegments::WithParameters && has_parameter();
+        is_whole.then_some(dots)
+    }
+}
+
+impl DotSegments {
+    fn strip_dot(self, text: &str) -> Option<&str> {
+        let encoded = || text.strip_prefix("%2e").or_else(|| text.strip_prefix("%2E")).filter(|_| self != Self::Plain);
+        text.strip_prefix('.').or_else(encoded)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum DotSegment {
+    Same,
+    Parent,
 }
 
 impl<'p> RequestPath<'p> {
@@ -35,16 +94,8 @@ impl<'p> RequestPath<'p> {
             let key = without_end(sent);
             return Self { seen: Cow::Borrowed(sent), others: Vec::new(), key: Cow::Borrowed(key) };
         }
-        let mut others = Vec::with_capacity(4);
-        for text in [&decoded(sent, |byte| byte == b'/'), &split(sent)] {
-            for reading in [Dots::Kept, Dots::Resolved].map(|dots| merged(text, dots)) {
-                if !others.contains(&reading) {
-                    others.push(reading);
-                }
-            }
-        }
-        let resolved = resolved(sent);
-        Self { seen: Cow::Owned(as_seen(seen)), others, key: Cow::Owned(without_end(&resolved).to_owned()) }
+        let key = Cow::Owned(without_end(&resolved(sent)).to_owned());
+        Self { seen: Cow::Owned(as_seen(seen)), others: other_readings(sent), key }
     }
 
     /// Returns the path as keys show it: decoded, with its dots resolved, and without repeated slashes or one at the
@@ -78,12 +129,48 @@ pub(super) fn as_seen(path: &str) -> String {
 
 /// Returns a path as read by a server that decodes and resolves as much as possible.
 pub(super) fn resolved(path: &str) -> String {
-    merged(&split(path), Dots::Resolved)
+    read(&with_slashes(path, &["%2F", "%2f", "\\", "%5C", "%5c"]), Dots::RESOLVED)
 }
 
-/// Decodes a path, and replaces by a slash everything that some server takes for one.
-fn split(path: &str) -> String {
-    decoded(path, |_| false).replace('\\', "/")
+/// The sets of spellings that some server takes for slashes.
+const SLASHES: [&[&str]; 6] =
+    [&[], &["%2F", "%2f", "\\", "%5C", "%5c"], &["%2F", "%2f"], &["\\"], &["%2F", "%2f", "\\"], &["\\", "%5C", "%5c"]];
+
+/// Returns a path, as it was sent or as a client of HTTP sends it on, in all combinations of what servers take for slashes
+/// and for dots: at most 84.
+fn other_readings(sent: &str) -> Vec<String> {
+    let mut texts = Vec::with_capacity(2);
+    for path in [sent, &sent_on(sent)] {
+        for spellings in SLASHES {
+            insert(&mut texts, with_slashes(path, spellings));
+        }
+    }
+    let mut readings = Vec::with_capacity(4);
+    for text in &texts {
+        let has_dots = text.split('/').any(|segment| Dots::RESOLVED.resolves(segment).is_some());
+        for dots in Dots::ALL.into_iter().filter(|dots| has_dots || *dots == Dots::Kept) {
+            insert(&mut readings, read(text, dots));
+        }
+    }
+    readings
+}
+
+/// Adds a text that is not known yet.
+fn insert(texts: &mut Vec<String>, text: String) {
+    if !texts.contains(&text) {
+        texts.push(text);
+    }
+}
+
+/// Returns a path as a gateway may send it on, whose client of HTTP reads it by the URL standard.
+fn sent_on(path: &str) -> String {
+    let path = with_slashes(path, &["\\"]);
+    format!("/{}", segments(&path, Dots::OF_URLS).join("/"))
+}
+
+/// Returns a path with slashes in place of these spellings.
+fn with_slashes(path: &str, spellings: &[&str]) -> String {
+    spellings.iter().fold(path.to_owned(), |path, spelling| path.replace(spelling, "/"))
 }
 
 pub(super) fn without_end(path: &str) -> &str {
@@ -128,24 +215,35 @@ fn encode(byte: u8) -> String {
     format!("%{byte:02X}")
 }
 
-/// Returns a path that begins with a slash and has no repeated slashes.
-fn merged(path: &str, dots: Dots) -> String {
+/// Returns a path decoded, with a slash at the start and without repeated slashes.
+fn read(path: &str, dots: Dots) -> String {
+    let mut segments = segments(path, dots);
+    let ends_in_slash = segments.last().is_none_or(|last| last.is_empty());
+    segments.retain(|segment| !segment.is_empty());
+    let end = if ends_in_slash && !segments.is_empty() { "/" } else { "" };
+    decoded(&format!("/{}{end}", segments.join("/")), |byte| byte == b'/')
+}
+
+/// Splits a path into its segments, which are encoded as they were. The last one is empty if the path ends in a slash or
+/// in dots.
+fn segments(path: &str, dots: Dots) -> Vec<&str> {
+    let drops_empty = matches!(dots, Dots::Resolved(_, EmptySegments::Dropped));
     let mut segments = Vec::new();
-    let mut ends_in_slash = false;
-    for segment in path.split('/') {
-        // Some servers take `..;x` for `..` with a parameter.
-        let (name, _) = segment.split_once(';').unwrap_or((segment, ""));
-        let is_dots = dots == Dots::Resolved && matches!(name, "." | "..");
-        ends_in_slash = is_dots || segment.is_empty();
-        if is_dots && name == ".." {
+    let mut is_last_left_out = false;
+    for segment in path.strip_prefix('/').unwrap_or(path).split('/') {
+        let resolved = dots.resolves(segment);
+        is_last_left_out = resolved.is_some() || drops_empty && segment.is_empty();
+        if resolved == Some(DotSegment::Parent) {
             segments.pop();
         }
-        if !ends_in_slash {
+        if !is_last_left_out {
             segments.push(segment);
         }
     }
-    let end = if ends_in_slash && !segments.is_empty() { "/" } else { "" };
-    format!("/{}{end}", segments.join("/"))
+    if is_last_left_out {
+        segments.push("");
+    }
+    segments
 }
 
 #[cfg(test)]

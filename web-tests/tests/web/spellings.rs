@@ -60,6 +60,12 @@ pub(crate) const SPELLINGS: &[&str] = &[
     "/assets/..%5Capi/items",
     "/api/../assets/a.css",
     "/assets//..//users/admin",
+    "/assets/x%2Fy/..\\..\\api/items",
+    "/assets/x%2Fy/../../api/items",
+    "/assets/a%2Fb/../x%2F..%2F..%2Fapi/items",
+    "/x%2Fy/..\\login",
+    "/users//../admin",
+    "/login/..;/%2e%2e",
     "/api/items?x=/login",
 ];
 

@@ -14,7 +14,7 @@ use http::{Response, StatusCode};
 use tallygate_rules::{CALLS, Rule};
 
 use self::effects::Effects;
-use self::gate::Exemptions;
+use self::gate::{Exemptions, exempt_networks};
 pub use self::service::{LimitBody, LimitService};
 use self::settings::{Counts, FindCost, LimitSettings};
 use super::layer::Layer;
@@ -176,9 +176,9 @@ impl Limit {
     ///
     /// # Errors
     ///
-    /// One of them is not a network.
+    /// One of them is not a network, or contains every address.
     pub fn exempt_addresses<N: AsRef<str>>(self, networks: impl IntoIterator<Item = N>) -> Result<Self, Error> {
-        let networks = super::client_ip::networks("exempt_addresses", networks)?;
+        let networks = exempt_networks(networks)?;
         Ok(self.set(|settings| settings.exemptions.networks.extend(networks)))
     }
 
@@ -255,7 +255,7 @@ impl Limit {
     /// response has begun, so that many at once cannot pass a limit on failures.
     ///
     /// The status is that of HTTP, which is 200 for most calls of gRPC. For a concurrency limit, a request that is refunded
-    /// is running until its body was sent, as any other.
+    /// is running until its body was sent, as any other. A service that fails without a response counts as one with status 500.
     ///
     /// # Examples
     ///

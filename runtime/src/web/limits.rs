@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::layer::Layer;
 use super::limit::LimitService;
 use super::limit::effects::{DenialText, Effects, Limited, RefundIf, Reject};
-use super::limit::gate::{Exemptions, Gate, Guard, request_value, request_values};
+use super::limit::gate::{Exemptions, Gate, Guard, exempt_networks, request_value, request_values};
 #[cfg(feature = "utoipa")]
 use super::openapi::document::{add, answer_problems, for_each_operation};
 #[cfg(feature = "utoipa")]
@@ -91,9 +91,9 @@ impl Limits {
     ///
     /// # Errors
     ///
-    /// One of them is not a network.
+    /// One of them is not a network, or contains every address.
     pub fn exempt_addresses<N: AsRef<str>>(self, networks: impl IntoIterator<Item = N>) -> Result<Self, Error> {
-        let networks = super::client_ip::networks("exempt_addresses", networks)?;
+        let networks = exempt_networks(networks)?;
         Ok(self.set(|settings| settings.exemptions.networks.extend(networks)))
     }
 

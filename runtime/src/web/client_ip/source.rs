@@ -54,7 +54,7 @@ impl ClientIp {
     ///
     /// # Errors
     ///
-    /// No network is given, or one of them is not a network.
+    /// No network is given, or one of them is not a network or contains every address.
     ///
     /// # Examples
     ///
@@ -70,7 +70,7 @@ impl ClientIp {
     /// # Ok::<(), tallygate::Error>(())
     /// ```
     pub fn behind<N: AsRef<str>>(networks: impl IntoIterator<Item = N>) -> Result<ClientIpSource, Error> {
-        let networks = self::networks("behind", networks)?;
+        let networks = self::networks("behind", "trusts everybody; list your proxies, or use `hops`", networks)?;
         if networks.is_empty() {
             return Err(Error::new(
                 "`behind` needs a network of proxies, like `behind([\"10.0.0.0/8\"])`; without proxies, use `socket()`",
@@ -218,21 +218,23 @@ fn contains(networks: &[IpNet], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(&address))
 }
 
-/// Reads networks. An error names the setting.
+/// Reads networks. An error names the setting; that of a network with every address says what it means there.
 pub(in crate::web) fn networks<N: AsRef<str>>(
     setting: &str,
+    everybody: &str,
     networks: impl IntoIterator<Item = N>,
 ) -> Result<Vec<IpNet>, Error> {
-    networks.into_iter().map(|text| network(setting, text.as_ref())).collect()
+    networks.into_iter().map(|text| network(setting, everybody, text.as_ref())).collect()
 }
 
-fn network(setting: &str, text: &str) -> Result<IpNet, Error> {
+fn network(setting: &str, everybody: &str, text: &str) -> Result<IpNet, Error> {
     let single = || text.parse::<IpAddr>().map(IpNet::from);
     let refuse = |why: &str| Err(Error::new(format!("`{setting}`: `{}` {why}", text.escape_default())));
     match text.parse::<IpNet>().or_else(|_| single()) {
         Ok(IpNet::V6(network)) if address::without_ipv6_wrapping(network.addr().into()).is_ipv4() => {
             refuse("is an IPv4 network within IPv6; write it as IPv4, like `10.0.0.0/8`")
         }
+        Ok(network) if network.prefix_len() == 0 => refuse(everybody),
         Ok(network) => Ok(network),
         Err(_) => refuse("is no network; write one, like `10.0.0.0/8`, `fd00::/8` or `192.0.2.7`"),
     }

@@ -283,6 +283,10 @@ fn a_source_that_cannot_be_used_says_what_to_write() {
     assert!(mistake(ClientIp::behind(["proxy.local"])).contains("is no network"));
     assert!(mistake(ClientIp::behind(["::ffff:10.0.0.0/104"])).contains("write it as IPv4, like `10.0.0.0/8`"));
     assert!(mistake(ClientIp::behind(["64:ff9b::10.0.0.0/104"])).contains("write it as IPv4, like `10.0.0.0/8`"));
+    for everybody in ["0.0.0.0/0", "::/0", "10.0.0.1/0"] {
+        let mistake = mistake(ClientIp::behind(["10.0.0.0/8", everybody]));
+        assert_eq!(mistake, format!("`behind`: `{everybody}` trusts everybody; list your proxies, or use `hops`"));
+    }
     assert!(mistake(ClientIp::hops(0)).starts_with("`hops` must be at least 1"));
     assert!(mistake(ClientIp::socket().ipv6_prefix(0)).starts_with("`ipv6_prefix` must be from 1 to 128 bits"));
     assert!(mistake(ClientIp::socket().ipv6_prefix(129)).starts_with("`ipv6_prefix` must be from 1 to 128 bits"));

@@ -7,11 +7,12 @@ use ipnet::IpNet;
 use super::effects::{Effects, Limited};
 use crate::call::CallOptions;
 use crate::context::{self, Context, ContextKey};
+use crate::error::Error;
 use crate::limiter::{Check, Limiter};
 use crate::observe::{ReportedOnce, log};
 use crate::policy::Policy;
 use crate::request_pattern::{PathPattern, shown_method, surely_contain};
-use crate::web::client_ip::ClientIp;
+use crate::web::client_ip::{self, ClientIp};
 use crate::web::layer::Layer;
 use crate::web::parts::Parts;
 
@@ -98,6 +99,13 @@ pub(in crate::web) struct Exemptions {
     pub(super) paths: Vec<PathPattern>,
     pub(in crate::web) networks: Vec<IpNet>,
     pub(in crate::web) conditions: Vec<Arc<Condition>>,
+}
+
+/// Reads the networks of clients that are left alone.
+pub(in crate::web) fn exempt_networks<N: AsRef<str>>(
+    networks: impl IntoIterator<Item = N>,
+) -> Result<Vec<IpNet>, Error> {
+    client_ip::networks("exempt_addresses", "exempts everybody; list the networks that you trust", networks)
 }
 
 pub(in crate::web) type Condition = dyn Fn(&Parts<'_>) -> bool + Send + Sync;

@@ -152,6 +152,8 @@ async fn exempt_addresses_are_those_of_clients_and_not_of_proxies() {
     assert_eq!([get("203.0.113.9").await, get("203.0.113.9").await], [200, 429]);
     let mistake = self::limit(&policy(1), "{@ip}").exempt_addresses(["home"]).unwrap_err();
     assert!(mistake.to_string().starts_with("`exempt_addresses`: `home` is no network"), "{mistake}");
+    let mistake = self::limit(&policy(1), "{@ip}").exempt_addresses(["::/0"]).unwrap_err().to_string();
+    assert_eq!(mistake, "`exempt_addresses`: `::/0` exempts everybody; list the networks that you trust");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{self, Poll};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{Either, Full};
 use tower_service::Service;
@@ -88,9 +88,11 @@ impl<S> LimitService<S> {
             return Ok(response.map(Either::Right));
         }
         request.insert(counted);
-        let response = self.inner.call(request).await?;
-        let permits = admitted.refunded(response.status().as_u16()).await;
-        Ok(response.map(|body| Either::Left(Held::new(body, permits, Body::is_end_stream))))
+        let answered = self.inner.call(request).await;
+        // A server answers an error with 500, if with anything.
+        let status = answered.as_ref().map_or(StatusCode::INTERNAL_SERVER_ERROR, Response::status);
+        let permits = admitted.refunded(status.as_u16()).await;
+        Ok(answered?.map(|body| Either::Left(Held::new(body, permits, Body::is_end_stream))))
     }
 }
 

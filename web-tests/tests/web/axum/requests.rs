@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn};
@@ -12,6 +13,7 @@ use tallygate::web::{self, Limit};
 use tallygate::{BackendError, Limiter, Policy, Rejection, Rule, Subject};
 use tallygate_web_tests::Client;
 use tallygate_web_tests::server::serve;
+use tower::ServiceExt as _;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -52,6 +54,20 @@ async fn only_failures_count_where_others_are_refunded() {
 async fn only_successes_count_where_failures_are_refunded() {
     let client = client(limit(1, "{@ip}").refund_if(|status| !status.is_success())).await;
     assert_eq!(statuses(&client, &["404", "503", "200", "404"]).await, [404, 503, 200, 429]);
+}
+
+#[tokio::test]
+async fn a_service_that_fails_without_a_response_is_a_failure() {
+    for (refunds_failures, expected) in [(true, [true, true]), (false, [true, false])] {
+        let limit = limit(1, "all").refund_if(move |status| status.is_server_error() == refunds_failures);
+        let failing = tower::service_fn(async |_: Request| Err::<Response<Body>, _>(std::io::Error::other("gone")));
+        let service = tower::Layer::layer(&limit, failing);
+        let mut failed = Vec::new();
+        for _ in 0..2 {
+            failed.push(service.clone().oneshot(Request::new(Body::empty())).await.is_err());
+        }
+        assert_eq!(failed, expected, "refunds failures: {refunds_failures}");
+    }
 }
 
 #[tokio::test]

@@ -141,18 +141,31 @@ impl Network {
         Some(Ipv4Addr::new(a, b, c, d))
     }
 
+    pub(crate) fn address(self) -> IpAddr {
+        self.address
+    }
+
+    pub(crate) fn bits(self) -> u8 {
+        self.bits
+    }
+
+    /// Whether it is a single address.
+    pub(crate) fn is_single(self) -> bool {
+        self.bits == most_bits(self.address)
+    }
+
     /// Whether the address of a client is counted like this, with this filter if there is one: IPv4 as a single address
     /// or as wide as the filter says, and IPv6 as a network.
     pub(crate) fn is_of_client(self, filter: Option<SubnetBits>) -> bool {
         match self.address {
-            IpAddr::V4(_) => self.bits == most_bits(self.address) || filter.is_some_and(|bits| self.bits == bits.ipv4),
+            IpAddr::V4(_) => self.is_single() || filter.is_some_and(|bits| self.bits == bits.ipv4),
             IpAddr::V6(_) => (1..most_bits(self.address)).contains(&self.bits) && !self.is_within_tunnel(),
         }
     }
 
     /// Whether this is a whole IPv6 address, as one is counted if networks have 128 bits.
     pub(crate) fn is_whole_ipv6(self) -> bool {
-        self.address.is_ipv6() && self.bits == most_bits(self.address) && self.carried_ipv4().is_none()
+        self.address.is_ipv6() && self.is_single() && self.carried_ipv4().is_none()
     }
 
     /// Whether all addresses of this network count as the IPv4 addresses that they carry.

@@ -12,7 +12,7 @@ use tallygate_rules::SubnetBits;
 
 pub use self::source::ClientIpSource;
 pub(super) use self::source::networks;
-use crate::address::{Network, parse, without_ipv6_wrapping};
+use crate::address::{Network, without_ipv6_wrapping};
 use crate::context::Context;
 use crate::observe::opaque_debug;
 use crate::observe::{ReportedOnce, log};
@@ -63,9 +63,16 @@ impl ClientIp {
         Self { is_fallback: true, ..self }
     }
 
-    /// Returns the client whose address a context has, as that of a test or of an application.
+    /// Returns the client whose address a context has, as that of a test or of an application. An IPv6 address may stand
+    /// there as its network, as `{@ip}` shows it.
     pub(super) fn of(context: &Context) -> Option<Self> {
-        parse(context.get("ip")?.as_bytes()).map(Self::from)
+        let network = Network::parse(context.get("ip")?)?;
+        let client = Self::from(network.address());
+        match client.address {
+            _ if network.is_single() => Some(client),
+            IpAddr::V6(_) if network.bits() > 0 => Some(Self { ipv6_prefix: network.bits(), ..client }),
+            _ => None,
+        }
     }
 
     pub(super) fn current() -> Option<Self> {

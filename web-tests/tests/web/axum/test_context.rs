@@ -56,6 +56,26 @@ async fn the_client_of_a_handler_is_the_one_that_keys_show() {
 }
 
 #[tokio::test]
+async fn a_client_of_a_context_may_be_written_as_it_is_counted() {
+    for (ip, found) in [
+        ("2001:db8:1:2::/64", "2001:db8:1:2:: 2001:db8:1:2::/64"),
+        ("2001:db8:1::/48", "2001:db8:1:: 2001:db8:1::/48"),
+        ("2001:db8:1:2::7", "2001:db8:1:2::7 2001:db8:1:2::/64"),
+        ("192.0.2.7", "192.0.2.7 192.0.2.7"),
+        ("192.0.2.0/24", "nobody"),
+        ("::/0", "nobody"),
+        ("home", "nobody"),
+    ] {
+        let shown = |client: Option<ClientIp>| async move {
+            client.map_or("nobody".to_owned(), |client| format!("{} {client}", client.address()))
+        };
+        let router = Router::new().route("/", get(shown));
+        let context = Context::new().with("ip", ip);
+        assert_eq!(context::scope(context, ask(&router, "/")).await, (200, found.to_owned()), "{ip}");
+    }
+}
+
+#[tokio::test]
 async fn values_and_limits_see_that_client() {
     let test = Context::test();
     let ip = test.get("ip").unwrap().to_owned();

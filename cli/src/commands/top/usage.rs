@@ -162,11 +162,18 @@ fn share(states: &[RuleState]) -> Option<u64> {
 fn in_words(state: &RuleState) -> Option<String> {
     let used = number::grouped(state.used?);
     let shown = state.limit.map_or_else(|| "n".to_owned(), number::grouped);
-    let bare = state.limit.map_or_else(|| "n".to_owned(), |limit| limit.to_string());
-    let is_concurrency = state.rule.lease().is_some();
-    let what =
-        if is_concurrency { format!("{shown} concurrent") } else { state.rule.to_string().replacen(&bare, &shown, 1) };
+    let what = if state.rule.lease().is_some() { format!("{shown} concurrent") } else { grouped_rule(state) };
     Some(format!("{used} of {what}"))
+}
+
+/// Returns the rule with the thousands of its limit and of its count apart.
+fn grouped_rule(state: &RuleState) -> String {
+    let numbers = [state.limit, Some(state.rule.count())];
+    let grouped = |word: &str| match word.parse() {
+        Ok(number) if numbers.contains(&Some(number)) => number::grouped(number),
+        _ => word.to_owned(),
+    };
+    state.rule.to_string().split(' ').map(grouped).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns how much of a rule is used, in thousandths.
@@ -260,6 +267,23 @@ mod tests {
         assert_eq!(best(By::Used, 2), ["c", "a"]);
         assert_eq!(best(By::Wait, 9), ["a", "c"]);
         assert_eq!(best(By::Wait, 0), [""; 0]);
+    }
+
+    #[test]
+    fn the_thousands_of_each_number_of_a_rule_stand_apart() {
+        let shown = |rule: &str, limit| {
+            let rule = rule.parse().unwrap();
+            let state = RuleState { position: 0, rule, limit, remaining: None, used: Some(1_234), reset: None };
+            in_words(&state).unwrap()
+        };
+        assert_eq!(shown("10000 per 1s burst 1000", Some(1_000)), "1,234 of 10,000 per 1s burst 1,000");
+        assert_eq!(shown("1000 per 1s burst 10000", Some(10_000)), "1,234 of 1,000 per 1s burst 10,000");
+        assert_eq!(
+            shown("about 60000 tokens per 1m as t60000", Some(60_000)),
+            "1,234 of about 60,000 tokens per 1m as t60000"
+        );
+        assert_eq!(shown("5000 concurrent lease 30s", Some(5_000)), "1,234 of 5,000 concurrent");
+        assert_eq!(shown("n per 1h", None), "1,234 of n per 1h");
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub(crate) mod attribute;
 pub(crate) mod bounds;
 pub(crate) mod compile;
 pub(crate) mod decision;
+pub(crate) mod floods;
 pub(crate) mod instructions;
 pub(crate) mod latency;
 pub(crate) mod leases;

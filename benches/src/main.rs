@@ -33,7 +33,7 @@ use crate::figure::Figure;
 #[cfg(feature = "web")]
 use crate::figures::web;
 use crate::figures::{
-    attribute, bounds, compile, decision, instructions, latency, leases, outage, own_instructions, prefetch,
+    attribute, bounds, compile, decision, floods, instructions, latency, leases, outage, own_instructions, prefetch,
     remembered, server_time, storage, subjects, threads, throughput, tokens, topologies, units, weight, windows,
 };
 use crate::options::{GROUPS, Options};
@@ -94,6 +94,7 @@ fn measure(group: &str, server: &Server, options: &Options) -> Vec<Figure> {
         "decision" => decision::figures(),
         "attribute" => attribute::figures(),
         "subjects" => subjects::figures(),
+        "floods" => floods::figures(),
         "threads" => threads::figures(),
         "windows" => windows::figures(server, options.redis_cell.as_deref()),
         #[cfg(feature = "web")]

@@ -10,7 +10,7 @@ pub(crate) const GROUPS: [&str; 1] = ["web"];
 
 /// All groups, in the order of the report.
 #[cfg(not(feature = "web"))]
-pub(crate) const GROUPS: [&str; 20] = [
+pub(crate) const GROUPS: [&str; 21] = [
     "instructions",
     "throughput",
     "latency",
@@ -28,6 +28,7 @@ pub(crate) const GROUPS: [&str; 20] = [
     "decision",
     "attribute",
     "subjects",
+    "floods",
     "threads",
     "windows",
     "compile",

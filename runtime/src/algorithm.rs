@@ -14,7 +14,9 @@ use tallygate_rules::{Algorithm, Rule};
 use self::concurrency::ConcurrentCalls;
 #[cfg(feature = "redis")]
 pub(crate) use self::counting::pack_integer;
-pub(crate) use self::counting::{Cell, Celled, CostChange, Counting, DecidedByCell, Kept, Quota, Span, Window};
+pub(crate) use self::counting::{
+    Cell, Celled, CostChange, Counting, DecidedByCell, Kept, Quota, Remnant, Span, Window,
+};
 #[cfg(feature = "cron")]
 pub(crate) use self::cron::Ticks;
 #[cfg(feature = "cron")]

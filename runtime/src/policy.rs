@@ -28,7 +28,7 @@ pub(crate) use self::layout::LAYOUT_BYTES;
 pub use self::plan_counts::PlanCounts;
 #[cfg(feature = "admin")]
 pub(crate) use self::rule_group::names;
-pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, own_name};
+pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, TracedRules, own_name};
 use self::shared::Shared;
 pub(crate) use self::shared::{NO_REGISTRY, Registration};
 pub(crate) use self::templates::Templates;

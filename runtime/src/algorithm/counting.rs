@@ -94,6 +94,22 @@ pub(crate) trait Celled: fmt::Debug + Send + Sync {
     /// Returns when a charged cell counts no more.
     fn expires_us(&self, cell: Cell) -> u64;
 
+    /// Returns what is left of a stored cell whose subject is replaced: of what it counts now, and of what it counted
+    /// before. Without an amount, nothing is left.
+    fn remnants(&self, cell: Cell, _now_us: u64) -> [Remnant; 2] {
+        [Remnant::until(self.expires_us(cell), cell.amount), Remnant::default()]
+    }
+
+    /// Whether the amount of a remnant names the parameters of the rule. Then remnants of different amounts say nothing about
+    /// each other, and none is left out.
+    fn remnants_are_named(&self) -> bool {
+        false
+    }
+
+    /// Returns a cell that admits no more than the one of which this is left: all that may be of each of its
+    /// [`remnants`](Self::remnants). They may have been rounded up, and joined with those of others.
+    fn restored(&self, remnants: [&[Remnant]; 2], now_us: u64) -> Cell;
+
     /// Returns how long a call has to wait by the stored cell, and after what time it never fits again.
     fn ask(&self, cell: Cell, cost: u64, now_us: u64) -> (Wait, Option<Wait>) {
         let cell = self.at(cell, now_us);
@@ -121,6 +137,39 @@ pub(crate) trait Celled: fmt::Debug + Send + Sync {
     }
 }
 
+/// An upper bound of what counts of a subject until a time. It is all that is kept of a subject that was replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Remnant {
+    pub(crate) ends_us: u64,
+    pub(crate) amount: u64,
+    /// Whether it was joined with another, which may be of another subject.
+    pub(crate) is_joined: bool,
+}
+
+impl Remnant {
+    pub(crate) fn until(ends_us: u64, amount: u64) -> Self {
+        Self { ends_us, amount, is_joined: false }
+    }
+
+    pub(crate) fn covers(self, other: Self) -> bool {
+        self.ends_us >= other.ends_us && self.amount >= other.amount
+    }
+
+    pub(crate) fn joined(self, other: Self) -> Self {
+        Self { ends_us: self.ends_us.max(other.ends_us), amount: self.amount.max(other.amount), is_joined: true }
+    }
+
+    /// The greatest amount of those that end at a time or later.
+    pub(super) fn most_from(remnants: &[Self], ends_us: u64) -> u64 {
+        let later = remnants.iter().filter(|remnant| remnant.ends_us >= ends_us);
+        later.map(|remnant| remnant.amount).max().unwrap_or_default()
+    }
+
+    pub(super) fn join_all(remnants: &[Self]) -> Self {
+        remnants.iter().copied().reduce(Self::joined).unwrap_or_default()
+    }
+}
+
 /// What the only rule of a tally says about a call, or all rules together.
 pub(crate) struct DecidedByCell {
     /// How long the call has to wait.
@@ -143,7 +192,7 @@ impl DecidedByCell {
 /// | algorithm | `stamp_us` | `amount` | `other` |
 /// | --- | --- | --- | --- |
 /// | sliding counter | start of the slot | its weight | weight of the slot before |
-/// | fixed window | when it opened | its weight | – |
+/// | fixed window | when it opened | its weight | 1 if only a remnant is known |
 /// | cron | last hit | weight since the last tick | the tick to come |
 /// | token bucket | last hit | level, in tokens · per | when it is unused again |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

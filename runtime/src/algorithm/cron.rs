@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tallygate_rules::{Rule, Schedule};
 
-use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span};
+use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Remnant, Span};
 #[cfg(feature = "redis")]
 use super::counting::{TickLists, pack_integer, pack_rule};
 use super::fixed_window::{corrected_if, quota, wait};
@@ -98,6 +98,14 @@ impl Celled for WindowsOfSchedule<'_> {
 
     fn quota(&self, cell: Cell, now_us: u64) -> Quota {
         quota(cell, self.count, cell.other, now_us)
+    }
+
+    fn restored(&self, [remnants, _]: [&[Remnant]; 2], now_us: u64) -> Cell {
+        let coming_us = self.schedule.next_tick(now_us).unwrap_or(u64::MAX);
+        // What ends before the next tick is of a window that is over, and was rounded up. Without a tick, no window ends.
+        let from_us = if coming_us == u64::MAX { 0 } else { coming_us };
+        let amount = Remnant::most_from(remnants, from_us);
+        Cell { stamp_us: now_us, amount, other: coming_us, ..Cell::default() }
     }
 
     fn expires_us(&self, cell: Cell) -> u64 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tallygate_rules::{MAX_COUNTER_COUNT, Rule};
 
-use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span};
+use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Remnant, Span};
 #[cfg(feature = "redis")]
 use super::counting::{TickLists, pack_rule};
 use crate::micros;
@@ -108,6 +108,21 @@ impl Celled for Slots {
         Quota::new(u64::try_from(u128::from(self.count).saturating_sub(used)).unwrap_or(0), reset_us)
     }
 
+    fn remnants(&self, cell: Cell, _now_us: u64) -> [Remnant; 2] {
+        [Remnant::until(self.expires_us(cell), cell.amount), Remnant::until(cell.stamp_us + self.slot_us, cell.other)]
+    }
+
+    fn restored(&self, [last, before]: [&[Remnant]; 2], now_us: u64) -> Cell {
+        let cell = Cell { stamp_us: now_us - now_us % self.slot_us, ..Cell::default() };
+        let ends_us = self.expires_us(cell);
+        // What was counted last was counted in this slot, or in the one before.
+        let of_before = last.iter().filter(|remnant| remnant.ends_us < ends_us).chain(before);
+        // One that ends before this slot is over already, and was rounded up.
+        let of_before = of_before.filter(|remnant| remnant.ends_us >= cell.stamp_us + self.slot_us);
+        let of_before = of_before.map(|remnant| remnant.amount).max();
+        Cell { amount: Remnant::most_from(last, ends_us), other: of_before.unwrap_or_default(), ..cell }
+    }
+
     fn expires_us(&self, cell: Cell) -> u64 {
         cell.stamp_us + 2 * self.slot_us
     }
@@ -117,4 +132,18 @@ impl Celled for Slots {
 fn share(slot_us: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(slot_us) * u128::from(part) / u128::from(whole.max(1));
     u64::try_from(share).unwrap_or(slot_us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_counted_in_a_slot_that_is_over_counts_no_more_although_its_end_was_rounded_up() {
+        let slots = Slots { count: 5, slot_us: 1_000 };
+        let left = [Remnant::until(10_003, 4)];
+        assert_eq!(slots.restored([&left, &[]], 10_001), Cell { stamp_us: 10_000, ..Cell::default() });
+        let cell = slots.restored([&left, &[]], 9_999);
+        assert_eq!((cell.stamp_us, cell.amount, cell.other), (9_000, 0, 4));
+    }
 }

@@ -1,14 +1,22 @@
 //! Token buckets in integers. A level is tokens times `per`, so each microsecond adds exactly `count` to it.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use foldhash::quality::FixedState;
 use tallygate_rules::TokenBucket;
 
-use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Span};
+use super::counting::{Cell, Celled, CostChange, Counting, Kept, Quota, Remnant, Span};
 #[cfg(feature = "redis")]
 use super::counting::{TickLists, pack_integer, pack_rule};
 use crate::micros;
 use crate::wait::Wait;
+
+/// The time since which hits count in a bucket of which only a remnant is known: before anything else, after use beyond the
+/// cost of an earlier hit, and after a hit. Nobody knows whether it was full in between, so nothing is given back before it is full.
+const RESTORED_US: u64 = u64::MAX;
+const AMENDED_US: u64 = u64::MAX - 1;
+const RETURNED_US: u64 = u64::MAX - 2;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
@@ -42,10 +50,20 @@ impl Bucket {
         cell.stamp_us + self.reset_after_us
     }
 
+    /// Two amounts that identify the parameters, each of which is [kept](Remnant) exactly.
+    fn mark(&self) -> [u64; 2] {
+        let hash = FixedState::default().hash_one((self.count, self.capacity, self.initial, self.reset_after_us));
+        [hash, hash >> 32].map(|bits| (32 + bits % 32) << (3 * (bits / 32 % 15)))
+    }
+
     /// Takes a part of the level out of a present cell.
     fn taken(&self, cell: Cell, level: u64, now_us: u64) -> Cell {
         // Earlier hits do not count in a full bucket.
-        let since_us = if cell.amount == self.full() { now_us } else { cell.since_us };
+        let since_us = match cell.since_us {
+            _ if cell.amount == self.full() => now_us,
+            RESTORED_US | AMENDED_US => RETURNED_US,
+            since_us => since_us,
+        };
         Cell { stamp_us: now_us, amount: cell.amount - level, other: now_us + self.reset_after_us, since_us }
     }
 }
@@ -104,7 +122,10 @@ impl Celled for Bucket {
             return Cell { stamp_us: now_us, amount: self.initial * self.per_us, other: 0, since_us: now_us };
         }
         let flown = now_us.saturating_sub(cell.stamp_us).saturating_mul(self.count);
-        Cell { amount: cell.amount.saturating_add(flown).min(self.full()), other: unused_us, ..cell }
+        // Of a remnant, it is not known when exactly the bucket is unused.
+        let may_be_unused = matches!(cell.since_us, RESTORED_US | AMENDED_US);
+        let most = if may_be_unused { self.full().min(self.initial * self.per_us) } else { self.full() };
+        Cell { amount: cell.amount.saturating_add(flown).min(most), other: unused_us, ..cell }
     }
 
     fn wait(&self, cell: Cell, cost: u64, now_us: u64) -> Wait {
@@ -145,8 +166,15 @@ impl Celled for Bucket {
         // Use beyond the cost is taken like a hit at this time, up to the level: the reserved tokens may have flowed in
         // again.
         let beyond = costs.beyond().saturating_mul(self.per_us).min(current.amount);
-        if beyond > 0 {
-            self.taken(current, beyond, now_us)
+        // More may have been in a bucket of which only a remnant is known, and was taken now.
+        let may_be_taken = costs.beyond() > 0 && cell.since_us >= RETURNED_US;
+        if beyond > 0 || may_be_taken {
+            let taken = self.taken(current, beyond, now_us);
+            // A bucket of which only a remnant is known may be unused. Then this is no hit.
+            match cell.since_us {
+                RESTORED_US | AMENDED_US => Cell { since_us: AMENDED_US, ..taken },
+                _ => taken,
+            }
         } else if current.amount < self.full() && cell.since_us <= admitted_us {
             // No hit counts in a full bucket, so nothing is given back.
             let given_back = costs.given_back().saturating_mul(self.per_us);
@@ -161,6 +189,40 @@ impl Celled for Bucket {
         Quota::new(cell.amount / self.per_us, fill_us.min(cell.other.saturating_sub(now_us)))
     }
 
+    fn remnants(&self, cell: Cell, now_us: u64) -> [Remnant; 2] {
+        // What was only restored is still left, and would be rounded up once more.
+        if self.unused_us(cell) <= now_us || cell.since_us == RESTORED_US {
+            return [Remnant::default(); 2];
+        }
+        // The level is told by when the bucket is full again.
+        let missing = self.full().saturating_sub(self.at(cell, now_us).amount);
+        let full_us = now_us + missing.div_ceil(self.count.max(1));
+        let [one, other] = self.mark();
+        [Remnant::until(full_us, one), Remnant::until(self.unused_us(cell), other)]
+    }
+
+    fn remnants_are_named(&self) -> bool {
+        true
+    }
+
+    fn restored(&self, [full, unused]: [&[Remnant]; 2], now_us: u64) -> Cell {
+        let [one, other] = self.mark();
+        // What is joined with that of others may be of other parameters.
+        let are_of = |remnants: &[Remnant], mark| remnants.iter().all(|left| left.amount == mark && !left.is_joined);
+        let is_same = are_of(full, one) && are_of(unused, other);
+        let [full, unused] = [full, unused].map(Remnant::join_all);
+        if unused.ends_us <= now_us {
+            return Cell::default();
+        }
+        let missing = full.ends_us.saturating_sub(now_us).saturating_mul(self.count);
+        // With other parameters, nothing is known about the level.
+        let level = if is_same { self.full().saturating_sub(missing) } else { 0 };
+        let hit_us = unused.ends_us.saturating_sub(self.reset_after_us).min(now_us);
+        let flown_us = (now_us - hit_us).min(level / self.count.max(1));
+        let (stamp_us, amount) = (now_us - flown_us, level - flown_us * self.count);
+        Cell { stamp_us, amount, other: stamp_us + self.reset_after_us, since_us: RESTORED_US }
+    }
+
     fn expires_us(&self, cell: Cell) -> u64 {
         cell.other
     }
@@ -171,6 +233,32 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_bucket_that_has_returned_leaves_nothing_more_before_something_is_taken() {
+        let bucket = Bucket::new(5, TokenBucket::new(Duration::from_secs(5)));
+        let now_us = 1_000_000_000;
+        let cell = bucket.charged(bucket.at(Cell::default(), now_us), 3, now_us);
+        let [full, unused] = bucket.remnants(cell, now_us).map(|left| [left]);
+        let mut returned = bucket.restored([&full, &unused], now_us + 1);
+        assert_eq!(bucket.quota(bucket.at(returned, now_us + 1), now_us + 1).remaining, 2);
+        let leaves = |cell| bucket.remnants(cell, now_us + 1).iter().any(|left| left.amount > 0);
+        assert!(!leaves(returned));
+        let beyond = bucket.refunded(returned, CostChange { charged: 0, used: 1 }, now_us, now_us + 1);
+        assert!(leaves(beyond));
+        assert!(bucket.decide(&mut returned, 1, now_us + 1).wait.is_none() && leaves(returned));
+    }
+
+    #[test]
+    fn use_beyond_a_cost_is_left_by_a_bucket_that_has_returned_with_nothing() {
+        let bucket = Bucket::new(5, TokenBucket::new(Duration::from_secs(5)));
+        let [hit_us, now_us] = [1_000_000_000, 1_001_000_000];
+        let others = Remnant { is_joined: true, ..Remnant::until(hit_us + 5_000_000, 1) };
+        let returned = bucket.restored([&[others], &[others]], now_us);
+        assert_eq!(bucket.quota(bucket.at(returned, now_us), now_us).remaining, 0);
+        let settled = bucket.refunded(returned, CostChange { charged: 1, used: 3 }, hit_us, now_us);
+        assert!(bucket.remnants(settled, now_us).iter().all(|left| left.amount > 0));
+    }
 
     #[test]
     fn a_bucket_gains_nothing_from_a_clock_that_was_set_back() {

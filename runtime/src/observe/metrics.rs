@@ -5,10 +5,10 @@
 
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use metrics::{
-    Gauge, Key, Label, Level, Metadata, Unit, describe_counter, describe_gauge, describe_histogram, gauge,
+    Gauge, Key, Label, Level, Metadata, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     with_recorder,
 };
 
@@ -37,7 +37,14 @@ const AHEAD_EARLY_ENDS: &str = "tallygate_prefetch_early_ends_total";
 static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
 
 /// All tallies of this process, over all limiters.
-pub(super) static TALLIES: Total = Total::new("tallygate_tallies");
+pub(super) static TALLIES: Total =
+    Total { name: "tallygate_tallies", number: AtomicUsize::new(0), events: &[&REPLACED_SUBJECTS, &DENIED_RETURNS] };
+
+/// Subjects in the memory of this process that others have replaced.
+static REPLACED_SUBJECTS: Events = Events::new("tallygate_replaced_subjects_total");
+
+/// Subjects that were denied when they came, by what they or others had left.
+static DENIED_RETURNS: Events = Events::new("tallygate_denied_returns_total");
 
 /// All overrides that this process knows, over all limiters.
 pub(super) static OVERRIDES: Total = Total::new("tallygate_overrides");
@@ -48,6 +55,16 @@ pub(super) static UNAPPLIED_FILES: Total = Total::new("tallygate_unapplied_files
 pub(crate) struct Total {
     name: &'static str,
     number: AtomicUsize,
+    /// What is told together with the number.
+    events: &'static [&'static Events],
+}
+
+/// Events that happen under a lock, and are told later.
+struct Events {
+    name: &'static str,
+    untold: AtomicU64,
+    /// Whether it was told, so that it is there before the first event.
+    is_told: AtomicBool,
 }
 
 /// The keys of a policy's metrics. Each is made once, so that counting a decision allocates nothing.
@@ -308,7 +325,7 @@ fn key_of_policy(name: &'static str, policy: &str) -> Key {
 
 impl Total {
     const fn new(name: &'static str) -> Self {
-        Self { name, number: AtomicUsize::new(0) }
+        Self { name, number: AtomicUsize::new(0), events: &[] }
     }
 
     /// Sets the share of one gauge. Returns whether the number has changed.
@@ -333,7 +350,34 @@ impl Total {
                 }
             }
         });
+        self.events.iter().for_each(|events| events.show());
     }
+}
+
+impl Events {
+    const fn new(name: &'static str) -> Self {
+        Self { name, untold: AtomicU64::new(0), is_told: AtomicBool::new(false) }
+    }
+
+    fn add(&self) {
+        self.untold.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn show(&self) {
+        let untold = self.untold.swap(0, Ordering::Relaxed);
+        if untold == 0 && self.is_told.load(Ordering::Relaxed) {
+            return;
+        }
+        match tell(|| counter!(self.name).increment(untold)) {
+            Some(()) => self.is_told.store(true, Ordering::Relaxed),
+            None => drop(self.untold.fetch_add(untold, Ordering::Relaxed)),
+        }
+    }
+}
+
+/// Counts a subject that was denied when it came, by what was left of it. It is told with the next change of the tallies.
+pub(crate) fn count_denied_return() {
+    DENIED_RETURNS.add();
 }
 
 /// Gives the recorder the descriptions once, with the first metric: by then, the program has installed its recorder.
@@ -366,6 +410,16 @@ fn describe() {
         );
         describe_counter!(WARNINGS, Unit::Count, "Subjects that came near a limit, by policy and rule.");
         describe_gauge!(TALLIES.name, Unit::Count, "Tallies in the memory of this process.");
+        describe_counter!(
+            REPLACED_SUBJECTS.name,
+            Unit::Count,
+            "Subjects in the memory of this process that others have replaced."
+        );
+        describe_counter!(
+            DENIED_RETURNS.name,
+            Unit::Count,
+            "Subjects that were denied when they came, by what replaced subjects have left."
+        );
         describe_gauge!(OVERRIDES.name, Unit::Count, "Overrides of rules that this process knows of.");
         describe_counter!(LOST_POLICIES, Unit::Count, "Policies that left the file of limits.");
         describe_gauge!(UNAPPLIED_FILES.name, Unit::Count, "Files of limits that are not in force as they are now.");
@@ -420,6 +474,15 @@ gauge_type! {
     /// The tallies of one shard.
     TallyGauge, TALLIES
 }
+
+impl TallyGauge {
+    /// Counts a subject that another has replaced.
+    pub(crate) fn count_replaced(&mut self) {
+        REPLACED_SUBJECTS.add();
+        self.has_changed = true;
+    }
+}
+
 gauge_type! {
     /// The overrides of one limiter.
     OverrideGauge, OVERRIDES

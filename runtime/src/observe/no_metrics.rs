@@ -45,6 +45,9 @@ impl NoMetrics {
     pub(crate) fn set(&mut self, _: usize) {}
 
     #[inline]
+    pub(crate) fn count_replaced(&mut self) {}
+
+    #[inline]
     pub(crate) fn change(&mut self) -> NoChange {
         NoChange {}
     }
@@ -56,6 +59,7 @@ pub(super) fn count_early_end(_: &str) {}
 pub(super) fn count_pause(_: &str, _: Option<&str>) {}
 pub(super) fn count_warning(_: &str, _: ObservedRule<'_>) {}
 pub(crate) fn begin_metrics_of_files() {}
+pub(crate) fn count_denied_return() {}
 pub(super) fn count_lost_policies(_: usize) {}
 
 #[derive(Default)]

@@ -55,6 +55,7 @@ pub(crate) struct RuleGroup {
     /// Policy, subject and layout, as they stand in keys.
     pub(crate) segment: Arc<str>,
     pub(crate) entry: GroupEntry,
+    pub(crate) traced: Arc<TracedRules>,
     #[cfg(feature = "cron")]
     pub(crate) ticks: Arc<Ticks>,
 }
@@ -68,11 +69,34 @@ pub(crate) struct GroupEntry {
     pub(crate) hash: u64,
     /// The [cells](RuleGroup::cells) of that group, if there is one.
     pub(crate) cells: Option<usize>,
+    pub(crate) traced: Arc<TracedRules>,
+}
+
+/// What has to be known of a group's rules when a subject of them is replaced, and when it returns.
+#[derive(Debug, Default)]
+pub(crate) struct TracedRules {
+    pub(crate) celled: Vec<Arc<dyn Celled>>,
+    /// The length of the longest sliding window.
+    pub(crate) reach_us: u64,
+    /// How long a denial counts towards a ban, and how many lead to it; 0 without one.
+    pub(crate) within_us: u64,
+    pub(crate) denials: u64,
+}
+
+impl TracedRules {
+    fn new(celled: &[(usize, Arc<dyn Celled>)], reach_us: u64, ban: Option<Ban>) -> Self {
+        Self {
+            celled: celled.iter().map(|(_, rule)| Arc::clone(rule)).collect(),
+            reach_us,
+            within_us: ban.map_or(0, |ban| micros::from_duration(ban.within())),
+            denials: ban.map_or(0, |ban| ban.denials()),
+        }
+    }
 }
 
 impl GroupEntry {
-    fn new(segment: &Arc<str>, cells: Option<usize>) -> Self {
-        Self { segment: Arc::clone(segment), hash: FixedState::default().hash_one(&**segment), cells }
+    fn new(segment: &Arc<str>, cells: Option<usize>, traced: Arc<TracedRules>) -> Self {
+        Self { segment: Arc::clone(segment), hash: FixedState::default().hash_one(&**segment), cells, traced }
     }
 }
 
@@ -163,7 +187,8 @@ impl RuleGroup {
             unit: unit.map(Into::into),
             slot_segment: None,
             is_plain: label.is_none() && unit.is_none(),
-            entry: GroupEntry::new(&segment, None),
+            entry: GroupEntry::new(&segment, None, Arc::default()),
+            traced: Arc::default(),
             segment: Arc::clone(&segment),
             #[cfg(feature = "cron")]
             ticks: Arc::new(Ticks::new(&rules)),
@@ -184,7 +209,8 @@ impl RuleGroup {
 
     /// Returns the group with a tally of its own.
     fn with_segment(self, segment: Arc<str>) -> Self {
-        Self { entry: GroupEntry::new(&segment, self.cells()), segment, ..self }
+        let traced = Arc::new(TracedRules::new(&self.celled, self.reach_us, self.ban));
+        Self { entry: GroupEntry::new(&segment, self.cells(), Arc::clone(&traced)), segment, traced, ..self }
     }
 
     /// Returns the entry of the tally that counts calls of the group's subject, whether or not there is one.
@@ -195,7 +221,7 @@ impl RuleGroup {
         let calls = all.iter().find(is_of_calls).map(|group| group.entry.clone());
         calls.unwrap_or_else(|| {
             let segment = format!("{}{}", &*escape_name(name), counted_segment(label, None)).into();
-            GroupEntry::new(&segment, None)
+            GroupEntry::new(&segment, None, Arc::default())
         })
     }
 
@@ -297,6 +323,13 @@ impl RuleGroup {
         let windows: Vec<_> = windows(&rules).collect();
         let lease = rules.first().and_then(Rule::lease);
         let celled: Vec<_> = cells(&rules).collect();
+        let reach_us = reach_us(&windows);
+        // Shared where counts do not matter: a count that each call gives would otherwise take room for each subject.
+        let traced = if celled.iter().any(|(_, rule)| rule.remnants_are_named()) {
+            Arc::new(TracedRules::new(&celled, reach_us, self.ban))
+        } else {
+            Arc::clone(&self.traced)
+        };
         let is_windows = celled.is_empty() && lease.is_none() && self.ban.is_none();
         let smallest = windows.iter().map(|window| if window.is_duplicate { 0 } else { window.count }).min();
         Self {
@@ -304,7 +337,8 @@ impl RuleGroup {
             smallest: smallest.unwrap_or_default(),
             lease_us: lease.map(micros::from_duration),
             largest: windows.iter().map(|window| window.count.max(1)).max().unwrap_or_default(),
-            reach_us: reach_us(&windows),
+            reach_us,
+            traced,
             longest_us: longest_us.unwrap_or_default().max(micros::from_duration(banned)),
             windows,
             celled,

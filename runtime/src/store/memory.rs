@@ -2,6 +2,7 @@
 
 mod counters;
 mod leases;
+mod locked;
 mod log;
 #[cfg(feature = "admin")]
 mod scan;
@@ -10,21 +11,22 @@ mod tally;
 #[cfg(test)]
 #[cfg(tallygate_shuttle)]
 mod threads;
+mod trace;
 mod units;
 
-use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use self::locked::{LockedShard, LockedShards};
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::ShardScan;
-use self::shard::{Shard, TallyPlace};
+use self::shard::Shard;
 use self::tally::Tally;
 use crate::algorithm::Quota;
 use crate::call::{Call, TallyId};
-use crate::clock::{Clock, is_set_back};
-use crate::decision::{AdmittedAt, Recount, Remainder, Report, report_settlement};
+use crate::clock::{self, Clock};
+use crate::decision::{AdmittedAt, Recount, Remainder, Report};
 use crate::error::BackendError;
-use crate::observe::{GaugeChange, opaque_debug};
+use crate::observe::opaque_debug;
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
 use crate::store::decider::tally_to_ban;
@@ -133,9 +135,10 @@ impl Memory {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
         let now_us = self.clock.now_us();
-        let mut empty = None;
+        let mut unstored;
         let tally = if call.options.peek {
-            shard.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group.cells())))
+            unstored = Tally::new(id.group.cells());
+            shard.look(hash, id, now_us, &mut unstored)
         } else {
             let tally = shard.tally(hash, id, now_us)?;
             tally.keep(now_us);
@@ -173,8 +176,8 @@ impl Memory {
         };
         let mut quotas = Vec::new();
         for (index, &(id, hash)) in ids.iter().enumerate() {
-            let mut empty = None;
-            let tally = locked.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group.cells())));
+            let mut unstored = Tally::new(id.group.cells());
+            let tally = locked.look(hash, id, now_us, &mut unstored);
             charge(tally, id.group, outcome, call, call.cost_at(index), now_us);
             if options.report {
                 tally.report(id.group, now_us, &mut quotas);
@@ -188,25 +191,29 @@ impl Memory {
         if let Recount::Leave(remainder) = recount {
             return self.leave(counted, *remainder, admitted);
         }
-        let (mut has_changed, mut lost) = (false, None);
+        let mut has_changed = false;
         for (index, id) in counted.tally_ids().enumerate() {
             let Some(costs) = recount.change_of(counted, index) else { continue };
             let hash = id.hash(&self.seed);
             let mut shard = self.lock(self.shard_of(hash));
             let (admitted_us, now_us) = (admitted.us(index), self.clock.now_us());
-            let now_us = if is_set_back(admitted_us, now_us) { now_us } else { now_us.max(admitted_us) };
-            if costs.charged == 0 && costs.used > 0 {
-                match shard.tally(hash, id, now_us) {
-                    Ok(tally) => has_changed |= tally.charge_late(id.group, costs, now_us),
-                    Err(full) => lost = Some(full),
+            let now_us = clock::settled(admitted_us, now_us);
+            let (is_late, is_traced) = (costs.charged == 0 && costs.used > 0, shard.has_trace(now_us));
+            let change = |tally: &mut Tally| {
+                if is_late {
+                    return tally.charge_late(id.group, costs, now_us);
                 }
-            } else if let Some(tally) = shard.find(hash, id) {
-                has_changed |= tally.refund(id.group, costs, admitted_us, now_us);
+                tally.refund(id.group, costs, admitted_us, now_us, is_traced)
+            };
+            if is_late {
+                // If there is no room, it is counted among what is left.
+                let _ = shard.tally(hash, id, now_us);
             }
-        }
-        // Reported without the lock.
-        if let Some(full) = lost {
-            report_settlement(counted.policy.name(), Err(full));
+            if let Some(tally) = shard.find(hash, id) {
+                has_changed |= change(tally);
+            } else if is_late || is_traced && costs.beyond() > 0 {
+                has_changed |= shard.change_left(hash, id, now_us, change);
+            }
         }
         has_changed
     }
@@ -219,8 +226,11 @@ impl Memory {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
         let now_us = self.clock.now_us();
-        let tally = shard.find(hash, id);
-        tally.is_some_and(|tally| tally.leave(id.group, remainder, admitted.us(remainder.group), now_us))
+        let change = |tally: &mut Tally| tally.leave(id.group, remainder, admitted.us(remainder.group), now_us);
+        if let Some(tally) = shard.find(hash, id) {
+            return change(tally);
+        }
+        shard.has_trace(now_us) && shard.change_left(hash, id, now_us, change)
     }
 
     pub(crate) fn give_back(&self, call: Call<'_>) {
@@ -237,7 +247,9 @@ impl Memory {
     pub(crate) fn reset(&self, call: Call<'_>) {
         for id in call.tally_ids() {
             let hash = id.hash(&self.seed);
-            self.lock(self.shard_of(hash)).remove(hash, id);
+            let mut shard = self.lock(self.shard_of(hash));
+            let now_us = self.clock.now_us();
+            shard.remove(hash, id, now_us);
         }
     }
 
@@ -247,12 +259,13 @@ impl Memory {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
         let now_us = self.clock.now_us();
-        let tally = match duration_us {
-            // A subject without a tally has no ban to end.
-            0 => shard.find(hash, id),
-            _ => Some(shard.tally(hash, id, now_us)?),
-        };
-        if let Some(tally) = tally {
+        // A subject without a tally has no ban to end.
+        if duration_us > 0 {
+            shard.tally(hash, id, now_us)?;
+        }
+        // What is left of an earlier ban would otherwise come back.
+        shard.unban(hash, id, now_us);
+        if let Some(tally) = shard.find(hash, id) {
             tally.ban(id.group, duration_us, now_us);
         }
         Ok(())
@@ -260,7 +273,7 @@ impl Memory {
 
     #[inline]
     fn lock(&self, shard: usize) -> LockedShard<'_> {
-        LockedShard { shard: self.lock_silently(shard), change: GaugeChange::default() }
+        LockedShard::new(self.lock_silently(shard))
     }
 
     #[inline]
@@ -270,21 +283,12 @@ impl Memory {
 
     /// Locks these shards in ascending order, so that two calls never wait for each other.
     fn lock_all(&self, shards: impl Iterator<Item = usize>) -> LockedShards<'_> {
-        // The guards are added in place, because a list of their own would be one more allocation in each call.
-        let mut shards: Vec<_> = shards.map(|shard| (shard, None)).collect();
-        shards.sort_unstable_by_key(|(shard, _)| *shard);
-        shards.dedup_by_key(|(shard, _)| *shard);
-        for (shard, guard) in &mut shards {
-            *guard = Some(self.lock_silently(*shard));
-        }
-        LockedShards { memory: self, shards }
+        LockedShards::new(shards, self.shards.len(), |shard| self.lock_silently(shard))
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
     #[inline]
     fn shard_of(&self, hash: u64) -> usize {
-        // The tables of the shards use other bits: the lowest ones and the seven highest.
-        (hash >> 40) as usize & (self.shards.len() - 1)
+        locked::shard_of(hash, self.shards.len())
     }
 }
 
@@ -292,96 +296,6 @@ impl Memory {
 opaque_debug!(Memory, memory => {
     tallies: (0..memory.shards.len()).map(|shard| memory.lock(shard).len()).sum::<usize>()
 });
-
-/// A locked shard. The metrics are updated when it is unlocked.
-struct LockedShard<'a> {
-    shard: MutexGuard<'a, Shard>,
-    /// Dropped after the guard, so that the metrics are updated without the lock.
-    change: GaugeChange,
-}
-
-impl Deref for LockedShard<'_> {
-    type Target = Shard;
-
-    #[inline]
-    fn deref(&self) -> &Shard {
-        &self.shard
-    }
-}
-
-impl DerefMut for LockedShard<'_> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Shard {
-        &mut self.shard
-    }
-}
-
-impl Drop for LockedShard<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.change = self.shard.change();
-    }
-}
-
-/// Several locked shards. The metrics are updated when all are unlocked.
-struct LockedShards<'a> {
-    memory: &'a Memory,
-    shards: Vec<(usize, Option<MutexGuard<'a, Shard>>)>,
-}
-
-impl Drop for LockedShards<'_> {
-    fn drop(&mut self) {
-        let changes = self.shards.iter_mut().filter_map(|(_, shard)| Some(shard.as_mut()?.change()));
-        let change = changes.fold(GaugeChange::default(), GaugeChange::and);
-        self.shards.clear();
-        drop(change);
-    }
-}
-
-impl LockedShards<'_> {
-    fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
-        self.shard(hash)?.find(hash, id)
-    }
-
-    fn insert_missing(&mut self, ids: &[(TallyId<'_>, u64)], now_us: u64) -> Result<(), BackendError> {
-        // When the memory is full, an inserted tally may replace another of this call. The second round sweeps other
-        // buckets.
-        for _ in 0..2 {
-            let mut are_known = true;
-            for &(id, hash) in ids {
-                if let Some(shard) = self.shard(hash) {
-                    let place = shard.place(hash, id);
-                    are_known &= matches!(place, TallyPlace::Known(_));
-                    place.tally(now_us)?.of(id.group).keep(now_us);
-                }
-            }
-            if are_known || ids.iter().all(|&(id, hash)| self.find(hash, id).is_some()) {
-                return Ok(());
-            }
-        }
-        Err(BackendError::new("memory: a call has more subjects than there is room for; raise `max_subjects`"))
-    }
-
-    /// Asks all rules of all subjects. A tally may move the time forward.
-    fn ask(&mut self, ids: &[(TallyId<'_>, u64)], call: Call<'_>, now_us: &mut u64) -> Outcome {
-        let mut builder = OutcomeBuilder::new();
-        let mut first = 0;
-        for (index, &(id, hash)) in ids.iter().enumerate() {
-            // Only a peek meets a subject without a tally, and does not insert one.
-            let mut empty = None;
-            let tally = self.find(hash, id).unwrap_or_else(|| empty.insert(Tally::new(id.group.cells())));
-            *now_us = tally.settle_time(id.group, *now_us);
-            tally.ask(id.group, first, call.needs_at(index), *now_us, &mut builder);
-            first += id.group.rules.len();
-        }
-        builder.build()
-    }
-
-    fn shard(&mut self, hash: u64) -> Option<&mut Shard> {
-        let shard = self.memory.shard_of(hash);
-        self.shards.iter_mut().find(|(locked, _)| *locked == shard)?.1.as_deref_mut()
-    }
-}
 
 /// Returns the answer to a call, with a report if it asks for one.
 fn answer(call: Call<'_>, outcome: Outcome, quotas: Vec<Quota>, now_us: u64) -> Answer {

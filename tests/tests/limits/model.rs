@@ -5,6 +5,7 @@ mod coverage;
 mod dense;
 mod laws;
 mod policies;
+mod replaced;
 mod sequence;
 mod simulated;
 mod transcript;
@@ -103,6 +104,15 @@ fn in_memory_a_simulation_equals_the_model() {
     let mut seen = simulated::Seen::default();
     for _ in 0..cases(1_000, 10_000) {
         seen += simulated::equals_the_model(&mut random);
+    }
+    seen.assert_wide();
+}
+
+#[test]
+fn in_memory_no_subject_that_others_replace_is_admitted_when_the_model_denies_it() {
+    let (seed, mut seen) = (seed(), replaced::Seen::default());
+    for case in 0..cases(500, 20_000) {
+        seen += replaced::admits_no_more_than_the_model(seed.wrapping_add(case));
     }
     seen.assert_wide();
 }

@@ -4,15 +4,29 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrayvec::ArrayVec;
 use tallygate_rules::Ban;
 
 use super::leases::Leases;
-use crate::algorithm::{Cell, Celled, CostChange, DecidedByCell, Quota};
-use crate::clock::is_set_back;
+use super::trace::{RemnantTable, TraceKey};
+use crate::algorithm::{Cell, Celled, CostChange, DecidedByCell, Quota, Remnant};
+use crate::clock::{self, is_set_back};
 use crate::decision::{Remainder, Wait};
 use crate::micros;
-use crate::policy::RuleGroup;
+use crate::policy::{RuleGroup, TracedRules};
 use crate::store::outcome_builder::OutcomeBuilder;
+
+/// The places of what is left of denials and of a ban.
+const DENIALS: usize = usize::MAX - 1;
+const BAN: usize = usize::MAX;
+
+/// How many parts are left of denials: each counts until its last one would.
+const PARTS: usize = 4;
+
+/// The places of what is left of a cell. That of a log is 0.
+pub(super) fn places_of_cell(index: usize) -> [usize; 2] {
+    [1 + 2 * index, 2 + 2 * index]
+}
 
 /// The cells of rules, the ban and the concurrent calls of one subject.
 #[derive(Debug, Default)]
@@ -23,9 +37,74 @@ pub(super) struct Counters {
     ban_state: BanState,
     /// Empty unless the group has a concurrency limit.
     pub(super) leases: Leases,
+    /// The rules of the last call that was counted.
+    traced: Option<Arc<TracedRules>>,
 }
 
 impl Counters {
+    /// Notes the rules of a call that is not counted, if there are none.
+    pub(super) fn note_first(&mut self, traced: &Arc<TracedRules>) {
+        self.traced.get_or_insert_with(|| Arc::clone(traced));
+    }
+
+    /// Notes the rules, by which the subject is remembered if it is replaced.
+    #[inline]
+    pub(super) fn note(&mut self, traced: &Arc<TracedRules>) {
+        if !self.traced.as_ref().is_some_and(|known| Arc::ptr_eq(known, traced)) {
+            self.traced = Some(Arc::clone(traced));
+        }
+    }
+
+    pub(super) fn reach_us(&self) -> Option<u64> {
+        Some(self.traced.as_ref()?.reach_us)
+    }
+
+    /// Leaves a trace of denials or a ban. Returns whether there was room; if not, there is none.
+    pub(super) fn leave_penalties(&self, segment: &str, hash: u64, trace: &mut RemnantTable, now_us: u64) -> bool {
+        let within_us = self.traced.as_ref().map_or(0, |traced| traced.within_us);
+        within_us == 0 || self.ban_state.leave(within_us, segment, hash, trace, now_us)
+    }
+
+    /// Leaves a trace of what is counted by the rules of this layout.
+    pub(super) fn leave_cells(&self, segment: &str, hash: u64, trace: &mut RemnantTable, now_us: u64) {
+        let Some(traced) = &self.traced else { return };
+        for (index, (cell, rule)) in self.cells.iter().zip(&traced.celled).enumerate() {
+            if !is_set_back(cell.latest_us(), now_us) {
+                for (place, remnant) in places_of_cell(index).into_iter().zip(rule.remnants(*cell, now_us)) {
+                    let key = TraceKey::new(hash, segment, place).named(rule.remnants_are_named());
+                    trace.add(key, &[remnant], now_us);
+                }
+            }
+        }
+    }
+
+    /// Counts what is left of a subject by the rules of this layout. Returns when it counts no more.
+    pub(super) fn restore(
+        &mut self,
+        traced: &Arc<TracedRules>,
+        segment: &str,
+        hash: u64,
+        trace: &mut RemnantTable,
+        now_us: u64,
+    ) -> u64 {
+        self.note_first(traced);
+        let mut expires_us = 0;
+        for (index, (cell, rule)) in self.cells.iter_mut().zip(&traced.celled).enumerate() {
+            let [first, second] = places_of_cell(index);
+            let key = |place| TraceKey::new(hash, segment, place).named(rule.remnants_are_named());
+            let found = [first, second].map(|place| trace.find(key(place), now_us));
+            if found.iter().any(|found| !found.is_empty()) {
+                *cell = rule.restored(found.each_ref().map(|found| &**found), now_us);
+                expires_us = expires_us.max(rule.expires_us(*cell));
+            }
+        }
+        if traced.within_us > 0 {
+            self.ban_state = BanState::restored(traced, segment, hash, trace, now_us);
+            expires_us = expires_us.max(self.ban_state.expires_us(traced.within_us));
+        }
+        expires_us
+    }
+
     pub(super) fn new(cells: usize) -> Self {
         Self { cells: vec![Cell::default(); cells].into(), ..Self::default() }
     }
@@ -62,8 +141,9 @@ impl Counters {
 
     /// Counts a call with every rule if all of them admit it; `None` if one does not.
     pub(super) fn admit(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Option<DecidedByCell> {
-        let mut all =
-            DecidedByCell { wait: Wait::NONE, plain: Wait::NONE, expires_us: self.ban_state.expires_us(group) };
+        let within_us = group.ban.map_or(0, |ban| micros::from_duration(ban.within()));
+        let expires_us = self.ban_state.expires_us(within_us);
+        let mut all = DecidedByCell { wait: Wait::NONE, plain: Wait::NONE, expires_us };
         let (Some((last, others)), Some(((_, last_rule), rules))) =
             (self.cells.split_last_mut(), group.celled.split_last())
         else {
@@ -84,6 +164,7 @@ impl Counters {
             let plain = rule.charge(cell, cost, now_us);
             all.include(plain, rule.expires_us(*cell));
         }
+        self.note(&group.traced);
         Some(all)
     }
 
@@ -112,6 +193,7 @@ impl Counters {
 
     /// Counts the call with every rule; returns how long a call of cost 1 would have to wait now.
     pub(super) fn charge(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Wait {
+        self.note(&group.traced);
         let mut longest = Wait::NONE;
         for (cell, (_, rule)) in self.cells.iter_mut().zip(&group.celled) {
             longest = longest.max(rule.charge(cell, cost, now_us));
@@ -121,6 +203,7 @@ impl Counters {
 
     pub(super) fn deny(&mut self, group: &RuleGroup, now_us: u64) {
         if let Some(ban) = &group.ban {
+            self.note_first(&group.traced);
             self.ban_state.deny(ban, now_us);
         }
     }
@@ -163,7 +246,8 @@ impl Counters {
     /// When nothing counts any more.
     pub(super) fn expires_us(&self, group: &RuleGroup) -> u64 {
         let cells = self.cells.iter().zip(&group.celled).map(|(cell, (_, rule))| rule.expires_us(*cell));
-        cells.max().unwrap_or_default().max(self.ban_state.expires_us(group))
+        let within_us = group.ban.map_or(0, |ban| micros::from_duration(ban.within()));
+        cells.max().unwrap_or_default().max(self.ban_state.expires_us(within_us))
     }
 }
 
@@ -211,9 +295,55 @@ impl BanState {
         }
     }
 
-    /// When nothing counts any more.
-    pub(super) fn expires_us(&self, group: &RuleGroup) -> u64 {
-        let within_us = group.ban.map_or(0, |ban| micros::from_duration(ban.within()));
+    /// When nothing counts any more. A denial counts for this time.
+    fn expires_us(&self, within_us: u64) -> u64 {
         self.denials_us.back().map_or(0, |last| last + within_us).max(self.ends_us)
+    }
+
+    /// Leaves a trace. Returns whether there was room; if not, there is none.
+    fn leave(&self, within_us: u64, segment: &str, hash: u64, trace: &mut RemnantTable, now_us: u64) -> bool {
+        let [denials, ban] = [DENIALS, BAN].map(|place| TraceKey::alone(hash, segment, place));
+        let now_us = self.denials_us.back().map_or(now_us, |last_us| clock::settled(*last_us, now_us));
+        // Denials from before the ban stay, if they were left: to remove them might remove those of another subject.
+        match self.wait(now_us) {
+            Some(_) => trace.add(ban, &[Remnant::until(self.ends_us, 1)], now_us),
+            None => trace.add(denials, &self.parts(within_us, now_us), now_us),
+        }
+    }
+
+    /// Returns upper bounds of the denials that count: how many until each of some times.
+    fn parts(&self, within_us: u64, now_us: u64) -> ArrayVec<Remnant, PARTS> {
+        let first = self.denials_us.iter().take_while(|at_us| **at_us + within_us <= now_us).count();
+        let counting = self.denials_us.len() - first;
+        let step = counting.div_ceil(PARTS).max(1);
+        let ends = self.denials_us.iter().skip(first).rev().step_by(step);
+        let amounts = (1..=PARTS).map(|part| (part * step).min(counting) as u64);
+        ends.zip(amounts).map(|(at_us, amount)| Remnant::until(at_us + within_us, amount)).collect()
+    }
+
+    /// Returns what is left of a subject by the rules of this layout.
+    fn restored(traced: &TracedRules, segment: &str, hash: u64, trace: &mut RemnantTable, now_us: u64) -> Self {
+        let [denials, ban] = [DENIALS, BAN].map(|place| TraceKey::alone(hash, segment, place));
+        if let Some(ban) = trace.find(ban, now_us).into_iter().reduce(Remnant::joined) {
+            return Self { began_us: now_us, ends_us: ban.ends_us, ..Self::default() };
+        }
+        // As many as lead to a ban would have led to it. The newest ones count longest.
+        let most = usize::try_from(traced.denials.saturating_sub(1)).unwrap_or(usize::MAX);
+        let mut denials_us = VecDeque::new();
+        for remnant in trace.find(denials, now_us).iter().rev() {
+            let at_us = remnant.ends_us.saturating_sub(traced.within_us).min(now_us);
+            let until = usize::try_from(remnant.amount).unwrap_or(usize::MAX).min(most);
+            while denials_us.len() < until {
+                denials_us.push_front(at_us);
+            }
+        }
+        Self { denials_us, ..Self::default() }
+    }
+
+    /// Removes what is left of denials and of a ban in a trace.
+    pub(super) fn forget(segment: &str, hash: u64, trace: &mut RemnantTable, now_us: u64) {
+        for place in [DENIALS, BAN] {
+            trace.remove(TraceKey::alone(hash, segment, place), now_us);
+        }
     }
 }

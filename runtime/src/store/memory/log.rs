@@ -1,6 +1,7 @@
 //! The log of the sliding windows of one tally: the times of admitted calls, and their weights.
 
 mod entries;
+mod remnants;
 
 use std::ops::RangeInclusive;
 

@@ -1,10 +1,16 @@
 //! The tallies under one lock.
 
+mod subject;
+
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 
+use self::subject::StoredSubject;
+use super::counters::{BanState, places_of_cell};
 use super::tally::Tally;
+use super::trace::{Left, RemnantTable, TraceKey};
 use crate::call::TallyId;
 use crate::error::BackendError;
 use crate::observe::{GaugeChange, TallyGauge};
@@ -21,6 +27,8 @@ const CANDIDATES: usize = 128;
 pub(super) struct Shard {
     tallies: HashTable<StoredTally>,
     capacity: Capacity,
+    /// What is left of the subjects that were replaced.
+    trace: RefCell<RemnantTable>,
 }
 
 /// Keeps the number of tallies within its limit.
@@ -33,7 +41,13 @@ pub(super) struct Capacity {
 /// The place of a tally in the shard, taken or free.
 pub(super) enum TallyPlace<'a> {
     Known(&'a mut Tally),
-    New { hash: u64, id: TallyId<'a>, tallies: &'a mut HashTable<StoredTally>, capacity: &'a mut Capacity },
+    New {
+        hash: u64,
+        id: TallyId<'a>,
+        tallies: &'a mut HashTable<StoredTally>,
+        capacity: &'a mut Capacity,
+        trace: &'a RefCell<RemnantTable>,
+    },
 }
 
 /// A tally of a subject, with those of units beside it, and its identity. It fills two cache lines and is aligned to
@@ -50,7 +64,7 @@ pub(super) struct StoredTally {
 impl Shard {
     pub(super) fn new(max_subjects: usize) -> Self {
         let capacity = Capacity { population: Population::default(), max_subjects, gauge: TallyGauge::default() };
-        Self { tallies: HashTable::new(), capacity }
+        Self { tallies: HashTable::new(), capacity, trace: RefCell::new(RemnantTable::new(max_subjects)) }
     }
 
     /// How the number of tallies has changed since the last such question.
@@ -69,12 +83,29 @@ impl Shard {
         reason = "it has some callers, so that the compiler would not do it for plain calls"
     )]
     pub(super) fn place<'a>(&'a mut self, hash: u64, id: TallyId<'a>) -> TallyPlace<'a> {
+        self.place_and_trace(hash, id).0
+    }
+
+    /// Returns the place of a tally, and what is left of subjects that were replaced.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it has some callers, so that the compiler would not do it for plain calls"
+    )]
+    pub(super) fn place_and_trace<'a>(
+        &'a mut self,
+        hash: u64,
+        id: TallyId<'a>,
+    ) -> (TallyPlace<'a>, &'a RefCell<RemnantTable>) {
+        let Self { tallies, capacity, trace } = self;
+        let trace = &*trace;
         // Only the hash is compared in the search, which keeps it short. Two tallies hardly ever have the same.
-        match self.tallies.find_entry(hash, |entry| entry.hash == hash) {
+        let place = match tallies.find_entry(hash, |entry| entry.hash == hash) {
             Ok(found) if found.get().is_of(id) => TallyPlace::Known(&mut found.into_mut().tally),
-            Ok(other) => Self::place_among(other.into_table(), &mut self.capacity, hash, id),
-            Err(absent) => TallyPlace::New { hash, id, tallies: absent.into_table(), capacity: &mut self.capacity },
-        }
+            Ok(other) => Self::place_among(other.into_table(), capacity, trace, hash, id),
+            Err(absent) => TallyPlace::New { hash, id, tallies: absent.into_table(), capacity, trace },
+        };
+        (place, trace)
     }
 
     /// Finds the place if another tally has the same hash.
@@ -82,12 +113,13 @@ impl Shard {
     fn place_among<'a>(
         tallies: &'a mut HashTable<StoredTally>,
         capacity: &'a mut Capacity,
+        trace: &'a RefCell<RemnantTable>,
         hash: u64,
         id: TallyId<'a>,
     ) -> TallyPlace<'a> {
         match tallies.find_entry(hash, |entry| entry.matches(hash, id)) {
             Ok(found) => TallyPlace::Known(&mut found.into_mut().tally),
-            Err(absent) => TallyPlace::New { hash, id, tallies: absent.into_table(), capacity },
+            Err(absent) => TallyPlace::New { hash, id, tallies: absent.into_table(), capacity, trace },
         }
     }
 
@@ -108,7 +140,50 @@ impl Shard {
         id: TallyId<'a>,
         now_us: u64,
     ) -> Result<&'a mut Tally, BackendError> {
-        Ok(self.place(hash, id).tally(now_us)?.of(id.group))
+        let (place, trace) = self.place_and_trace(hash, id);
+        Ok(place.tally(now_us)?.of(id.group, Left { trace, hash, now_us }))
+    }
+
+    /// Finds a tally, or brings a new one into the state that a subject without one would have.
+    pub(super) fn look<'t>(
+        &'t mut self,
+        hash: u64,
+        id: TallyId<'_>,
+        now_us: u64,
+        unstored: &'t mut Tally,
+    ) -> &'t mut Tally {
+        let Self { tallies, trace, .. } = self;
+        let found = tallies.find_mut(hash, |entry| entry.matches(hash, id));
+        if let Some(tally) = found.and_then(|entry| entry.tally.find(id.group)) {
+            return tally;
+        }
+        unstored.restore(&id.group.segment, &id.group.traced, Left { trace, hash, now_us });
+        unstored
+    }
+
+    /// Changes what is left of a subject without a tally, and leaves that.
+    pub(super) fn change_left(
+        &mut self,
+        hash: u64,
+        id: TallyId<'_>,
+        now_us: u64,
+        change: impl FnOnce(&mut Tally) -> bool,
+    ) -> bool {
+        let mut unstored = Tally::new(id.group.cells());
+        unstored.restore(&id.group.segment, &id.group.traced, Left { trace: &self.trace, hash, now_us });
+        let has_changed = change(&mut unstored);
+        unstored.leave_counts(&id.group.segment, hash, self.trace.get_mut(), now_us);
+        has_changed
+    }
+
+    /// Whether anything is left of subjects that were replaced.
+    pub(super) fn has_trace(&self, now_us: u64) -> bool {
+        !self.trace.borrow().is_over(now_us)
+    }
+
+    /// Removes what is left of a subject's ban.
+    pub(super) fn unban(&mut self, hash: u64, id: TallyId<'_>, now_us: u64) {
+        BanState::forget(&id.group.segment, hash, self.trace.get_mut(), now_us);
     }
 
     /// Returns the subjects of tallies in which something counts, for the rule groups whose segments begin with one of
@@ -122,7 +197,13 @@ impl Shard {
         })
     }
 
-    pub(super) fn remove(&mut self, hash: u64, id: TallyId<'_>) {
+    /// Removes a tally, and what is left of it from before.
+    pub(super) fn remove(&mut self, hash: u64, id: TallyId<'_>, now_us: u64) {
+        let trace = self.trace.get_mut();
+        for place in 0..places_of_cell(id.group.celled.len())[0] {
+            trace.remove(TraceKey::new(hash, &id.group.segment, place), now_us);
+        }
+        self.unban(hash, id, now_us);
         if let Ok(mut found) = self.tallies.find_entry(hash, |entry| entry.matches(hash, id))
             && !found.get_mut().tally.forget(id.group)
         {
@@ -138,13 +219,14 @@ impl<'a> TallyPlace<'a> {
     ///
     /// # Errors
     ///
-    /// The memory is full, and no tally can be removed: those that were visited are denied, which would end with them, or
-    /// have running calls.
+    /// The memory is full, and no tally can be removed: all are banned or have running calls.
     #[inline]
     pub(super) fn tally(self, now_us: u64) -> Result<&'a mut Tally, BackendError> {
         match self {
             Self::Known(tally) => Ok(tally),
-            Self::New { hash, id, tallies, capacity } => capacity.insert(tallies, hash, id, now_us),
+            Self::New { hash, id, tallies, capacity, trace } => {
+                capacity.insert(tallies, id, Left { trace, hash, now_us })
+            }
         }
     }
 }
@@ -154,54 +236,71 @@ impl Capacity {
     fn insert<'t>(
         &mut self,
         tallies: &'t mut HashTable<StoredTally>,
-        hash: u64,
         id: TallyId<'_>,
-        now_us: u64,
+        left: Left<'_>,
     ) -> Result<&'t mut Tally, BackendError> {
+        let Left { hash, now_us, .. } = left;
         let expired = |entry: &StoredTally| entry.tally.is_expired(now_us).then(|| entry.policy());
         self.population.sweep(tallies, SWEPT, usize::MAX, expired);
         let policy = Inhabitant::of(&id.group.segment);
-        if tallies.len() >= self.max_subjects && !self.make_room(tallies, policy, now_us) {
+        if tallies.len() >= self.max_subjects && !self.make_room(tallies, policy, left) {
             return Err(BackendError::away(
-                "memory: too many subjects are denied, or have concurrent calls, at once; raise `max_subjects`",
+                "memory: too many subjects are banned, or have concurrent calls, at once; raise `max_subjects`",
             ));
         }
         self.population.add(policy);
         self.gauge.set(tallies.len() + 1);
-        let entry = tallies.insert_unique(hash, StoredTally::new(hash, id), |entry| entry.hash);
+        let entry = tallies.insert_unique(hash, StoredTally::new(id, left), |entry| entry.hash);
         Ok(&mut entry.into_mut().tally)
     }
 
     /// Removes a tally of the policy with the most tallies, so that many subjects of one policy do not push out those
-    /// of others. A tally that is not denied goes first. For a policy with fewer tallies, any without running calls may
-    /// go.
-    fn make_room(&mut self, tallies: &mut HashTable<StoredTally>, policy: Inhabitant, now_us: u64) -> bool {
+    /// of others. A tally that is not denied goes first, then one that is not banned. For a policy with fewer tallies, any
+    /// without running calls may go. What was counted of it leaves a trace.
+    fn make_room(&mut self, tallies: &mut HashTable<StoredTally>, policy: Inhabitant, left: Left<'_>) -> bool {
+        let Left { trace, now_us, .. } = left;
         let most = self.population.most(policy);
+        let leave = |entry: &StoredTally| {
+            entry.tally.leave_trace(&entry.segment, entry.hash, &mut trace.borrow_mut(), now_us).then_some(most)
+        };
         let mut visited = 0;
         let mut removed = 0;
         for _ in 0..tallies.num_buckets().div_ceil(CANDIDATES) {
             removed += self.population.sweep(tallies, CANDIDATES, 1, |entry| {
                 let is_candidate = entry.policy() == most;
                 visited += usize::from(is_candidate);
-                (is_candidate && !entry.tally.is_denied(now_us)).then_some(most)
+                if is_candidate && !entry.tally.is_denied(now_us) { leave(entry) } else { None }
             });
             if removed > 0 || visited >= CANDIDATES {
                 break;
             }
         }
-        if removed == 0 && most != policy {
-            let idle = |entry: &StoredTally| (entry.policy() == most && !entry.tally.is_running()).then_some(most);
+        if removed == 0 {
+            let is_spared = |tally: &Tally| tally.is_running() || (most == policy && tally.is_banned(now_us));
+            let idle = |entry: &StoredTally| {
+                if entry.policy() == most && !is_spared(&entry.tally) { leave(entry) } else { None }
+            };
             removed = self.population.sweep(tallies, usize::MAX, 1, idle);
+        }
+        if removed > 0 {
+            self.gauge.count_replaced();
         }
         removed > 0
     }
 }
 
 impl StoredTally {
-    fn new(hash: u64, id: TallyId<'_>) -> Self {
+    fn new(id: TallyId<'_>, left: Left<'_>) -> Self {
         let TallyId { group, subject } = id;
         let segment = Arc::clone(&group.entry.segment);
-        Self { hash, segment, subject: StoredSubject::new(subject), tally: Tally::new(group.entry.cells) }
+        let tally = if group.has_own_entry() {
+            Tally::returned(group, left)
+        } else {
+            let mut tally = Tally::new(group.entry.cells);
+            tally.restore(&segment, &group.entry.traced, left);
+            tally
+        };
+        Self { hash: left.hash, segment, subject: StoredSubject::new(subject), tally }
     }
 
     fn policy(&self) -> Inhabitant {
@@ -219,65 +318,6 @@ impl StoredTally {
     }
 }
 
-/// How many bytes are stored in the table itself. A subject then takes three words.
-const SHORT: usize = 22;
-
-/// The escaped text of a subject, in as little room as possible.
-pub(super) enum StoredSubject {
-    Short { length: u8, bytes: [u8; SHORT] },
-    Long(Box<[u8]>),
-}
-
-impl StoredSubject {
-    pub(super) fn new(text: &str) -> Self {
-        let text = text.as_bytes();
-        let mut bytes = [0; SHORT];
-        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
-            (Some(start), Ok(length)) => {
-                start.copy_from_slice(text);
-                Self::Short { length, bytes }
-            }
-            _ => Self::Long(text.into()),
-        }
-    }
-
-    #[inline]
-    pub(super) fn matches(&self, text: &str) -> bool {
-        are_equal(self.bytes(), text.as_bytes())
-    }
-
-    #[cfg(feature = "admin")]
-    fn text(&self) -> Option<&str> {
-        str::from_utf8(self.bytes()).ok()
-    }
-
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Short { length, bytes } => bytes.get(..usize::from(*length)).unwrap_or_default(),
-            Self::Long(bytes) => bytes,
-        }
-    }
-}
-
-/// Whether both are equal. The usual lengths are compared as two numbers each, without calling a function.
-#[inline]
-fn are_equal(one: &[u8], other: &[u8]) -> bool {
-    if one.len() != other.len() {
-        return false;
-    }
-    match (one.len(), ends(one), ends(other)) {
-        (8..=16, Some(one), Some(other)) => one == other,
-        _ => one == other,
-    }
-}
-
-/// The first and the last eight bytes.
-#[inline]
-fn ends(bytes: &[u8]) -> Option<[u64; 2]> {
-    Some([*bytes.first_chunk()?, *bytes.last_chunk()?].map(u64::from_ne_bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,21 +325,5 @@ mod tests {
     #[test]
     fn an_entry_takes_two_cache_lines() {
         assert_eq!(size_of::<StoredTally>(), 128);
-    }
-
-    #[test]
-    fn a_subject_of_any_length_is_itself_and_no_other() {
-        for length in 0..101 {
-            let text = "x".repeat(length);
-            let stored = StoredSubject::new(&text);
-            assert!(stored.matches(&text) && !stored.matches(&format!("{text}x")));
-            assert!(length == 0 || !stored.matches(&text[1..]) && !stored.matches(&format!("y{}", &text[1..])));
-            assert_eq!(matches!(stored, StoredSubject::Short { .. }), length <= SHORT);
-        }
-    }
-
-    #[test]
-    fn a_short_subject_takes_three_words() {
-        assert_eq!(size_of::<StoredSubject>(), 24);
     }
 }

@@ -1,6 +1,7 @@
 //! A tally: a log and cells, and the tallies of units beside it.
 
 mod remainder;
+mod trace;
 mod units;
 
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use super::counters::{self, Counters};
 use super::log::Log;
 use crate::algorithm::{CostChange, Quota, Window};
 use crate::call::LeaseName;
-use crate::clock::is_set_back;
+use crate::clock::{self, is_set_back};
 use crate::decision::Wait;
 use crate::policy::RuleGroup;
 use crate::store::Outcome;
@@ -72,6 +73,10 @@ impl Tally {
         self.more.as_deref().is_some_and(|more| !more.counters.leases.is_empty())
     }
 
+    pub(super) fn is_banned(&self, now_us: u64) -> bool {
+        self.more.as_deref().is_some_and(|more| more.counters.is_banned(now_us))
+    }
+
     /// Keeps the tally from being swept at this time, also while nothing in it counts.
     pub(super) fn keep(&mut self, now_us: u64) {
         self.expires_us = self.expires_us.max(now_us + 1);
@@ -123,6 +128,9 @@ impl Tally {
         // Without a cell, nothing is admitted.
         let (Some(only), Some(more)) = (group.only_cell(), &mut self.more) else { return Wait::NEVER };
         let decided = more.counters.decide(only, cost, now_us);
+        if decided.wait.is_none() {
+            more.counters.note(&group.traced);
+        }
         self.log.set_denied_until(decided.plain, None, now_us);
         self.expires_us = self.expires_us.max(decided.expires_us);
         decided.wait
@@ -214,6 +222,7 @@ impl Tally {
         if let Some(More { counters, .. }) = self.more.as_deref_mut() {
             counters.forget_future(now_us);
         }
+        self.end_with_windows(group);
         now_us
     }
 
@@ -255,6 +264,7 @@ impl Tally {
     /// Bans the subject for this time, or ends its ban if this is 0. Earlier denials no longer count.
     pub(super) fn ban(&mut self, group: &RuleGroup, duration_us: u64, now_us: u64) {
         if let Some(More { counters, .. }) = self.more.as_deref_mut() {
+            counters.note_first(&group.traced);
             counters.ban(duration_us, now_us);
             self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
@@ -277,15 +287,43 @@ impl Tally {
         }
     }
 
-    /// See [`Decider::recount`](crate::store::Decider::recount).
-    pub(super) fn refund(&mut self, group: &RuleGroup, costs: CostChange, admitted_us: u64, now_us: u64) -> bool {
+    /// See [`Decider::recount`](crate::store::Decider::recount). Where it `may_have_returned`, the log may not know the call, which
+    /// has then left something.
+    pub(super) fn refund(
+        &mut self,
+        group: &RuleGroup,
+        costs: CostChange,
+        admitted_us: u64,
+        now_us: u64,
+        may_have_returned: bool,
+    ) -> bool {
         let mut changed = self.log.refund(group, costs, admitted_us, now_us);
+        let beyond = costs.at_most(group.largest).beyond();
+        if !changed && may_have_returned && beyond > 0 && (admitted_us..admitted_us + group.reach_us).contains(&now_us)
+        {
+            let late_us = self.log.latest_us().max(now_us);
+            self.log.charge_late(group, beyond, late_us);
+            self.expires_us = self.expires_us.max(late_us + group.reach_us);
+            changed = true;
+        }
         if let Some(More { counters, .. }) = self.more.as_deref_mut() {
-            changed |= counters.refund(group, costs, admitted_us, now_us);
+            // What has returned may seem to be later than it was, and the clock may have gone back by little.
+            let is_amended = may_have_returned && costs.beyond() > 0;
+            let counted_us = if is_amended { clock::settled(counters.latest_us(), now_us) } else { now_us };
+            changed |= counters.refund(group, costs, admitted_us, counted_us);
             self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
+        self.end_with_windows(group);
         self.log.set_denied_until(self.plain_wait(group, now_us), None, now_us);
         changed
+    }
+
+    /// Lets the tally end with the longest window after its last call, which may be another than before. What is left of a subject
+    /// goes by this time.
+    fn end_with_windows(&mut self, group: &RuleGroup) {
+        if group.is_windows {
+            self.expires_us = self.expires_us.min(self.log.latest_us() + group.reach_us);
+        }
     }
 
     /// Charges what an admitted call has used of a unit in which it cost nothing, even beyond the limits; returns whether

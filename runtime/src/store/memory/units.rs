@@ -2,6 +2,7 @@
 
 use super::Memory;
 use super::tally::GroupTallies;
+use super::trace::Left;
 use crate::call::{TallyId, UnitCall};
 use crate::store::answer::Outcome;
 use crate::store::outcome_builder::OutcomeBuilder;
@@ -13,14 +14,14 @@ impl Memory {
         let id = TallyId { group: groups.first()?, subject: call.subject };
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
-        let place = shard.place(hash, id);
+        let (place, trace) = shard.place_and_trace(hash, id);
         let now_us = self.clock.now_us();
         let tally = place.tally(now_us).ok()?;
         // Most calls are decided by windows alone, and admitted.
         if tally.count_in_windows(groups, call, now_us) {
             return Some(Outcome::Admitted);
         }
-        Some(decide(tally.of_several(groups), call, now_us))
+        Some(decide(tally.of_several(groups, Left { trace, hash, now_us }), call, now_us))
     }
 }
 
@@ -92,21 +93,25 @@ mod tests {
     }
 
     #[test]
-    fn the_units_of_a_subject_take_one_place_and_are_evicted_together() {
+    fn the_units_of_a_subject_take_one_place_and_leave_a_trace_together() {
         let (policy, memory) = (policy([window(9), tokens(20)]), Memory::new(Clock::tokio(), 1));
         let call = |name| outcome(&memory, &policy, &subject(name), "tokens", 10);
         assert_eq!(call("a"), Outcome::Admitted);
         assert_eq!(call("b"), Outcome::Admitted, "it takes the place of the other subject");
-        assert_eq!([call("a"), call("a")], [Outcome::Admitted; 2]);
+        assert_eq!(call("a"), Outcome::Admitted);
         assert!(matches!(call("a"), Outcome::Denied { rule: 1, .. }));
+        let left = [subject("a"), subject("b")].map(|name| remaining(&memory, &policy, name));
+        assert_eq!(left, [[7, 0], [8, 10]]);
     }
 
     #[test]
-    fn a_subject_with_a_denied_unit_is_not_evicted() {
+    fn a_subject_with_a_denied_unit_that_is_replaced_stays_denied() {
         let (policy, memory) = (policy([window(9), tokens(1)]), Memory::new(Clock::tokio(), 1));
         assert_eq!(outcome(&memory, &policy, &subject("a"), "tokens", 1), Outcome::Admitted);
         let other = subject("b");
-        assert_eq!(memory.outcome_in_units(UnitCall::new(&policy, &other, 1, GroupCost::new(1, 1))), None);
+        let call = UnitCall::new(&policy, &other, 1, GroupCost::new(1, 1));
+        assert_eq!(memory.outcome_in_units(call), Some(Outcome::Admitted));
+        assert!(matches!(outcome(&memory, &policy, &subject("a"), "tokens", 1), Outcome::Denied { rule: 1, .. }));
     }
 
     #[test]

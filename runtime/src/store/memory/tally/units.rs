@@ -7,6 +7,7 @@ use super::{Tally, UnitTally};
 use crate::call::UnitCall;
 use crate::policy::RuleGroup;
 use crate::store::memory::log::Log;
+use crate::store::memory::trace::Left;
 
 /// The tallies of several groups in one entry.
 pub(in crate::store::memory) struct GroupTallies<'t> {
@@ -42,7 +43,7 @@ fn split(groups: &[RuleGroup]) -> SplitGroups<'_> {
 
 impl Tally {
     /// Returns the tally of this group, which is this one or that of a unit beside it; a new one if there is none.
-    pub(in crate::store::memory) fn of(&mut self, group: &RuleGroup) -> &mut Self {
+    pub(in crate::store::memory) fn of(&mut self, group: &RuleGroup, left: Left<'_>) -> &mut Self {
         if group.has_own_entry() {
             return self;
         }
@@ -50,7 +51,7 @@ impl Tally {
         let place = units.iter().position(|unit| unit.is_of(group)).unwrap_or_else(|| {
             // Most subjects have one unit, or few: the room for more would be that of several subjects.
             units.reserve_exact(1);
-            units.push(UnitTally::new(group));
+            units.push(UnitTally::new(group, left));
             units.len() - 1
         });
         &mut units[place].tally
@@ -81,11 +82,15 @@ impl Tally {
     }
 
     /// Returns the tallies of these groups, which are this one and those of units. Those that are missing are added.
-    pub(in crate::store::memory) fn of_several<'t>(&'t mut self, groups: &'t [RuleGroup]) -> GroupTallies<'t> {
+    pub(in crate::store::memory) fn of_several<'t>(
+        &'t mut self,
+        groups: &'t [RuleGroup],
+        left: Left<'_>,
+    ) -> GroupTallies<'t> {
         let groups = split(groups);
         let (_, beside) = groups;
         if !self.has_in_order(beside) {
-            arrange(&mut self.more.get_or_insert_default().units, beside);
+            arrange(&mut self.more.get_or_insert_default().units, beside, left);
         }
         GroupTallies { tally: self, groups }
     }
@@ -141,8 +146,8 @@ impl Tally {
 }
 
 impl UnitTally {
-    fn new(group: &RuleGroup) -> Self {
-        Self { segment: Arc::clone(&group.segment), tally: Tally::new(group.cells()) }
+    fn new(group: &RuleGroup, left: Left<'_>) -> Self {
+        Self { segment: Arc::clone(&group.segment), tally: Tally::returned(group, left) }
     }
 
     #[inline]
@@ -153,12 +158,12 @@ impl UnitTally {
 
 /// Moves the tallies of these groups to the front, in this order.
 #[cold]
-fn arrange(units: &mut Vec<UnitTally>, groups: &[RuleGroup]) {
+fn arrange(units: &mut Vec<UnitTally>, groups: &[RuleGroup], left: Left<'_>) {
     units.reserve_exact(groups.len().saturating_sub(units.len()));
     for (place, group) in groups.iter().enumerate() {
         let known = units.iter().skip(place).position(|unit| unit.is_of(group)).map(|behind| place + behind);
         let known = known.unwrap_or_else(|| {
-            units.push(UnitTally::new(group));
+            units.push(UnitTally::new(group, left));
             units.len() - 1
         });
         units.swap(place, known);

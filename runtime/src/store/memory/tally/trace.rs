@@ -1,0 +1,76 @@
+//! What a tally leaves of its subject, and counts when that returns.
+
+use std::sync::Arc;
+
+use super::{More, Tally};
+use crate::clock;
+use crate::observe::count_denied_return;
+use crate::policy::{RuleGroup, TracedRules};
+use crate::store::memory::counters::Counters;
+use crate::store::memory::trace::{Left, RemnantTable, TraceKey};
+
+impl Tally {
+    /// Leaves a trace of what is counted of the subject. The tally has this segment. Returns whether there was room; if not, the
+    /// tally has to stay.
+    pub(in super::super) fn leave_trace(
+        &self,
+        segment: &str,
+        hash: u64,
+        trace: &mut RemnantTable,
+        now_us: u64,
+    ) -> bool {
+        let counters = self.more.as_deref().map(|more| &more.counters);
+        if counters.is_some_and(|counters| !counters.leave_penalties(segment, hash, trace, now_us)) {
+            return false;
+        }
+        self.leave_counts(segment, hash, trace, now_us);
+        for unit in self.all_units() {
+            unit.tally.leave_counts(&unit.segment, hash, trace, now_us);
+        }
+        true
+    }
+
+    /// Leaves a trace of what the rules of this tally count.
+    pub(in super::super) fn leave_counts(&self, segment: &str, hash: u64, trace: &mut RemnantTable, now_us: u64) {
+        let counters = self.more.as_deref().map(|more| &more.counters);
+        let latest_us = self.log.latest_us().max(counters.map_or(0, Counters::latest_us));
+        let now_us = clock::settled(latest_us, now_us);
+        if self.log.latest_us() > 0 && self.expires_us > now_us {
+            // With sliding windows alone, the tally ends with the longest of them.
+            let only_us = self.expires_us.saturating_sub(self.log.latest_us());
+            let reach_us = counters.and_then(Counters::reach_us).unwrap_or(only_us);
+            trace.add(TraceKey::new(hash, segment, 0), &self.log.remnants(reach_us, now_us), now_us);
+        }
+        if let Some(counters) = counters {
+            counters.leave_cells(segment, hash, trace, now_us);
+        }
+    }
+
+    /// Returns the tally of a subject that may have left something of this group.
+    pub(in super::super) fn returned(group: &RuleGroup, left: Left<'_>) -> Self {
+        let mut tally = Self::new(group.cells());
+        tally.restore(&group.segment, &group.traced, left);
+        if tally.expires_us > left.now_us && !tally.plain_wait(group, left.now_us).is_none() {
+            count_denied_return();
+        }
+        tally
+    }
+
+    /// Counts what a subject with this hash has left of these rules.
+    pub(in super::super) fn restore(&mut self, segment: &str, traced: &Arc<TracedRules>, left: Left<'_>) {
+        let (hash, mut trace) = (left.hash, left.trace.borrow_mut());
+        if trace.is_over(left.now_us) {
+            return;
+        }
+        let now_us = trace.settle_time(left.now_us);
+        if traced.reach_us > 0 {
+            let remnants = trace.find(TraceKey::new(hash, segment, 0), now_us);
+            self.log.restore(&remnants, traced.reach_us, now_us);
+            self.expires_us = remnants.last().map_or(0, |last| last.ends_us.min(now_us + traced.reach_us));
+        }
+        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
+            let expires_us = counters.restore(traced, segment, hash, &mut trace, now_us);
+            self.expires_us = self.expires_us.max(expires_us);
+        }
+    }
+}

@@ -129,11 +129,13 @@ async fn while_redis_is_away_a_limiter_drains_no_longer_than_it_may() {
 async fn a_correction_that_its_caller_awaits_is_waited_for() {
     let server = Server::start();
     let limiter = server.limiter().await;
-    let mut metered = permit(&limiter, &tokens(), RESERVED).await;
-    metered.meter("calls").unwrap().add(USED);
-    for permit in [permit(&limiter, &tokens(), RESERVED).await, metered] {
+    for is_metered in [false, true] {
+        let mut permit = permit(&limiter, &tokens(), RESERVED).await;
+        if is_metered {
+            permit.meter("calls").unwrap().add(USED);
+        }
         server.pause();
-        let mut settling = pin!(permit.settle_units(&[]));
+        let mut settling = pin!(permit.settle_units(&[("calls", USED)]));
         let is_pending = poll_fn(|context| Poll::Ready(settling.as_mut().poll(context).is_pending()));
         assert!(is_pending.await);
         let left = limiter.drain(Duration::from_millis(1)).await;

@@ -34,8 +34,8 @@ impl Log {
     /// Counts what is left of an earlier log, in the order of the ends. An end that was rounded up is no later than that of a
     /// call of this time.
     pub(in super::super) fn restore(&mut self, remnants: &[Remnant], reach_us: u64, now_us: u64) {
-        // More than that closes any window.
-        let amount = |remnant: &Remnant| remnant.amount.min(MAX_SLIDING_COUNT);
+        // So much closes any window, also to a call of cost 0.
+        let amount = |remnant: &Remnant| remnant.amount.min(MAX_SLIDING_COUNT + 1);
         for (index, remnant) in remnants.iter().enumerate() {
             let later = remnants.get(index + 1).map_or(0, amount);
             let weight = u32::try_from(amount(remnant).saturating_sub(later)).unwrap_or(u32::MAX);

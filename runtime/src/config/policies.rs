@@ -232,7 +232,11 @@ impl Policies {
         let values = values::unlisted(&self.inner.requests).filter(|_| self.inner.values.is_none());
         #[cfg(not(feature = "web"))]
         let values = [];
-        let units = self.inner.plans.uncounted_units(&self.inner.units().collect(), self.inner.has_planned());
+        #[cfg(feature = "web")]
+        let has_planned = self.inner.requests.iter().any(|limit| limit.effects.plan_value().is_some());
+        #[cfg(not(feature = "web"))]
+        let has_planned = false;
+        let units = self.inner.plans.uncounted_units(&self.inner.units().collect(), has_planned);
         plans.into_iter().chain(units).chain(values).collect()
     }
 
@@ -269,14 +273,6 @@ impl PoliciesInner {
         #[cfg(feature = "web")]
         let of_program = of_program.chain(self.requests.iter().flat_map(|limit| limit.policy.units()));
         of_program.chain([CALLS])
-    }
-
-    /// Whether requests of a policy have the counts of their plans.
-    fn has_planned(&self) -> bool {
-        #[cfg(feature = "web")]
-        return self.requests.iter().any(|limit| limit.effects.plan_value().is_some());
-        #[cfg(not(feature = "web"))]
-        return false;
     }
 
     fn plans_of_policies(&self) -> impl Iterator<Item = &Plans> {

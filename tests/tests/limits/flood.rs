@@ -223,7 +223,7 @@ fn a_banned_subject_that_was_replaced_stays_banned_until_its_ban_ends_or_is_ende
         assert_eq!((0..4).filter(|_| memory.admits(&policy, client)).count(), 1);
         replace(&memory);
     }
-    memory.pass(HOUR - Duration::from_secs(1));
+    memory.pass(Duration::from_secs(3_599));
     for client in &clients {
         assert_eq!(kind(&memory.call(&policy, client).unwrap()), Some(RejectionKind::Banned));
         replace(&memory);
@@ -258,7 +258,7 @@ fn denials_of_a_subject_that_was_replaced_count_until_they_are_over_each() {
     assert!(!memory.admits(&policy, &client));
     replace(&memory);
     // The first of the two denials is over.
-    memory.pass(2 * HOUR - HOUR / 2 + Duration::from_secs(10));
+    memory.pass(Duration::from_secs(5_410));
     assert!(memory.admits(&policy, &client));
     for expected in [RejectionKind::Limited, RejectionKind::Banned] {
         assert!(!memory.admits(&policy, &client));
@@ -283,7 +283,7 @@ fn many_denials_of_a_subject_that_was_replaced_lead_to_its_ban_no_later() {
     }
     replace(&memory);
     // The first denial is all but over.
-    memory.pass(HOUR / 4 - Duration::from_secs(10));
+    memory.pass(Duration::from_secs(890));
     assert_eq!(kind(&memory.call(&policy, &client).unwrap()), Some(RejectionKind::Limited));
     let look = memory.limiter.peek(&policy, &client).into_future().now_or_never().unwrap().unwrap();
     assert_eq!(kind(&look), Some(RejectionKind::Banned));

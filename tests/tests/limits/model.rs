@@ -110,9 +110,9 @@ fn in_memory_a_simulation_equals_the_model() {
 
 #[test]
 fn in_memory_no_subject_that_others_replace_is_admitted_when_the_model_denies_it() {
-    let (seed, mut seen) = (seed(), replaced::Seen::default());
+    let (first, mut seen) = (seed(), replaced::Seen::default());
     for case in 0..cases(500, 20_000) {
-        seen += replaced::admits_no_more_than_the_model(seed.wrapping_add(case));
+        seen += replaced::admits_no_more_than_the_model(first.wrapping_add(case));
     }
     seen.assert_wide();
 }

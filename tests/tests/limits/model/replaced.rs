@@ -132,7 +132,6 @@ impl Stage {
         let max_subjects = if places > 1 { random.usize(16..64) } else { 1 << random.usize(..7) };
         let limiter = Limiter::builder().clock(&clock).max_subjects(max_subjects).build_in_memory().unwrap();
         let policies = [Known::new(versions, overrides), Known::new(vec![other(&mut random)], Vec::new())];
-        let seen = Seen::default();
         let permits = Vec::new();
         Self {
             limiter,
@@ -146,7 +145,7 @@ impl Stage {
             is_over: false,
             policies,
             permits,
-            seen,
+            seen: Seen::default(),
         }
     }
 

@@ -155,7 +155,6 @@ impl<'a> Call<'a> {
     }
 
     /// How much there has to be left for the call under the rule at this position.
-    #[cfg(feature = "redis")]
     pub(crate) fn needs_for(self, position: usize) -> u64 {
         self.policy.group_of(position).map_or(0, |group| self.needs_at(group))
     }

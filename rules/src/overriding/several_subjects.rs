@@ -5,7 +5,7 @@ use crate::error::RuleError;
 use crate::rule::Rule;
 
 /// Finds every mistake in rules that replace those on several subjects of a policy at once, each with the label of its
-/// subject. They are the mistakes of [`Replacement::check`] once all are replaced: it makes no difference that a rule could
+/// subject. They are the mistakes of [`Replacement::check`](super::Replacement::check) once all are replaced: it makes no difference that a rule could
 /// not stand beside an old one that another rule replaces.
 ///
 /// # Errors

@@ -21,7 +21,8 @@ if report and not fault then
       remaining = remaining - weight
       reset = reset_charged
     end
-    if remaining > 0 then more = 0 elseif more == never then more = ${NEVER} end
+    -- In a forged value, the entry in the way may be over already.
+    if remaining > 0 or more < 0 then more = 0 elseif more == never then more = ${NEVER} end
     answer = answer .. struct.pack('>${SIGNED}${SIGNED}${SIGNED}', remaining > 0 and remaining or 0, reset, more)
   end
 end

@@ -1358,7 +1358,8 @@ for _ = 1, 2 * #ARGV do
           remaining = remaining - weight
           reset = reset_charged
         end
-        if remaining > 0 then more = 0 elseif more == never then more = -1 end
+        -- In a forged value, the entry in the way may be over already.
+        if remaining > 0 or more < 0 then more = 0 elseif more == never then more = -1 end
         answer = answer .. struct.pack('>i7i7i7', remaining > 0 and remaining or 0, reset, more)
       end
     end

@@ -24,7 +24,7 @@ const GRAMMAR: [&str; 13] = [
 ];
 
 /// Columns of a trace of calls, in which each unit has a column of its own.
-const TRACE_COLUMNS: [&str; 2] = ["subject", "cost"];
+const TRACE_COLUMNS: [&str; 3] = ["subject", "cost", "pause"];
 
 /// Other words for calls. A unit of such a name would be one that no call pays for.
 pub(crate) const OTHER_WORDS_FOR_CALLS: [&str; 16] = [
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_column_of_a_trace_is_not_a_unit() {
-        for column in ["subject", "cost"] {
+        for column in ["subject", "cost", "pause"] {
             assert!(mistake(column).starts_with(&format!("`{column}` is a column of a trace of calls")));
         }
         assert!(check_unit("time").is_err());

@@ -87,7 +87,8 @@ impl SimulateCommand {
         let mut rows = Rows::new(self.skip_bad_rows, progress);
         let units = iter::once(&policy).chain(&other).flat_map(Policy::units);
         let trace = CsvTrace::with_units(calls, units).map_err(|mistake| self.mistaken(&mistake))?;
-        let pausable = |policy: Policy, file| if trace.has_pauses() { pausable(&policy, file) } else { Ok(policy) };
+        let pausable =
+            |policy: Policy, file| if trace.has_pauses() { made_pausable(&policy, file) } else { Ok(policy) };
         let policy = pausable(policy, self.limits.as_path())?;
         let other = other.zip(self.compare.as_deref()).map(|(other, file)| pausable(other, file)).transpose()?;
         match other {
@@ -182,7 +183,7 @@ impl SimulateCommand {
 }
 
 /// Lets the policy be paused: which can be is a part of the program, and not of its files.
-fn pausable(policy: &Policy, file: &Path) -> Result<Policy, Failure> {
+fn made_pausable(policy: &Policy, file: &Path) -> Result<Policy, Failure> {
     policy.to_builder().pausable().build().map_err(|error| of_file(file, &error))
 }
 

@@ -88,7 +88,7 @@ async fn the_subject_is_paused_that_the_policy_lets_be_paused() {
         assert_eq!(resumed, serde_json::json!({ "policy": "hosts", "resumed": "host:a.example" }));
         until_found("the host is called again", async || is_allowed("a.example").await).await;
     }
-    // What is not given is not taken for everyone.
+    // A missing host does not stand for all hosts.
     let everyone = Subject::everyone();
     fleet.check(&policy, &acme).subject("host", &everyone).pause(HOUR).await.unwrap();
     assert!(console.run("peek hosts acme").expect(1).out.starts_with("undecided"));

@@ -1353,7 +1353,8 @@ for _ = 1, 2 * #ARGV do
     if part then answer = answer .. struct.pack('>i7', lapse == never and -1 or lapse) end
     if report and not fault then
       for i = 1, rule do
-        local weight, remaining, reset, reset_charged, more = reports[i][1], reports[i][2], reports[i][3], reports[i][4], reports[i][5]
+        local of = reports[i]
+        local weight, remaining, reset, reset_charged, more = of[1], of[2], of[3], of[4], of[5]
         if code == -1 and charging and weight > 0 then
           remaining = remaining - weight
           reset = reset_charged

@@ -122,7 +122,7 @@ impl Celled for Bucket {
             return Cell { stamp_us: now_us, amount: self.initial * self.per_us, other: 0, since_us: now_us };
         }
         let flown = now_us.saturating_sub(cell.stamp_us).saturating_mul(self.count);
-        // Of a remnant, it is not known when exactly the bucket is unused.
+        // Nobody knows exactly when the bucket of a remnant is unused.
         let may_be_unused = matches!(cell.since_us, RESTORED_US | AMENDED_US);
         let most = if may_be_unused { self.full().min(self.initial * self.per_us) } else { self.full() };
         Cell { amount: cell.amount.saturating_add(flown).min(most), other: unused_us, ..cell }
@@ -207,7 +207,7 @@ impl Celled for Bucket {
 
     fn restored(&self, [full, unused]: [&[Remnant]; 2], now_us: u64) -> Cell {
         let [one, other] = self.mark();
-        // What is joined with that of others may be of other parameters.
+        // A joined remnant may be that of a rule with other parameters.
         let are_of = |remnants: &[Remnant], mark| remnants.iter().all(|left| left.amount == mark && !left.is_joined);
         let is_same = are_of(full, one) && are_of(unused, other);
         let [full, unused] = [full, unused].map(Remnant::join_all);

@@ -23,9 +23,9 @@ impl Heard {
     /// Returns the time between calls once a limit is used up, unless it is known to count in fixed windows. A client that
     /// waits this long stays within the limit, and does not wait for the whole reset.
     ///
-    /// By the [current draft](HeardLimit::reset) it is the time until more is left. Else it is the window divided by the limit, or
-    /// the time until the reset, whichever is shorter. Of a limit of another unit than requests, it is the whole window, because
-    /// what the next call costs is not known: see [`wait_for`](Self::wait_for).
+    /// By the [current draft](HeardLimit::reset), it is the time until more is left. By older fields, it is the window divided
+    /// by the limit, or the time until the reset, whichever is shorter; if the limit is of another unit than requests, it is the
+    /// whole window, because nobody knows what the next call costs. [`wait_for`](Self::wait_for) takes that cost.
     #[must_use]
     pub fn spacing(&self) -> Option<Duration> {
         self.spacing_for(|_| None)
@@ -58,7 +58,7 @@ impl Heard {
     /// let heard = ResponseReader::new().read(StatusCode::OK, &headers);
     /// let tokens = |unit: &str| (unit == "tokens").then_some(500);
     /// assert_eq!(heard.wait_for(tokens), Some(Duration::from_secs(5)));
-    /// assert_eq!(heard.wait(), Some(Duration::from_secs(60)));
+    /// assert_eq!(heard.wait(), Some(Duration::from_secs(1)));
     /// ```
     #[must_use]
     pub fn wait_for(&self, cost: impl Fn(&str) -> Option<u64>) -> Option<Duration> {
@@ -216,16 +216,17 @@ impl HeardLimit {
     /// Returns the time until so much is left of a limit that is used up, as it is to be expected if calls come evenly. The
     /// places of concurrent calls are free as soon as these end.
     pub(super) fn spacing(&self, cost: Option<u64>) -> Option<Duration> {
-        if self.unit == CONCURRENT {
+        // A call that costs nothing of the limit need not wait for it.
+        if self.unit == CONCURRENT || cost == Some(0) {
             return None;
         }
         let cost = cost.or((self.unit == REQUESTS).then_some(1));
         let flows_in =
             self.window.zip(self.limit).and_then(|(window, limit)| share(window, cost.unwrap_or(limit), limit));
-        // While something is left, servers mean different things by it.
+        // While something is left, servers mean different things by the reset.
         match self.reset.filter(|_| self.resets_to_more && self.remaining == Some(0)) {
-            Some(reset) if cost.is_some_and(|cost| cost <= 1) => Some(reset),
-            // More than one takes longer.
+            Some(reset) if cost.is_none_or(|cost| cost <= 1) => Some(reset),
+            // A cost of more than one may take longer.
             Some(reset) => flows_in.max(Some(reset)),
             None => flows_in.into_iter().chain(self.reset).min(),
         }

@@ -231,22 +231,20 @@ impl Pace {
     /// # Ok::<(), tallygate::Error>(())
     /// ```
     pub fn cost_of(self, unit: &str, cost: impl Fn(&Parts) -> u64 + Send + Sync + 'static) -> Result<Self, Error> {
-        let counted = self.settings.policy.check_counted(unit);
-        counted.map_err(|mistake| Error::new(format!("`cost_of`: {mistake}")))?;
+        self.settings.policy.check_counted("cost_of", unit)?;
         Ok(self.set_cost(unit, Arc::new(cost)))
     }
 
-    /// Meters what a call uses of a unit, such as tokens, which an answer says only at its end. The [`Meters`] of a call are in the
-    /// extensions of its response. Once the body has ended and the meters are dropped, the call is
-    /// [settled](crate::Permit::settle_units) for what was added to them; nothing, if nothing was. A call without a response keeps
-    /// its [cost](Self::cost_of). `"calls"` names the cost of the call itself.
+    /// Meters what a call uses of a unit, such as tokens, which an answer says only at its end. The [`Meters`] of a call
+    /// are in the extensions of its response. Once the body has ended and the meters are dropped, the call is
+    /// [settled](crate::Permit::settle_units) for what was added to them. If nothing was added, it has used nothing of the
+    /// unit. A call without a response keeps its [cost](Self::cost_of). `"calls"` names the cost of the call itself.
     ///
     /// # Errors
     ///
     /// No rule of the policy counts the unit.
     pub fn metered(self, unit: &str) -> Result<Self, Error> {
-        let counted = self.settings.policy.check_counted(unit);
-        counted.map_err(|mistake| Error::new(format!("`metered`: {mistake}")))?;
+        self.settings.policy.check_counted("metered", unit)?;
         Ok(self.set(|settings| {
             settings.metered.retain(|known| known != unit);
             settings.metered.push(unit.to_owned());

@@ -69,10 +69,11 @@ pub(crate) fn enter<T>(context: &mut Context, call: impl FnOnce() -> T) -> T {
 /// Runs a future in the current context, whose listeners do not hear of the calls in it.
 #[cfg(feature = "client")]
 pub(crate) async fn unheard<F: Future>(future: F) -> F::Output {
-    match Context::current().filter(|_| observe::has_listeners()) {
+    if observe::has_listeners() && Context::current().is_some() {
         // Boxed, as few calls are made in a request that has listeners.
-        Some(current) => Box::pin(scope(Context::new().unheard().within(Some(current)), future)).await,
-        None => future.await,
+        Box::pin(scope(Context::new().unheard(), future)).await
+    } else {
+        future.await
     }
 }
 

@@ -28,7 +28,7 @@ struct ContextInner {
     values: Vec<(Cow<'static, str>, Option<Box<str>>)>,
     /// The context around this one.
     outer: Option<Context>,
-    /// The names of the values that the layer looks for in each request.
+    /// The names of the values that the layer or the pace looks for in each request.
     looked_for: Arc<[Cow<'static, str>]>,
     hearing: Option<Hearing>,
     /// Whether the listeners of the contexts around this one do not hear of the calls in it.
@@ -36,7 +36,7 @@ struct ContextInner {
     messages: Option<Arc<Messages>>,
     #[cfg(feature = "web")]
     reject: Option<Arc<MakeResponse>>,
-    /// The layer or limit that made the context for a request; `None` if the program made it.
+    /// What made the context for a request: a layer, a limit or a pace; `None` if the program made it.
     maker: Option<Maker>,
     /// The limiter of a test. `Any`, because its type belongs to a layer above.
     #[cfg(feature = "testing")]
@@ -191,7 +191,7 @@ impl Context {
         self.inner.values.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name)
     }
 
-    /// Sets the names of the values that the layer looks for in each request.
+    /// Sets the names of the values that the layer or the pace looks for in each request.
     pub(crate) fn looking_for(mut self, names: &Arc<[Cow<'static, str>]>) -> Self {
         Arc::make_mut(&mut self.inner).looked_for = Arc::clone(names);
         self

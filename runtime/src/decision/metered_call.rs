@@ -75,8 +75,9 @@ fn innermost() -> Option<Arc<Surrounding>> {
 ///
 /// # Errors
 ///
-/// The code does not run within such a function, or it runs in a task, a body or a thread of its own, or the innermost
-/// function that declares the unit does not meter it, or its `policy = …` has no such unit. It is a [mistake in the program](crate::BackendErrorKind::Misuse).
+/// The code does not run within such a function, or it runs in a task, a body or a thread of its own. Or the innermost
+/// function that declares the unit does not meter it, or its `policy = …` has no such unit. It is a
+/// [mistake in the program](crate::BackendErrorKind::Misuse).
 ///
 /// # Examples
 ///

@@ -19,8 +19,8 @@ pub(crate) trait Pauser: Send + Sync {
     /// Pauses a subject: here at once, and elsewhere as soon as the store has heard of it, also if this is dropped before.
     fn pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static>;
 
-    /// Pauses a subject here at once, and elsewhere in the background, unless the pause that is known there ends no earlier, or only
-    /// a moment.
+    /// Pauses a subject here at once, and elsewhere in the background. The store is not told now if the pause that it is
+    /// known to have ends as late, or only a moment earlier.
     fn begin_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError>;
 
     /// Pauses for callers that cannot await.

@@ -178,13 +178,14 @@ impl Permit {
         self.pausing().is_some_and(PauseTicket::is_probe)
     }
 
-    /// Pauses for a function whose body has run, or says that it has succeeded if there is no length. A failure is only
-    /// logged.
+    /// Pauses for a function whose body has run, or says that it has succeeded if there is no length. A pause of which others do
+    /// not hear is only logged.
     pub(crate) async fn pause_logged(&self, said: Option<SaidPause>) {
-        self.log_pause(match said {
-            Some(said) => self.pause_as(said).await,
-            None => self.succeeded().await,
-        });
+        match said {
+            Some(said) => self.log_pause(self.pause_as(said).await),
+            // If the store does not hear of it, another call is tried once this permit is dropped.
+            None => drop(self.succeeded().await),
+        }
     }
 
     /// Begins a pause of the subject, if the policy lets it be paused: this process honours it at once, and the others are told in
@@ -203,10 +204,10 @@ impl Permit {
     }
 
     pub(crate) fn blocking_pause_logged(&self, length: Option<Duration>) {
-        self.log_pause(match length {
-            Some(length) => self.blocking_pause(length),
-            None => self.blocking_succeeded(),
-        });
+        match length {
+            Some(length) => self.log_pause(self.blocking_pause(length)),
+            None => drop(self.blocking_succeeded()),
+        }
     }
 
     fn log_pause(&self, paused: Result<(), BackendError>) {
@@ -316,8 +317,8 @@ impl Permit {
 
     /// Refunds the permit on the subject with this label; `None` is the main subject.
     pub(crate) async fn refund_subject(self, label: Option<&str>) -> Result<bool, BackendError> {
+        let _counted = self.begin_correction();
         let (ticket, recount) = self.into_subject_refund(label)?;
-        let _counted = ticket.begin_correction();
         ticket.recount(recount).await
     }
 

@@ -15,10 +15,11 @@ impl Permit {
     /// It asks the backend once.
     ///
     /// The rule then counts more, never more than its count, and never less than before: what several calls hear of the same
-    /// limit counts once. A sliding window counts it with the first of its calls that leaves it at the reset or later, unless more than
-    /// 1,024 calls are stored after it. Any other rule counts it as it counts a call of now. Where it would count for longer than twice the
-    /// time until the reset, nothing changes: the other side has more again long before. Rules of the same unit and subject that count in sliding windows count
-    /// it, too. A window that counts this call no more stays as it is, and so does a unit in which the call has cost nothing.
+    /// limit counts once. A sliding window counts it with the first of its calls that leaves the window at the reset or
+    /// later, unless more than 1,024 calls are stored after that one. Any other rule counts it as it counts a call of now.
+    /// If the rule would count it for longer than twice the time until the reset, nothing changes: the other side has more
+    /// again long before. Rules of the same unit and subject that count in sliding windows count it, too. A window that
+    /// counts this call no more stays as it is, and so does a unit in which the call has cost nothing.
     ///
     /// With [`prefetch`](crate::PolicyBuilder::prefetch), what was taken ahead counts as used, and may still be sent.
     ///

@@ -162,9 +162,9 @@ impl RuleStatus {
         self.quota.reset
     }
 
-    /// Returns, if nothing remains, how long it takes, without further calls, until a cost of 1 would be admitted. `None` while
-    /// something remains, if it is not known, as after a settlement that has used up the limit, and if it never is. For
-    /// concurrency, it is the longest time, if no lease is renewed.
+    /// Returns how long it takes until a cost of 1 would be admitted, if nothing remains and no further call comes. `None`
+    /// while something remains. `None`, too, if the time is not known, as after a settlement that has used up the limit, or
+    /// if no such call is ever admitted. For concurrency, it is the longest time, if no lease is renewed.
     ///
     /// # Examples
     ///

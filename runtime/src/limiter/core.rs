@@ -167,10 +167,8 @@ impl Recounter for Core {
         }
         let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));
         let recounted = async move { core.recount(&charge, &recount).await };
-        self.run_on_thread(TaskKind::Correction, recounted, patience).unwrap_or_else(|unheard| {
-            self.runtimes.background.note_failed_correction();
-            Err(unheard)
-        })
+        let heard = self.run_on_thread(TaskKind::Correction, recounted, patience);
+        heard.inspect_err(|_| self.runtimes.background.note_failed_correction()).unwrap_or_else(Err)
     }
 
     fn runtimes(&self, charge: &Charge) -> Option<&Arc<Runtimes>> {

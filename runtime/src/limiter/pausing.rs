@@ -17,7 +17,6 @@ use crate::observe::log;
 use crate::policy::Policy;
 use crate::store::{KnownPause, Outcome, PauseDue, PauseMoment, ProbeStep, ToldPause};
 use crate::system::under_way::TaskKind;
-use crate::wait::Wait;
 
 /// Tells a caller whether the store has heard of its pause.
 type TellResult = oneshot::Sender<Result<(), BackendError>>;
@@ -27,7 +26,7 @@ type TellResult = oneshot::Sender<Result<(), BackendError>>;
 enum Telling {
     /// The caller waits for that.
     Awaited,
-    /// In the background, and only if it does not know of it.
+    /// In the background, and only if the store does not know of the pause yet.
     Begun,
 }
 
@@ -53,10 +52,10 @@ impl Core {
         self.pauses.hear(id, asked, now_us, left_us);
     }
 
-    /// Takes a step of a probe by what this process knows of the pause. Returns what that has made of a call before, and after it was
-    /// opened.
+    /// Takes a step of a probe by what this process knows of the pause. Returns what the pause made of a call before this
+    /// step, or `Admitted` if the subject is open for all now.
     pub(super) fn probe_here(&self, id: TallyId<'_>, name: LeaseName, step: ProbeStep) -> Outcome {
-        self.pauses.probe(id, self.clock.now_us(), name, step).map_or(Outcome::Admitted, outcome)
+        self.pauses.probe(id, self.clock.now_us(), name, step).map_or(Outcome::Admitted, KnownPause::outcome)
     }
 
     /// Takes a step of a probe that has its place in the store, and wakes those who wait for it.
@@ -64,7 +63,7 @@ impl Core {
         let (id, asked) = (pausable.id()?, self.pauses.moment());
         let Stack::Remote(layers) = &self.stack else { return Ok(()) };
         let outcome = layers.server().probe(&pausable.policy, id, name, step, None).await?;
-        // Of a place that is given back, the outcome is how the pause stood before.
+        // If the place is given back, the outcome says how the pause stood before.
         if step == ProbeStep::Open || matches!(outcome, Outcome::Paused { .. }) {
             self.hear_of_pause(id, asked, outcome);
         }
@@ -72,8 +71,8 @@ impl Core {
         Ok(())
     }
 
-    /// Wakes those who wait for the end of a probe, unless the subject is paused again. If another call is tried meanwhile, nothing was
-    /// opened.
+    /// Wakes those who wait for the end of a probe. It wakes nobody if the subject is paused again, or if the step has opened
+    /// nothing because another call is tried.
     fn wake_after(&self, policy: &Policy, id: TallyId<'_>, step: ProbeStep, outcome: Outcome) {
         match (step, outcome) {
             (ProbeStep::GiveBack, Outcome::Admitted | Outcome::Probing { .. }) => self.sleepers.wake_one_for(id),
@@ -207,7 +206,7 @@ impl Core {
     pub(super) async fn pause_status(&self, pausable: &Pausable) -> Result<Option<PauseStatus>, BackendError> {
         let id = pausable.id()?;
         let told = self.pauses.told(id, self.clock.now_us());
-        let told = told.map(|(known, source)| status(outcome(known), source));
+        let told = told.map(|(known, source)| status(known.outcome(), source));
         let Stack::Remote(layers) = &self.stack else { return Ok(told) };
         match layers.server().pause(&pausable.policy, id, 0, PauseSource::default()).await {
             Ok((Outcome::Admitted, _)) => Ok(told),
@@ -284,13 +283,4 @@ fn status(paused: Outcome, source: PauseSource) -> PauseStatus {
         _ => Duration::ZERO,
     };
     PauseStatus::new(left, source)
-}
-
-/// What a known pause makes of a call.
-pub(super) fn outcome(known: KnownPause) -> Outcome {
-    let retry_after = Wait::us(known.left_us);
-    match known.due {
-        PauseDue::Probe => Outcome::Probing { retry_after },
-        PauseDue::Nothing | PauseDue::Ask | PauseDue::Tell => Outcome::Paused { retry_after },
-    }
 }

@@ -245,7 +245,9 @@ pub(crate) fn pause_cut(policy: &str, length: Duration, longest: Duration) {
 /// Reports that a pause could not be stored, so that only this process honours it. While Redis is away, this may happen often.
 pub(crate) fn not_paused(policy: &str, error: &BackendError) {
     static LINES: LineBudget = LineBudget::new();
-    LINES.report(|| warn!(target: TARGET, policy, %error, "other processes do not hear of a pause yet, as it could not be stored"));
+    LINES.report(|| {
+        warn!(target: TARGET, policy, %error, "other processes do not hear of a pause yet, as it could not be stored");
+    });
 }
 
 /// Reports a function that says pauses of a policy that keeps none, once for each policy. This is a mistake in the program.

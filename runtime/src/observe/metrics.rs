@@ -1,71 +1,24 @@
 //! The metrics of decisions, warnings, tallies and overrides.
-//!
-//! A recorder is never called while this library holds a lock or initialises something, and never for calls that it
-//! makes itself. It may call limited functions, which would wait for the lock, or be counted without end.
 
-use std::cell::Cell;
+mod recorder;
+mod totals;
+
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use metrics::{
-    Gauge, Key, Label, Level, Metadata, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
-    with_recorder,
-};
-
+use metrics::{Gauge, Key, Label, Level, Metadata, gauge, with_recorder};
 use tallygate_rules::Rule;
 
-use super::once::ReportedOnce;
+use self::recorder::{
+    AHEAD_DECISIONS, AHEAD_EARLY_ENDS, AHEAD_UNITS, CACHED_DENIALS, CHARGED_UNITS, CONCURRENT_CALLS, DECISIONS,
+    LOST_POLICIES, PAUSES, SECONDS, UNAPPLIED_FILES, WAITING_CALLS, WAITS_REFUSED, WARNINGS, tell,
+};
+pub(crate) use self::totals::{GaugeChange, OverrideGauge, TallyGauge, UnappliedFileGauge, count_denied_return};
 use super::terms::{ChargeChange, Labels, ObservedRule, PrefetchUse, WaitRefusal};
 use crate::system::Instant;
 
 pub(super) const IS_ON: bool = true;
 
-const DECISIONS: &str = "tallygate_decisions_total";
-const SECONDS: &str = "tallygate_decision_seconds";
-const CACHED_DENIALS: &str = "tallygate_cached_denials_total";
-const CONCURRENT_CALLS: &str = "tallygate_concurrent_calls";
-const PAUSES: &str = "tallygate_pauses_total";
-const WARNINGS: &str = "tallygate_warnings_total";
-const LOST_POLICIES: &str = "tallygate_lost_policies_total";
-const WAITING_CALLS: &str = "tallygate_waiting_calls";
-const WAITS_REFUSED: &str = "tallygate_waits_refused_total";
-const CHARGED_UNITS: &str = "tallygate_charged_units_total";
-const AHEAD_DECISIONS: &str = "tallygate_prefetch_decisions_total";
-const AHEAD_UNITS: &str = "tallygate_prefetch_units_total";
-const AHEAD_EARLY_ENDS: &str = "tallygate_prefetch_early_ends_total";
-
 static METADATA: Metadata<'static> = Metadata::new("tallygate", Level::INFO, Some(module_path!()));
-
-/// All tallies of this process, over all limiters.
-pub(super) static TALLIES: Total =
-    Total { name: "tallygate_tallies", number: AtomicUsize::new(0), events: &[&REPLACED_SUBJECTS, &DENIED_RETURNS] };
-
-/// Subjects in the memory of this process that others have replaced.
-static REPLACED_SUBJECTS: Events = Events::new("tallygate_replaced_subjects_total");
-
-/// Subjects that were denied when they came, by what they or others had left.
-static DENIED_RETURNS: Events = Events::new("tallygate_denied_returns_total");
-
-/// All overrides that this process knows, over all limiters.
-pub(super) static OVERRIDES: Total = Total::new("tallygate_overrides");
-
-/// All watched files whose present text is not in force, over all limiters.
-pub(super) static UNAPPLIED_FILES: Total = Total::new("tallygate_unapplied_files");
-
-pub(crate) struct Total {
-    name: &'static str,
-    number: AtomicUsize,
-    /// What is told together with the number.
-    events: &'static [&'static Events],
-}
-
-/// Events that happen under a lock, and are told later.
-struct Events {
-    name: &'static str,
-    untold: AtomicU64,
-    /// Whether it was told, so that it is there before the first event.
-    is_told: AtomicBool,
-}
 
 /// The keys of a policy's metrics. Each is made once, so that counting a decision allocates nothing.
 #[derive(Debug, Default)]
@@ -275,7 +228,7 @@ pub(super) fn count_warning(policy: &str, rule: ObservedRule<'_>) {
 /// Begins the metrics of a watched file at zero, so that an alert sees their first change.
 pub(crate) fn begin_metrics_of_files() {
     count_lost_policies(0);
-    tell(|| gauge!(UNAPPLIED_FILES.name).increment(0.0));
+    tell(|| gauge!(UNAPPLIED_FILES).increment(0.0));
 }
 
 pub(super) fn count_lost_policies(number: usize) {
@@ -284,30 +237,6 @@ pub(super) fn count_lost_policies(number: usize) {
 
 fn count(key: &Key, number: u64) {
     tell(|| with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(number));
-}
-
-thread_local! {
-    static IS_TOLD: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Calls the recorder, the first time after it was given the descriptions. `None` if this thread is already within such
-/// a call.
-fn tell<T>(event: impl FnOnce() -> T) -> Option<T> {
-    if IS_TOLD.try_with(|is_told| is_told.replace(true)) != Ok(false) {
-        return None;
-    }
-    let _end = TellEnd;
-    describe();
-    Some(event())
-}
-
-/// Ends a call of the recorder, even if the recorder panics.
-struct TellEnd;
-
-impl Drop for TellEnd {
-    fn drop(&mut self) {
-        _ = IS_TOLD.try_with(|is_told| is_told.set(false));
-    }
 }
 
 fn label(name: &'static str, value: &str) -> Label {
@@ -321,198 +250,4 @@ fn unit_label(rule: Option<ObservedRule<'_>>) -> Vec<Label> {
 
 fn key_of_policy(name: &'static str, policy: &str) -> Key {
     Key::from_parts(name, vec![label("policy", policy)])
-}
-
-impl Total {
-    const fn new(name: &'static str) -> Self {
-        Self { name, number: AtomicUsize::new(0), events: &[] }
-    }
-
-    /// Sets the share of one gauge. Returns whether the number has changed.
-    pub(super) fn count(&self, counted: &mut usize, number: usize) -> bool {
-        let before = std::mem::replace(counted, number);
-        if number != before {
-            self.number.fetch_add(number.wrapping_sub(before), Ordering::SeqCst);
-        }
-        number != before
-    }
-
-    #[allow(clippy::cast_precision_loss, reason = "a gauge is a float, and there are far less than 2^53 of anything")]
-    pub(super) fn show(&self) {
-        tell(|| {
-            let gauge = gauge!(self.name);
-            // If two threads show the number, the later one shows the latest number.
-            loop {
-                let number = self.number.load(Ordering::SeqCst);
-                gauge.set(number as f64);
-                if self.number.load(Ordering::SeqCst) == number {
-                    break;
-                }
-            }
-        });
-        self.events.iter().for_each(|events| events.show());
-    }
-}
-
-impl Events {
-    const fn new(name: &'static str) -> Self {
-        Self { name, untold: AtomicU64::new(0), is_told: AtomicBool::new(false) }
-    }
-
-    fn add(&self) {
-        self.untold.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn show(&self) {
-        let untold = self.untold.swap(0, Ordering::Relaxed);
-        if untold == 0 && self.is_told.load(Ordering::Relaxed) {
-            return;
-        }
-        match tell(|| counter!(self.name).increment(untold)) {
-            Some(()) => self.is_told.store(true, Ordering::Relaxed),
-            None => drop(self.untold.fetch_add(untold, Ordering::Relaxed)),
-        }
-    }
-}
-
-/// Counts a subject that was denied when it came, by what was left of it. It is told with the next change of the tallies.
-pub(crate) fn count_denied_return() {
-    DENIED_RETURNS.add();
-}
-
-/// Gives the recorder the descriptions once, with the first metric: by then, the program has installed its recorder.
-fn describe() {
-    static DESCRIBED: ReportedOnce = ReportedOnce::new();
-    if DESCRIBED.is_first() {
-        describe_counter!(DECISIONS, Unit::Count, "Decisions by policy, rule that denied, outcome and who decided.");
-        describe_histogram!(SECONDS, Unit::Seconds, "The time that a decision took, waiting for admission included.");
-        describe_counter!(CACHED_DENIALS, Unit::Count, "Denials that this process answered from its cache.");
-        describe_gauge!(
-            CONCURRENT_CALLS,
-            Unit::Count,
-            "Concurrent calls in this process that a concurrency limit counts."
-        );
-        describe_gauge!(WAITING_CALLS, Unit::Count, "Calls in this process that wait for admission.");
-        describe_counter!(
-            WAITS_REFUSED,
-            Unit::Count,
-            "Calls that were denied at once although they may wait, by reason."
-        );
-        describe_counter!(
-            CHARGED_UNITS,
-            Unit::Count,
-            "What calls were charged in units such as tokens, and what settlements added and removed."
-        );
-        describe_counter!(
-            PAUSES,
-            Unit::Count,
-            "How often the other side, or a program, has asked for a pause, by field."
-        );
-        describe_counter!(WARNINGS, Unit::Count, "Subjects that came near a limit, by policy and rule.");
-        describe_gauge!(TALLIES.name, Unit::Count, "Tallies in the memory of this process.");
-        describe_counter!(
-            REPLACED_SUBJECTS.name,
-            Unit::Count,
-            "Subjects in the memory of this process that others have replaced."
-        );
-        describe_counter!(
-            DENIED_RETURNS.name,
-            Unit::Count,
-            "Subjects that were denied when they came, by what replaced subjects have left."
-        );
-        describe_gauge!(OVERRIDES.name, Unit::Count, "Overrides of rules that this process knows of.");
-        describe_counter!(LOST_POLICIES, Unit::Count, "Policies that left the file of limits.");
-        describe_gauge!(UNAPPLIED_FILES.name, Unit::Count, "Files of limits that are not in force as they are now.");
-        describe_counter!(
-            AHEAD_DECISIONS,
-            Unit::Count,
-            "Decisions of this process by what it has taken ahead from Redis."
-        );
-        describe_counter!(AHEAD_UNITS, Unit::Count, "What this process has taken ahead, used of it, and given back.");
-        describe_counter!(
-            AHEAD_EARLY_ENDS,
-            Unit::Count,
-            "How often a ban or a reset of this process has ended what was taken ahead."
-        );
-    }
-}
-
-/// Defines a gauge: a number that is part of the metrics of this process as long as the gauge lives.
-macro_rules! gauge_type {
-    ($(#[$attribute:meta])* $gauge:ident, $number:ident) => {
-        $(#[$attribute])*
-        #[derive(Debug, Default)]
-        pub(crate) struct $gauge {
-            counted: usize,
-            has_changed: bool,
-        }
-
-        impl $gauge {
-            /// Sets the number. The metrics show it with the [change](Self::change).
-            #[inline]
-            pub(crate) fn set(&mut self, number: usize) {
-                self.has_changed |= $number.count(&mut self.counted, number);
-            }
-
-            /// Returns what has changed since the last such question.
-            #[inline]
-            pub(crate) fn change(&mut self) -> GaugeChange {
-                GaugeChange { total: std::mem::take(&mut self.has_changed).then_some(&$number) }
-            }
-        }
-
-        impl Drop for $gauge {
-            fn drop(&mut self) {
-                self.set(0);
-                drop(self.change());
-            }
-        }
-    };
-}
-
-gauge_type! {
-    /// The tallies of one shard.
-    TallyGauge, TALLIES
-}
-
-impl TallyGauge {
-    /// Counts a subject that another has replaced.
-    pub(crate) fn count_replaced(&mut self) {
-        REPLACED_SUBJECTS.add();
-        self.has_changed = true;
-    }
-}
-
-gauge_type! {
-    /// The overrides of one limiter.
-    OverrideGauge, OVERRIDES
-}
-gauge_type! {
-    /// Whether the present text of the file that a limiter watches is not in force.
-    UnappliedFileGauge, UNAPPLIED_FILES
-}
-
-/// A change that is shown when this is dropped. No lock may be held then, because a recorder may call limited
-/// functions.
-#[must_use]
-#[derive(Default)]
-pub(crate) struct GaugeChange {
-    total: Option<&'static Total>,
-}
-
-impl GaugeChange {
-    /// Joins two changes of the same gauge.
-    pub(crate) fn and(mut self, mut other: Self) -> Self {
-        self.total = self.total.take().or(other.total.take());
-        self
-    }
-}
-
-impl Drop for GaugeChange {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(total) = self.total {
-            total.show();
-        }
-    }
 }

@@ -7,6 +7,8 @@ use tallygate_rules::{CALLS, Role, Rule};
 
 use super::{Policy, RuleGroup};
 use crate::error::BackendError;
+#[cfg(any(feature = "client", feature = "web"))]
+use crate::error::Error;
 
 /// The cost of a call in a unit of its policy.
 pub(crate) type UnitCost = (Arc<str>, u64);
@@ -133,10 +135,12 @@ impl Policy {
         units().filter(move |(index, unit)| units().all(|(other, known)| other >= *index || known != *unit))
     }
 
-    /// Fails if no rule counts what a call costs in that unit.
+    /// Fails if no rule counts what a call costs in that unit. The error names the setting.
     #[cfg(any(feature = "client", feature = "web"))]
-    pub(crate) fn check_counted(&self, unit: &str) -> Result<(), BackendError> {
-        if unit == CALLS && !self.counts_calls() { Err(self.unknown_unit(unit)) } else { self.unit(unit).map(drop) }
+    pub(crate) fn check_counted(&self, setting: &str, unit: &str) -> Result<(), Error> {
+        let is_uncounted = unit == CALLS && !self.counts_calls();
+        let counted = if is_uncounted { Err(self.unknown_unit(unit)) } else { self.unit(unit).map(drop) };
+        counted.map_err(|mistake| Error::new(format!("`{setting}`: {mistake}")))
     }
 
     /// Whether a rule counts what a call costs in calls. The others count calls whatever they cost.

@@ -109,9 +109,7 @@ impl<R: Read> CsvTrace<R> {
             Err(mistake) => Err(lines.mistake(TraceErrorKind::Header, mistake)),
         }
     }
-}
 
-impl<R> CsvTrace<R> {
     /// Returns whether there is a column `pause`, for which a policy has to be [pausable](crate::PolicyBuilder::pausable).
     #[must_use]
     pub fn has_pauses(&self) -> bool {

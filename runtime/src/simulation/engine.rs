@@ -8,7 +8,7 @@ use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
 use crate::call::{Call, CallOptions};
 use crate::clock::Clock;
 use crate::clock::manual::{ManualClock, RANGE_US};
-use crate::decision::{DecidedBy, Decision, Denial, Pausable, PauseSource, Wait};
+use crate::decision::{DecidedBy, Decision, Denial, Pausable, PauseSource};
 use crate::error::BackendError;
 use crate::limiter::CallSubjects;
 use crate::micros;
@@ -120,7 +120,7 @@ impl Engine {
         let Some(id) = call.pause() else { return self.outcome_by_rules(call, subjects) };
         let known = self.pauses.find(id, || ready.us);
         if let Some(paused) = known.filter(|known| known.due != PauseDue::Probe) {
-            return Ok(Outcome::Paused { retry_after: Wait::us(paused.left_us) });
+            return Ok(paused.outcome());
         }
         let outcome = self.outcome_by_rules(call, subjects)?;
         // The answer of a call is there before the next call, so one that is tried after a pause is alone.

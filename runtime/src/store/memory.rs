@@ -263,7 +263,7 @@ impl Memory {
         if duration_us > 0 {
             shard.tally(hash, id, now_us)?;
         }
-        // What is left of an earlier ban would otherwise come back.
+        // Without this, an earlier ban that has left a trace would come back.
         shard.unban(hash, id, now_us);
         if let Some(tally) = shard.find(hash, id) {
             tally.ban(id.group, duration_us, now_us);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
+use super::answer::Outcome;
 use crate::call::{LeaseName, TallyId};
 use crate::clock::is_set_back;
 use crate::decision::PauseSource;
@@ -18,6 +19,7 @@ use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::system::RandomState;
+use crate::wait::Wait;
 
 /// The table is first searched for pauses that have ended when it has this many.
 const FEW: usize = 64;
@@ -25,8 +27,8 @@ const FEW: usize = 64;
 /// With so many pauses in the table, no more are added that the store knows, too.
 const MOST_STORED: usize = 10_000;
 
-/// The shortest time between two attempts to store a pause. One that is prolonged by less is not stored at once: answers that say
-/// the same number of seconds come one after the other.
+/// The shortest time between two attempts to store a pause. A pause that is prolonged by less is stored later: many answers
+/// may say the same number of seconds, one after the other.
 const STORE_EVERY_US: u64 = 1_000_000;
 
 /// For how long a probe has its place at most, in microseconds. A call that takes longer is tried beside the next one.
@@ -92,6 +94,17 @@ pub(crate) struct KnownPause {
     /// The microseconds until it ends; of one that is over, until the place of the probe is free.
     pub(crate) left_us: u64,
     pub(crate) due: PauseDue,
+}
+
+impl KnownPause {
+    /// What the pause makes of a call.
+    pub(crate) fn outcome(self) -> Outcome {
+        let retry_after = Wait::us(self.left_us);
+        match self.due {
+            PauseDue::Probe => Outcome::Probing { retry_after },
+            PauseDue::Nothing | PauseDue::Ask | PauseDue::Tell => Outcome::Paused { retry_after },
+        }
+    }
 }
 
 /// What is to be done about a known pause.
@@ -247,9 +260,9 @@ impl Pauses {
         })
     }
 
-    /// Adds a pause that this process was told, as [`tell`](Self::tell) does. Returns what the store is to be told at once: nothing
-    /// if it has just said, or is just being told, that the subject is paused for as long, or for a moment less. That moment is
-    /// due to be told later.
+    /// Adds a pause that this process was told, as [`tell`](Self::tell) does. Returns what the store is to be told at once.
+    /// That is nothing if the store knows, or is being told of, a pause that ends as late, or less than
+    /// [`STORE_EVERY_US`] earlier. The store is told of the rest later.
     pub(crate) fn begin_tell(
         &self,
         id: TallyId<'_>,
@@ -261,12 +274,12 @@ impl Pauses {
             let told = self.told_now(changed, now_us, length_us, source);
             // After a while, another process may have ended the pause that the store knew.
             let known = pause.filter(|known| known.known(now_us).due == PauseDue::Nothing);
-            let prolonged_us = known.map(|known| told.ends_us.saturating_sub(known.ends_us));
-            if prolonged_us == Some(0) {
+            let prolonged_us = known.map_or(u64::MAX, |known| told.ends_us.saturating_sub(known.ends_us));
+            if prolonged_us == 0 {
                 return None;
             }
             let pause = pause.insert(longer(*pause, told, now_us));
-            if prolonged_us.is_none_or(|prolonged_us| prolonged_us >= STORE_EVERY_US) {
+            if prolonged_us >= STORE_EVERY_US {
                 return Some(pause.telling(told, now_us));
             }
             if let Some(Pause { known_by: known_by @ KnownBy::Process { .. }, .. }) = known {
@@ -325,8 +338,8 @@ impl Pauses {
         });
     }
 
-    /// Takes a step of a probe in this process. Returns what was known before: the place was taken if it was free. `None` if the
-    /// subject is open for all now.
+    /// Takes a step of a probe in this process. Returns what was known before the step: a free place was taken. Returns
+    /// `None` if the subject is open for all now.
     pub(crate) fn probe(&self, id: TallyId<'_>, now_us: u64, name: LeaseName, step: ProbeStep) -> Option<KnownPause> {
         self.change(id, now_us, |pause, _| {
             let over = pause.as_mut()?;

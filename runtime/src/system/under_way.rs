@@ -151,9 +151,11 @@ impl Background {
     pub(crate) async fn drained(&self, timer: impl Future<Output = ()>) -> UnderWay {
         let failed_before = self.failed_corrections.load(Ordering::Acquire);
         let mut under_way = self.under_way.subscribe();
-        let nothing =
-            async { under_way.wait_for(UnderWay::is_nothing).await.map_or_else(|_| UnderWay::default(), |left| *left) };
-        // Calls that begin after nothing was left are not waited for.
+        let nothing = async {
+            drop(under_way.wait_for(UnderWay::is_nothing).await);
+            UnderWay::default()
+        };
+        // What begins after this has seen that nothing is left is not waited for.
         let left = first(nothing, async {
             timer.await;
             *self.under_way.borrow()

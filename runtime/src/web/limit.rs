@@ -226,8 +226,7 @@ impl Limit {
     /// # Ok::<(), tallygate::Error>(())
     /// ```
     pub fn cost_of(self, unit: &str, cost: impl Fn(&Parts<'_>) -> u64 + Send + Sync + 'static) -> Result<Self, Error> {
-        let counted = self.settings.policy.check_counted(unit);
-        counted.map_err(|mistake| Error::new(format!("`cost_of`: {mistake}")))?;
+        self.settings.policy.check_counted("cost_of", unit)?;
         Ok(if unit == CALLS { self.cost(cost) } else { self.set_cost(unit, Arc::new(cost)) })
     }
 

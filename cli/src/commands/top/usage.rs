@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use tallygate::admin::__shared::RuleState;
 use tallygate::admin::__shared::json::with_unit;
-use tallygate::{Decision, Denial, RejectionKind, Rule, Subject};
+use tallygate::{Decision, Denial, RejectionKind, Rule, Subject, TokenBucket};
 
 use super::scope::{SubjectGroup, SubjectScope};
 use crate::table::TextTable;
@@ -166,9 +166,9 @@ fn in_words(state: &RuleState) -> Option<String> {
     Some(format!("{used} of {what}"))
 }
 
-/// Returns the rule with the thousands of its limit and of its count apart.
+/// Returns the rule with the thousands of its numbers apart.
 fn grouped_rule(state: &RuleState) -> String {
-    let numbers = [state.limit, Some(state.rule.count())];
+    let numbers = [state.limit, Some(state.rule.count()), state.rule.bucket().and_then(TokenBucket::initial)];
     let grouped = |word: &str| match word.parse() {
         Ok(number) if numbers.contains(&Some(number)) => number::grouped(number),
         _ => word.to_owned(),
@@ -278,6 +278,8 @@ mod tests {
         };
         assert_eq!(shown("10000 per 1s burst 1000", Some(1_000)), "1,234 of 10,000 per 1s burst 1,000");
         assert_eq!(shown("1000 per 1s burst 10000", Some(10_000)), "1,234 of 1,000 per 1s burst 10,000");
+        let filled = shown("1000 per 1s burst 10000 initial 5000", Some(10_000));
+        assert_eq!(filled, "1,234 of 1,000 per 1s burst 10,000 initial 5,000");
         assert_eq!(
             shown("about 60000 tokens per 1m as t60000", Some(60_000)),
             "1,234 of about 60,000 tokens per 1m as t60000"

@@ -76,19 +76,23 @@ impl<'a> Peeked<'a> {
         }
     }
 
-    /// Whether the subject that is denied was given: that of the rule, the one that is paused, or the main one, which is banned.
+    /// Whether the subject that is denied was given: that of the rule, the paused one, or the main one, which is banned.
     fn is_of_given(&self, denial: &Denial) -> bool {
-        let owner = match (denial.rule(), denial.kind()) {
-            (Some(rule), _) => return self.is_given(rule.position()),
-            (None, RejectionKind::Paused) => self.listed.policy.paused_label(),
-            (None, _) => None,
-        };
-        self.missing.iter().all(|missing| missing.as_deref() != owner)
+        match (denial.rule(), denial.kind()) {
+            (Some(rule), _) => self.is_given(rule.position()),
+            (None, RejectionKind::Paused) => self.has_subject(self.listed.policy.paused_label()),
+            (None, _) => self.has_subject(None),
+        }
     }
 
     /// Whether the subject that the rule at that position counts was given.
     fn is_given(&self, position: usize) -> bool {
-        self.labels.get(position).is_none_or(|label| !self.missing.contains(label))
+        self.labels.get(position).is_none_or(|label| self.has_subject(label.as_deref()))
+    }
+
+    /// Whether the subject with this label was given; `None` is the main one.
+    fn has_subject(&self, label: Option<&str>) -> bool {
+        self.missing.iter().all(|missing| missing.as_deref() != label)
     }
 
     /// Returns the states of the rules whose subjects were given, rules in shadow included.
@@ -131,13 +135,12 @@ impl<'a> Peeked<'a> {
             Decision::Allowed(_) => None,
             Decision::Denied(denial) => Some(denial),
         };
-        let is_given = |label: Option<&str>| !self.missing.iter().any(|missing| missing.as_deref() == label);
-        let others = self.subjects.others().filter(|(label, _)| is_given(Some(label)));
+        let others = self.subjects.others().filter(|(label, _)| self.has_subject(Some(label)));
         let others: Vec<_> =
             others.map(|(label, subject)| json!({ "label": label, "subject": subject.to_string() })).collect();
         json!({
             "policy": self.listed.described.name(),
-            "subject": is_given(None).then(|| self.subjects.main().to_string()),
+            "subject": self.has_subject(None).then(|| self.subjects.main().to_string()),
             "others": others,
             "missing": self.missing.iter().map(|label| self.missing_json(label.as_deref())).collect::<Vec<_>>(),
             "admitted": self.admitted(),

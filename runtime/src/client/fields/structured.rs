@@ -88,12 +88,12 @@ fn service_limits(text: &str) -> Option<Vec<ServiceLimit>> {
 fn unnamed_limits(text: &str) -> Option<Vec<ServiceLimit>> {
     let mut limits: Vec<Vec<(&str, &str)>> = Vec::new();
     let members = text.split(',').filter_map(|member| member.trim_ascii().split_once('='));
-    // The other side chooses how many others there are.
+    // The other side chooses how many members there are: unknown ones are passed over.
     for (key, value) in members.filter(|(key, _)| MEMBERS.contains(key)) {
-        let is_last = limits.len() == MOST;
+        let is_full = limits.len() == MOST;
         match limits.last_mut().filter(|limit| limit.iter().all(|(known, _)| *known != key)) {
             Some(limit) => limit.push((key, value)),
-            None if is_last => break,
+            None if is_full => break,
             None => limits.push(vec![(key, value)]),
         }
     }
@@ -141,4 +141,15 @@ fn list(text: &str) -> Option<Vec<(String, Item)>> {
 fn integer(item: &Item, parameter: &str) -> Option<u64> {
     let integer = item.params.get(parameter)?.as_integer()?;
     u64::try_from(i64::from(integer)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_limits_of_a_line_are_read_than_are_kept() {
+        let many = "limit=7, remaining=5, reset=60,".repeat(1_000);
+        assert_eq!(unnamed_limits(&many).map(|limits| limits.len()), Some(MOST));
+    }
 }

@@ -20,13 +20,13 @@ use crate::decision::{Meter, Permit};
 pub struct Meters(Vec<(String, Meter)>);
 
 impl Meters {
-    /// Takes the meters of a call for these units; `None` if it cannot be settled.
+    /// Takes the meters of a call for those of these units that can be settled; `None` if none can.
     pub(super) fn take(permit: &mut Permit, units: &[String]) -> Option<Self> {
-        let meters = units.iter().map(|unit| Some((unit.clone(), permit.meter(unit).ok()?)));
-        meters.collect::<Option<Vec<_>>>().filter(|meters| !meters.is_empty()).map(Self)
+        let meters: Vec<_> = units.iter().filter_map(|unit| Some((unit.clone(), permit.meter(unit).ok()?))).collect();
+        (!meters.is_empty()).then_some(Self(meters))
     }
 
-    /// Returns the meter of a unit; `None` if the pace does not meter it.
+    /// Returns the meter of a unit; `None` if the pace does not meter it, or if the call has a cost of 0 in calls.
     #[must_use]
     pub fn of(&self, unit: &str) -> Option<&Meter> {
         self.0.iter().find(|(known, _)| known == unit).map(|(_, meter)| meter)

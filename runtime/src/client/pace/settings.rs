@@ -196,10 +196,15 @@ impl PaceSettings {
         (check.into_owned(), paused)
     }
 
-    /// Notes the names of the values that the pace looks for: those that are set, and those of the keys that any request may have.
+    /// Returns the names of the values that the keys show.
+    fn shown_names(&self) -> impl Iterator<Item = &str> {
+        self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names())
+    }
+
+    /// Notes the names of the values that the pace looks for: those that are set, and those of the keys that any request
+    /// may have.
     pub(super) fn note_names(&mut self) {
-        let of_keys = self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names());
-        let of_requests = of_keys.filter(|name| is_of_request(name)).map(|name| name.to_owned().into());
+        let of_requests = self.shown_names().filter(|name| is_of_request(name)).map(|name| name.to_owned().into());
         self.names = self.values.iter().map(|(name, _)| name.clone()).chain(of_requests).collect();
     }
 
@@ -207,7 +212,7 @@ impl PaceSettings {
     /// program answers meanwhile.
     fn context(&self, request: &Parts) -> Context {
         let mut context = Context::new().looking_for(&self.names).made_by(Maker::Pace);
-        for name in self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names()) {
+        for name in self.shown_names() {
             let own = self.values.iter().find(|(known, _)| known == name);
             let value = match own {
                 Some((_, find)) => find(request),

@@ -203,8 +203,9 @@ fn a_limit_of_another_unit_spaces_calls_by_what_they_cost() {
         [2_000, 2_000, 2_010, 5_000, 49_990, 60_000, 60_000]
     );
     let heard = read(200, &tokens);
-    assert_eq!((heard.wait(), heard.spacing()), (Some(Duration::from_secs(60)), Some(Duration::from_secs(60))));
+    assert_eq!((heard.wait(), heard.spacing()), (Some(Duration::from_secs(2)), Some(Duration::from_secs(2))));
     assert_eq!(heard.wait_for(|_| Some(3)), Some(Duration::from_secs(3)));
+    assert_eq!(heard.wait_for(|_| Some(0)), None);
     // Where a reset may be that of all of it, a call waits no longer than until then.
     let sliding = ResponseReader::new().fixed_windows(false);
     let wait = |cost| read_at(sliding, 200, &tokens, LATER).wait_for(|unit| (unit == "tokens").then_some(cost));

@@ -19,9 +19,9 @@ impl Check<'_> {
     ///
     /// An [override](crate::Limiter::override_policy) in force may have a tally of its own: both tallies are removed.
     ///
-    /// In memory, more than `max_subjects` subjects share [what is left of those that were
-    /// replaced](crate::guide::limitations#memory). That stays, and may deny the subject until the others' calls no longer
-    /// count. A [peek](crate::Limiter::peek) after the reset says whether, and until when.
+    /// In memory, a subject that others have replaced leaves [a trace](crate::guide::limitations#memory) that it shares with
+    /// others. A reset does not remove what it shares. That may deny the subject until the calls of the others no longer count.
+    /// A [peek](crate::Limiter::peek) after the reset says whether it does, and until when.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Check<'_> {
     /// Ends the ban of the call's main subject, if there is one. Its denials are counted anew.
     ///
     /// Its calls stay counted, so a subject that was banned for too many calls is still denied by the rules:
-    /// [`reset`](Self::reset) ends the ban and removes the counts. In memory, [what is left of
+    /// [`reset`](Self::reset) ends the ban and removes the counts. In memory, [traces of
     /// others](crate::guide::limitations#memory) may still deny it, and a [peek](crate::Limiter::peek) says until when.
     ///
     /// # Errors

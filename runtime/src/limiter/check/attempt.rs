@@ -14,7 +14,6 @@ use crate::error::{BackendError, BackendErrorKind};
 use crate::limiter::core::Core;
 use crate::limiter::outage::StoreState;
 use crate::limiter::overrides::RulesInForce;
-use crate::limiter::pausing;
 use crate::limiter::stack::{Layers, Stack};
 use crate::policy::{Policy, RuleGroup, SubjectCost, Trial, UnitCost};
 use crate::store::{Answer, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMoment};
@@ -275,7 +274,7 @@ impl<'a> Attempt<'a> {
         let given = check.inputs.costs();
         let closed = closed(&policy, matches!(policy, Cow::Owned(_)), &given);
         let is_certain = |known: &KnownPause| !matches!(known.due, PauseDue::Ask | PauseDue::Probe);
-        let foregone = closed.or(known.filter(is_certain).map(pausing::outcome));
+        let foregone = closed.or(known.filter(is_certain).map(KnownPause::outcome));
         // A call with a known outcome counts nothing: the store is only asked for its report.
         options.peek |= foregone.is_some();
         options.ignores_pause |= foregone.is_some();

@@ -111,8 +111,8 @@ impl OwnParts {
         };
         // Without a part of this process, the denial is that of the store.
         let is_by_part = |rule: u32| {
-            let denying = { answer.report.rules().iter() }.find(|status| status.position() == rule as usize);
-            denying.is_some_and(|status| own(status) > 0)
+            let is_denying = |status: &RuleStatus| status.position() == rule as usize;
+            answer.report.rules().iter().any(|status| is_denying(status) && own(status) > 0)
         };
         let is_own = matches!(answer.outcome, Outcome::Denied { rule, .. } if is_by_part(rule))
             && answer.report.rules().iter().all(is_admitted);

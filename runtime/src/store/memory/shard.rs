@@ -27,7 +27,7 @@ const CANDIDATES: usize = 128;
 pub(super) struct Shard {
     tallies: HashTable<StoredTally>,
     capacity: Capacity,
-    /// What is left of the subjects that were replaced.
+    /// The trace of the subjects that were replaced.
     trace: RefCell<RemnantTable>,
 }
 

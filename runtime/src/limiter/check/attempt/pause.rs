@@ -6,9 +6,8 @@ use super::Attempt;
 use crate::call::{Call, CallOptions, LeaseName, TallyId};
 use crate::decision::{DecidedBy, Pausable, PauseSource, PauseTicket, ProbeName, Recount, RecountTicket, Report};
 use crate::error::BackendError;
-use crate::limiter::pausing;
 use crate::limiter::stack::Layers;
-use crate::store::{Answer, Decider as _, LayeredAnswer, Outcome, PauseDue, ProbeStep};
+use crate::store::{Answer, Decider as _, KnownPause, LayeredAnswer, Outcome, PauseDue, ProbeStep};
 use crate::system::under_way::TaskKind;
 use crate::wait::Wait;
 
@@ -37,7 +36,7 @@ impl Attempt<'_> {
     /// Denies the call by the pause that the store cannot be asked about.
     pub(super) fn believe_in_pause(&mut self) {
         if let Some(known) = self.known {
-            self.deny_by(pausing::outcome(known));
+            self.deny_by(known.outcome());
         }
     }
 
@@ -45,7 +44,7 @@ impl Attempt<'_> {
     pub(super) fn try_here(&mut self) {
         let (Some(id), Some(known), None) = (self.pause, self.known, &self.probe) else { return };
         let name = LeaseName::next();
-        let outcome = match pausing::outcome(known) {
+        let outcome = match known.outcome() {
             // A peek takes no place.
             PLACE_IS_FREE if self.options.peek => return,
             taken if self.options.peek => taken,
@@ -134,7 +133,7 @@ impl Attempt<'_> {
         }
         // This process may have been told while the call waited for the store.
         let known = self.core.known_pause(id).filter(|known| known.due != PauseDue::Probe);
-        known.map_or(outcome, pausing::outcome)
+        known.map_or(outcome, KnownPause::outcome)
     }
 
     /// Takes back, in the background, what was counted of a call that is not made.

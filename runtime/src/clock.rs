@@ -106,8 +106,8 @@ pub(crate) fn is_set_back(since_us: u64, now_us: u64) -> bool {
     since_us > now_us + micros::from_duration(MAX_STANDSTILL)
 }
 
-/// Returns the time as of which something is decided that knows of an earlier time: the clock stands still if it has gone back
-/// by little.
+/// Returns the time as of which something is decided that was last used at `latest_us`: the clock stands still if it has gone
+/// back by little.
 #[inline]
 pub(crate) fn settled(latest_us: u64, now_us: u64) -> u64 {
     if is_set_back(latest_us, now_us) { now_us } else { now_us.max(latest_us) }

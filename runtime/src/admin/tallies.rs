@@ -50,8 +50,8 @@ impl Limiter {
     /// missing. A tally stays for some time after its last hit has stopped counting, so a subject may have nothing left
     /// that counts.
     ///
-    /// In memory, a step locks one small part of the tallies after the other, and leaves out subjects that have nothing left
-    /// that counts.
+    /// In memory, a step locks one small part of the tallies after the other. It leaves out subjects that have nothing left
+    /// that counts, and those that others have [replaced](crate::guide::limitations#memory), even if they are denied.
     ///
     /// Tallies of every layout are found, also those of [overrides](Limiter::override_policy) with other windows, and
     /// those of earlier rules of the policy.

@@ -93,7 +93,7 @@ impl Celled for WindowFromFirstHit {
             return Cell::default();
         }
         let stamp_us = ends_us.saturating_sub(self.per_us).min(now_us);
-        // The greatest amount may have been more.
+        // The greatest amount stands for all that are too great to be written.
         let amount = if amount < MAX_EXACT { amount.saturating_sub(1) } else { amount };
         Cell { stamp_us, amount, other: RESTORED, ..Cell::default() }
     }

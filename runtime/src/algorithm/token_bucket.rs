@@ -12,8 +12,8 @@ use super::counting::{TickLists, pack_integer, pack_rule};
 use crate::micros;
 use crate::wait::Wait;
 
-/// The time since which hits count in a bucket of which only a remnant is known: before anything else, after use beyond the
-/// cost of an earlier hit, and after a hit. Nobody knows whether it was full in between, so nothing is given back before it is full.
+/// Stand for `since_us` in a bucket that has returned: unchanged, changed only by use beyond the cost of an earlier hit, and
+/// hit again. Nobody knows when it was last full, so nothing is given back before it is full.
 const RESTORED_US: u64 = u64::MAX;
 const AMENDED_US: u64 = u64::MAX - 1;
 const RETURNED_US: u64 = u64::MAX - 2;
@@ -122,7 +122,7 @@ impl Celled for Bucket {
             return Cell { stamp_us: now_us, amount: self.initial * self.per_us, other: 0, since_us: now_us };
         }
         let flown = now_us.saturating_sub(cell.stamp_us).saturating_mul(self.count);
-        // Nobody knows exactly when the bucket of a remnant is unused.
+        // A remnant was rounded up: the bucket may be unused already, and then has only its initial tokens.
         let may_be_unused = matches!(cell.since_us, RESTORED_US | AMENDED_US);
         let most = if may_be_unused { self.full().min(self.initial * self.per_us) } else { self.full() };
         Cell { amount: cell.amount.saturating_add(flown).min(most), other: unused_us, ..cell }
@@ -166,11 +166,11 @@ impl Celled for Bucket {
         // Use beyond the cost is taken like a hit at this time, up to the level: the reserved tokens may have flowed in
         // again.
         let beyond = costs.beyond().saturating_mul(self.per_us).min(current.amount);
-        // More may have been in a bucket of which only a remnant is known, and was taken now.
+        // A bucket that has returned may have held more than is known. Then the use was taken from that, and is noted.
         let may_be_taken = costs.beyond() > 0 && cell.since_us >= RETURNED_US;
         if beyond > 0 || may_be_taken {
             let taken = self.taken(current, beyond, now_us);
-            // A bucket of which only a remnant is known may be unused. Then this is no hit.
+            // A bucket that has returned may be unused, so this is not counted as a hit.
             match cell.since_us {
                 RESTORED_US | AMENDED_US => Cell { since_us: AMENDED_US, ..taken },
                 _ => taken,
@@ -190,7 +190,7 @@ impl Celled for Bucket {
     }
 
     fn remnants(&self, cell: Cell, now_us: u64) -> [Remnant; 2] {
-        // What was only restored is still left, and would be rounded up once more.
+        // The trace still has what was restored. To add it again would round it up once more.
         if self.unused_us(cell) <= now_us || cell.since_us == RESTORED_US {
             return [Remnant::default(); 2];
         }

@@ -125,8 +125,8 @@ impl LimiterBuilder {
     /// each takes some 100 bytes, and the first of a subject as much again.
     ///
     /// Beyond that number, a new subject replaces another one, which leaves a trace. By its trace, a subject that returns has
-    /// no more calls than before. Traces take at most 64 bytes for each of `subjects`. If all subjects have running calls, or
-    /// denials and bans for which the traces have no place, the call is rejected with
+    /// no more calls than before. Traces take at most 64 bytes for each of `subjects`. If those that are looked at are banned,
+    /// have running calls, or have denials for which the traces have no place, the call is rejected with
     /// [`RejectionKind::Unavailable`](crate::RejectionKind::Unavailable). Tallies in Redis do not count; those that this
     /// process keeps [while Redis is away](Self::on_outage) do.
     pub fn max_subjects(mut self, subjects: usize) -> Self {

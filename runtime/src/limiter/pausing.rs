@@ -63,7 +63,7 @@ impl Core {
         let (id, asked) = (pausable.id()?, self.pauses.moment());
         let Stack::Remote(layers) = &self.stack else { return Ok(()) };
         let outcome = layers.server().probe(&pausable.policy, id, name, step, None).await?;
-        // If the place is given back, the outcome says how the pause stood before.
+        // If the call gives its place back, the answer says how the pause was before. Only a pause is news then.
         if step == ProbeStep::Open || matches!(outcome, Outcome::Paused { .. }) {
             self.hear_of_pause(id, asked, outcome);
         }

@@ -69,10 +69,11 @@ pub(crate) struct GroupEntry {
     pub(crate) hash: u64,
     /// The [cells](RuleGroup::cells) of that group, if there is one.
     pub(crate) cells: Option<usize>,
+    /// The rules of that group, if there is one.
     pub(crate) traced: Arc<TracedRules>,
 }
 
-/// What has to be known of a group's rules when a subject of them is replaced, and when it returns.
+/// What a tally has to know of its group's rules to leave a trace, and to count one.
 #[derive(Debug, Default)]
 pub(crate) struct TracedRules {
     pub(crate) celled: Vec<Arc<dyn Celled>>,
@@ -324,7 +325,8 @@ impl RuleGroup {
         let lease = rules.first().and_then(Rule::lease);
         let celled: Vec<_> = cells(&rules).collect();
         let reach_us = reach_us(&windows);
-        // Shared where counts do not matter: a count that each call gives would otherwise take room for each subject.
+        // Only the remnants of buckets depend on counts. All others share this, so that counts which calls choose take no room
+        // for each subject.
         let traced = if celled.iter().any(|(_, rule)| rule.remnants_are_named()) {
             Arc::new(TracedRules::new(&celled, reach_us, self.ban))
         } else {

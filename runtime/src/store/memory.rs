@@ -116,7 +116,7 @@ impl Memory {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
         // Looked up before the clock is read: the processor then does both at once, but not in the other order.
-        let place = shard.place(hash, id);
+        let (place, _) = shard.place_and_trace(hash, id);
         // Read under the lock, so that the hits of one subject are in order.
         let now_us = self.clock.now_us();
         place.tally(now_us).ok().map(|tally| work(tally, now_us))
@@ -135,9 +135,8 @@ impl Memory {
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
         let now_us = self.clock.now_us();
-        let mut unstored;
+        let mut unstored = None;
         let tally = if call.options.peek {
-            unstored = Tally::new(id.group.cells());
             shard.look(hash, id, now_us, &mut unstored)
         } else {
             let tally = shard.tally(hash, id, now_us)?;
@@ -176,7 +175,7 @@ impl Memory {
         };
         let mut quotas = Vec::new();
         for (index, &(id, hash)) in ids.iter().enumerate() {
-            let mut unstored = Tally::new(id.group.cells());
+            let mut unstored = None;
             let tally = locked.look(hash, id, now_us, &mut unstored);
             charge(tally, id.group, outcome, call, call.cost_at(index), now_us);
             if options.report {
@@ -263,7 +262,7 @@ impl Memory {
         if duration_us > 0 {
             shard.tally(hash, id, now_us)?;
         }
-        // Without this, an earlier ban that has left a trace would come back.
+        // The trace may still have an earlier ban, which would hold again when the subject returns.
         shard.unban(hash, id, now_us);
         if let Some(tally) = shard.find(hash, id) {
             tally.ban(id.group, duration_us, now_us);

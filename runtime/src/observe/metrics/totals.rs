@@ -14,7 +14,7 @@ static TALLIES: Total =
 /// Subjects in the memory of this process that others have replaced.
 static REPLACED_SUBJECTS: Events = Events::new(recorder::REPLACED_SUBJECTS);
 
-/// Subjects that were denied when they came, by what they or others had left.
+/// Subjects that had no call left when they came, by what they or others had left.
 static DENIED_RETURNS: Events = Events::new(recorder::DENIED_RETURNS);
 
 /// All overrides that this process knows, over all limiters.

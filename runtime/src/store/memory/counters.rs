@@ -141,8 +141,7 @@ impl Counters {
 
     /// Counts a call with every rule if all of them admit it; `None` if one does not.
     pub(super) fn admit(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Option<DecidedByCell> {
-        let within_us = group.ban.map_or(0, |ban| micros::from_duration(ban.within()));
-        let expires_us = self.ban_state.expires_us(within_us);
+        let expires_us = self.ban_state.expires_us(group.traced.within_us);
         let mut all = DecidedByCell { wait: Wait::NONE, plain: Wait::NONE, expires_us };
         let (Some((last, others)), Some(((_, last_rule), rules))) =
             (self.cells.split_last_mut(), group.celled.split_last())
@@ -164,7 +163,6 @@ impl Counters {
             let plain = rule.charge(cell, cost, now_us);
             all.include(plain, rule.expires_us(*cell));
         }
-        self.note(&group.traced);
         Some(all)
     }
 
@@ -246,8 +244,7 @@ impl Counters {
     /// When nothing counts any more.
     pub(super) fn expires_us(&self, group: &RuleGroup) -> u64 {
         let cells = self.cells.iter().zip(&group.celled).map(|(cell, (_, rule))| rule.expires_us(*cell));
-        let within_us = group.ban.map_or(0, |ban| micros::from_duration(ban.within()));
-        cells.max().unwrap_or_default().max(self.ban_state.expires_us(within_us))
+        cells.max().unwrap_or_default().max(self.ban_state.expires_us(group.traced.within_us))
     }
 }
 
@@ -304,7 +301,7 @@ impl BanState {
     fn leave(&self, within_us: u64, segment: &str, hash: u64, trace: &mut RemnantTable, now_us: u64) -> bool {
         let [denials, ban] = [DENIALS, BAN].map(|place| TraceKey::alone(hash, segment, place));
         let now_us = self.denials_us.back().map_or(now_us, |last_us| clock::settled(*last_us, now_us));
-        // Denials from before the ban stay, if they were left: to remove them might remove those of another subject.
+        // Denials from before the ban may still be in the trace. They stay there, because they may be those of another subject.
         match self.wait(now_us) {
             Some(_) => trace.add(ban, &[Remnant::until(self.ends_us, 1)], now_us),
             None => trace.add(denials, &self.parts(within_us, now_us), now_us),
@@ -324,10 +321,10 @@ impl BanState {
     /// Returns what is left of a subject by the rules of this layout.
     fn restored(traced: &TracedRules, segment: &str, hash: u64, trace: &mut RemnantTable, now_us: u64) -> Self {
         let [denials, ban] = [DENIALS, BAN].map(|place| TraceKey::alone(hash, segment, place));
-        if let Some(ban) = trace.find(ban, now_us).into_iter().reduce(Remnant::joined) {
+        if let Some(ban) = trace.find(ban, now_us).last() {
             return Self { began_us: now_us, ends_us: ban.ends_us, ..Self::default() };
         }
-        // As many as lead to a ban would have led to it. The newest ones count longest.
+        // A subject with as many denials as lead to a ban would be banned, so it has fewer. The newest ones count longest.
         let most = usize::try_from(traced.denials.saturating_sub(1)).unwrap_or(usize::MAX);
         let mut denials_us = VecDeque::new();
         for remnant in trace.find(denials, now_us).iter().rev() {

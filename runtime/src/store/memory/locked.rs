@@ -94,11 +94,11 @@ impl LockedShards<'_> {
         hash: u64,
         id: TallyId<'_>,
         now_us: u64,
-        unstored: &'t mut Tally,
+        unstored: &'t mut Option<Tally>,
     ) -> &'t mut Tally {
         match self.shard(hash) {
             Some(shard) => shard.look(hash, id, now_us, unstored),
-            None => unstored,
+            None => unstored.insert(Tally::new(id.group.cells())),
         }
     }
 
@@ -127,7 +127,7 @@ impl LockedShards<'_> {
         let mut first = 0;
         for (index, &(id, hash)) in ids.iter().enumerate() {
             // Only a peek meets a subject without a tally, and does not insert one.
-            let mut unstored = Tally::new(id.group.cells());
+            let mut unstored = None;
             let tally = self.look(hash, id, *now_us, &mut unstored);
             *now_us = tally.settle_time(id.group, *now_us);
             tally.ask(id.group, first, call.needs_at(index), *now_us, &mut builder);

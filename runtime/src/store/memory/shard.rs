@@ -27,7 +27,7 @@ const CANDIDATES: usize = 128;
 pub(super) struct Shard {
     tallies: HashTable<StoredTally>,
     capacity: Capacity,
-    /// The trace of the subjects that were replaced.
+    /// Upper bounds of what replaced subjects have counted.
     trace: RefCell<RemnantTable>,
 }
 
@@ -75,15 +75,6 @@ impl Shard {
 
     pub(super) fn len(&self) -> usize {
         self.tallies.len()
-    }
-
-    #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "it has some callers, so that the compiler would not do it for plain calls"
-    )]
-    pub(super) fn place<'a>(&'a mut self, hash: u64, id: TallyId<'a>) -> TallyPlace<'a> {
-        self.place_and_trace(hash, id).0
     }
 
     /// Returns the place of a tally, and what is left of subjects that were replaced.
@@ -144,21 +135,20 @@ impl Shard {
         Ok(place.tally(now_us)?.of(id.group, Left { trace, hash, now_us }))
     }
 
-    /// Finds a tally, or brings a new one into the state that a subject without one would have.
+    /// Finds a tally, or makes one of what the subject has left, which is not stored.
     pub(super) fn look<'t>(
         &'t mut self,
         hash: u64,
         id: TallyId<'_>,
         now_us: u64,
-        unstored: &'t mut Tally,
+        unstored: &'t mut Option<Tally>,
     ) -> &'t mut Tally {
         let Self { tallies, trace, .. } = self;
         let found = tallies.find_mut(hash, |entry| entry.matches(hash, id));
         if let Some(tally) = found.and_then(|entry| entry.tally.find(id.group)) {
             return tally;
         }
-        unstored.restore(&id.group.segment, &id.group.traced, Left { trace, hash, now_us });
-        unstored
+        unstored.insert(Tally::of_left(id.group, Left { trace, hash, now_us }))
     }
 
     /// Changes what is left of a subject without a tally, and leaves that.
@@ -169,8 +159,7 @@ impl Shard {
         now_us: u64,
         change: impl FnOnce(&mut Tally) -> bool,
     ) -> bool {
-        let mut unstored = Tally::new(id.group.cells());
-        unstored.restore(&id.group.segment, &id.group.traced, Left { trace: &self.trace, hash, now_us });
+        let mut unstored = Tally::of_left(id.group, Left { trace: &self.trace, hash, now_us });
         let has_changed = change(&mut unstored);
         unstored.leave_counts(&id.group.segment, hash, self.trace.get_mut(), now_us);
         has_changed
@@ -200,6 +189,7 @@ impl Shard {
     /// Removes a tally, and what is left of it from before.
     pub(super) fn remove(&mut self, hash: u64, id: TallyId<'_>, now_us: u64) {
         let trace = self.trace.get_mut();
+        // The places of the log and of each cell.
         for place in 0..places_of_cell(id.group.celled.len())[0] {
             trace.remove(TraceKey::new(hash, &id.group.segment, place), now_us);
         }
@@ -219,7 +209,8 @@ impl<'a> TallyPlace<'a> {
     ///
     /// # Errors
     ///
-    /// The memory is full, and no tally can be removed: all are banned or have running calls.
+    /// The memory is full, and none of the tallies that are looked at may go: the subjects are banned, have running calls, or
+    /// have denials for which the trace has no place.
     #[inline]
     pub(super) fn tally(self, now_us: u64) -> Result<&'a mut Tally, BackendError> {
         match self {
@@ -245,7 +236,7 @@ impl Capacity {
         let policy = Inhabitant::of(&id.group.segment);
         if tallies.len() >= self.max_subjects && !self.make_room(tallies, policy, left) {
             return Err(BackendError::away(
-                "memory: too many subjects are banned, or have concurrent calls, at once; raise `max_subjects`",
+                "memory: too many subjects are banned, were denied, or have concurrent calls, at once; raise `max_subjects`",
             ));
         }
         self.population.add(policy);
@@ -260,32 +251,33 @@ impl Capacity {
     fn make_room(&mut self, tallies: &mut HashTable<StoredTally>, policy: Inhabitant, left: Left<'_>) -> bool {
         let Left { trace, now_us, .. } = left;
         let most = self.population.most(policy);
-        let leave = |entry: &StoredTally| {
-            entry.tally.leave_trace(&entry.segment, entry.hash, &mut trace.borrow_mut(), now_us).then_some(most)
-        };
-        let mut visited = 0;
-        let mut removed = 0;
-        for _ in 0..tallies.num_buckets().div_ceil(CANDIDATES) {
-            removed += self.population.sweep(tallies, CANDIDATES, 1, |entry| {
-                let is_candidate = entry.policy() == most;
-                visited += usize::from(is_candidate);
-                if is_candidate && !entry.tally.is_denied(now_us) { leave(entry) } else { None }
-            });
-            if removed > 0 || visited >= CANDIDATES {
-                break;
+        let mut removes_one = |may_go: &dyn Fn(&Tally) -> bool, most_visited: usize| {
+            let mut visited = 0;
+            for _ in 0..tallies.num_buckets().div_ceil(CANDIDATES) {
+                let removed = self.population.sweep(tallies, CANDIDATES, 1, |entry| {
+                    let is_candidate = entry.policy() == most;
+                    visited += usize::from(is_candidate);
+                    let goes = is_candidate
+                        && may_go(&entry.tally)
+                        && entry.tally.leave_trace(&entry.segment, entry.hash, &mut trace.borrow_mut(), now_us);
+                    goes.then_some(most)
+                });
+                if removed > 0 || visited >= most_visited {
+                    return removed > 0;
+                }
             }
-        }
-        if removed == 0 {
-            let is_spared = |tally: &Tally| tally.is_running() || (most == policy && tally.is_banned(now_us));
-            let idle = |entry: &StoredTally| {
-                if entry.policy() == most && !is_spared(&entry.tally) { leave(entry) } else { None }
-            };
-            removed = self.population.sweep(tallies, usize::MAX, 1, idle);
-        }
-        if removed > 0 {
+            false
+        };
+        let may_be_banned = most != policy;
+        // Where bans stay, a search of the whole table would let each call of a banned crowd hold the lock for long.
+        let most_visited = if may_be_banned { usize::MAX } else { CANDIDATES };
+        let may_go = |tally: &Tally| !tally.is_running() && (may_be_banned || !tally.is_banned(now_us));
+        let has_removed =
+            removes_one(&|tally: &Tally| !tally.is_denied(now_us), CANDIDATES) || removes_one(&may_go, most_visited);
+        if has_removed {
             self.gauge.count_replaced();
         }
-        removed > 0
+        has_removed
     }
 }
 

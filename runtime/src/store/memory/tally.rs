@@ -111,6 +111,7 @@ impl Tally {
             return false;
         }
         let Some(decided) = counters.admit(group, cost, now_us) else { return false };
+        counters.note(&group.traced);
         if group.largest > 0 {
             self.log.charge(group, cost, now_us);
         }
@@ -287,8 +288,8 @@ impl Tally {
         }
     }
 
-    /// See [`Decider::recount`](crate::store::Decider::recount). Where it `may_have_returned`, the log may not know the call, which
-    /// has then left something.
+    /// See [`Decider::recount`](crate::store::Decider::recount). The log of a subject that `may_have_returned` may not know the
+    /// call. Then use beyond its cost counts from now on.
     pub(super) fn refund(
         &mut self,
         group: &RuleGroup,
@@ -318,8 +319,8 @@ impl Tally {
         changed
     }
 
-    /// Lets the tally end with the longest window after its last call, which may be another than before. What is left of a subject
-    /// goes by this time.
+    /// Lets the tally end one window after its last call, which a refund may have changed. The trace takes the length of the
+    /// longest window from this time.
     fn end_with_windows(&mut self, group: &RuleGroup) {
         if group.is_windows {
             self.expires_us = self.expires_us.min(self.log.latest_us() + group.reach_us);

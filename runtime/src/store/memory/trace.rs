@@ -1,13 +1,12 @@
 //! What is left of subjects that others have replaced, so that no flood of new subjects resets a limit.
 //!
-//! A remnant says: until this time, at most so much of the subject counts by this rule. All of a subject together are an
-//! upper bound, so remnants may be joined, but only to a greater one, and a decision only becomes stricter. They are
-//! in sets of a fixed size. A remnant goes to the emptier of two sets, so that almost all sets are full before one overflows
-//! (Azar, Broder, Karlin and Upfal, "Balanced Allocations", 1994). If both are full, it is joined with others that any
-//! subject of these sets has to heed.
+//! A remnant is an upper bound: until this time, at most this much of the subject counts by this rule. Remnants may be joined
+//! to a greater one, because that only makes decisions stricter. The table has sets of a fixed size, and a subject looks in two
+//! of them. A remnant goes to the emptier one, so that almost all sets are full before one overflows (Azar, Broder, Karlin and
+//! Upfal, "Balanced Allocations", 1994). If both are full, it is joined into a place that all subjects of the first set read.
 //!
-//! Denials and bans are never joined with those of others, which would ban a subject that did nothing. They take the places
-//! of other remnants. A subject with denials or a ban for which there is no place is not replaced.
+//! Denials and bans are never joined, because that would ban a subject that did nothing. They take the places of other remnants,
+//! which are joined. A subject with denials or a ban for which there is no place is not replaced.
 
 mod packed;
 
@@ -25,10 +24,10 @@ use crate::clock::is_set_back;
 /// The room for each subject that the table may have, in bytes.
 const SUBJECT_BYTES: usize = 64;
 
-/// How many remnants are in a set: few enough to look at all, and enough to fill sets evenly.
+/// How many places a set has: few, because all are looked at, and enough that sets fill evenly.
 const SET: usize = 32;
 
-/// How many remnants of a set are of any subject.
+/// How many places of a set all its subjects share.
 const SHARED: usize = 2;
 
 /// The most remnants of a rule and a subject that are found.
@@ -37,7 +36,8 @@ const FOUND: usize = 8;
 /// The bit of a mark that says that the remnant is of one subject alone.
 const ALONE: u16 = 1 << (MARK_BITS - 1);
 
-/// The remnants of one rule and subject, the first to end first: each has a smaller amount than the one before.
+/// The remnants of one rule and subject. Unless they are named, the first to end comes first, and each has a smaller amount than
+/// the one before.
 pub(super) type Remnants = ArrayVec<Remnant, FOUND>;
 
 /// Identifies the remnants of a rule and a subject.
@@ -61,7 +61,7 @@ impl TraceKey {
         Self { own: own.finish(), is_alone: false, is_named: false }
     }
 
-    /// Returns the same key for remnants whose amounts may be names: none says more than another of another name.
+    /// Returns the same key, for remnants whose amounts may be names: two of different names say nothing about each other.
     pub(super) fn named(self, is_named: bool) -> Self {
         Self { is_named, ..self }
     }
@@ -76,8 +76,8 @@ impl TraceKey {
         Self { is_alone: true, ..Self::new(hash, segment, place) }
     }
 
-    /// The place of what the subjects of a set share by rules of this kind: names are great numbers, which would close other rules.
-    /// `own` are the other places of the set.
+    /// The shared place for remnants of this kind. Names have one of their own: as great numbers, they would close other rules.
+    /// `own` are the places of the set that are not shared.
     fn shared(self, own: &Range<usize>) -> usize {
         shared(own).start + usize::from(self.is_named)
     }
@@ -148,6 +148,10 @@ impl RemnantTable {
     }
 
     fn add_one(&mut self, key: TraceKey, remnant: Remnant, now_us: u64) {
+        // A subject that returns has counted what it shares with others. A copy of that would take a place, and say nothing new.
+        if !key.is_named && self.shared_with(key, now_us).any(|known| known.covers(remnant)) {
+            return;
+        }
         let packed = PackedRemnant::new(key.mark(), remnant, now_us);
         self.ends_us = self.ends_us.max(packed.read(now_us).map_or(0, |(_, kept)| kept.ends_us));
         // The emptier set: how many places are free, and one of them.
@@ -159,7 +163,7 @@ impl RemnantTable {
                 match cell.read(now_us) {
                     Some((mark, known)) if mark == key.mark() && key.covers(known, remnant) => return,
                     Some((mark, known)) if mark != key.mark() || !key.covers(remnant, known) => {}
-                    // It may be that of another subject, which looks in this set for it.
+                    // It may be that of another subject that also looks in this set, and finds the greater one.
                     Some(_) if !is_in_set => {
                         *cell = packed;
                         is_in_set = true;
@@ -208,6 +212,12 @@ impl RemnantTable {
         self.cells[shared] = PackedRemnant::new(0, joined, now_us);
     }
 
+    /// What the subjects of a key's sets share by rules of its kind.
+    fn shared_with(&self, key: TraceKey, now_us: u64) -> impl Iterator<Item = Remnant> {
+        let sets = self.own(key).into_iter().filter(move |own| !key.is_alone && !own.is_empty());
+        sets.filter_map(move |own| Some(self.cells[key.shared(&own)].read(now_us)?.1))
+    }
+
     /// Returns what may be left of a subject by a rule.
     pub(super) fn find(&mut self, key: TraceKey, now_us: u64) -> Remnants {
         let mut found = Remnants::new();
@@ -215,11 +225,8 @@ impl RemnantTable {
             return found;
         }
         self.sweep(now_us);
-        let own = self.own(key);
-        let others = own.iter().filter(|own| !key.is_alone && !own.is_empty()).map(|own| key.shared(own));
-        let others = others.filter_map(|place| self.cells[place].read(now_us));
-        let others = others.map(|(_, remnant)| Remnant { is_joined: true, ..remnant });
-        let own = own.iter().cloned().flatten().filter_map(|place| self.cells[place].read(now_us));
+        let others = self.shared_with(key, now_us).map(|remnant| Remnant { is_joined: true, ..remnant });
+        let own = self.own(key).into_iter().flatten().filter_map(|place| self.cells[place].read(now_us));
         let own = own.filter(|(mark, _)| *mark == key.mark()).map(|(_, remnant)| remnant);
         for remnant in own.chain(others).filter(|remnant| remnant.ends_us > now_us) {
             if let Err(full) = found.try_push(remnant)
@@ -243,7 +250,8 @@ impl RemnantTable {
         kept
     }
 
-    /// Drops what is over before its time seems to come again, as only its last bits are stored.
+    /// Frees the places of remnants that are over: only the last bits of a time are stored, so a later time would seem to be the
+    /// same.
     fn sweep(&mut self, now_us: u64) {
         let used_us = self.used_us;
         if is_set_back(used_us, now_us) {

@@ -46,6 +46,7 @@ fn decide(mut tallies: GroupTallies<'_>, call: UnitCall<'_>, mut now_us: u64) ->
 
 #[cfg(test)]
 mod tests {
+    use std::panic::catch_unwind;
     use std::time::Duration;
 
     use tallygate_rules::{Replacement, Rule, TokenBucket};
@@ -92,26 +93,38 @@ mod tests {
         report.rules().iter().map(RuleStatus::remaining).collect()
     }
 
+    /// Plays a test up to three times, each with other hashes: where there are few places, two keys have the same mark in one
+    /// of 16,384 cases.
+    fn try_three_times(play: fn()) {
+        if (1..3).all(|_| catch_unwind(play).is_err()) {
+            play();
+        }
+    }
+
     #[test]
     fn the_units_of_a_subject_take_one_place_and_leave_a_trace_together() {
-        let (policy, memory) = (policy([window(9), tokens(20)]), Memory::new(Clock::tokio(), 1));
-        let call = |name| outcome(&memory, &policy, &subject(name), "tokens", 10);
-        assert_eq!(call("a"), Outcome::Admitted);
-        assert_eq!(call("b"), Outcome::Admitted, "it takes the place of the other subject");
-        assert_eq!(call("a"), Outcome::Admitted);
-        assert!(matches!(call("a"), Outcome::Denied { rule: 1, .. }));
-        let left = [subject("a"), subject("b")].map(|name| remaining(&memory, &policy, name));
-        assert_eq!(left, [[7, 0], [8, 10]]);
+        try_three_times(|| {
+            let (policy, memory) = (policy([window(9), tokens(20)]), Memory::new(Clock::tokio(), 1));
+            let call = |name| outcome(&memory, &policy, &subject(name), "tokens", 10);
+            assert_eq!(call("a"), Outcome::Admitted);
+            assert_eq!(call("b"), Outcome::Admitted, "it takes the place of the other subject");
+            assert_eq!(call("a"), Outcome::Admitted);
+            assert!(matches!(call("a"), Outcome::Denied { rule: 1, .. }));
+            let left = [subject("a"), subject("b")].map(|name| remaining(&memory, &policy, name));
+            assert_eq!(left, [[7, 0], [8, 10]]);
+        });
     }
 
     #[test]
     fn a_subject_with_a_denied_unit_that_is_replaced_stays_denied() {
-        let (policy, memory) = (policy([window(9), tokens(1)]), Memory::new(Clock::tokio(), 1));
-        assert_eq!(outcome(&memory, &policy, &subject("a"), "tokens", 1), Outcome::Admitted);
-        let other = subject("b");
-        let call = UnitCall::new(&policy, &other, 1, GroupCost::new(1, 1));
-        assert_eq!(memory.outcome_in_units(call), Some(Outcome::Admitted));
-        assert!(matches!(outcome(&memory, &policy, &subject("a"), "tokens", 1), Outcome::Denied { rule: 1, .. }));
+        try_three_times(|| {
+            let (policy, memory) = (policy([window(9), tokens(1)]), Memory::new(Clock::tokio(), 1));
+            assert_eq!(outcome(&memory, &policy, &subject("a"), "tokens", 1), Outcome::Admitted);
+            let other = subject("b");
+            let call = UnitCall::new(&policy, &other, 1, GroupCost::new(1, 1));
+            assert_eq!(memory.outcome_in_units(call), Some(Outcome::Admitted));
+            assert!(matches!(outcome(&memory, &policy, &subject("a"), "tokens", 1), Outcome::Denied { rule: 1, .. }));
+        });
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Seen {
     /// Checks that the sequences were worth their time.
     pub(crate) fn assert_wide(&self) {
         let least = self.admitted.min(self.denied).min(self.banned).min(self.corrected);
-        assert!(least > 500 && self.back > 500 && self.ended > 500, "{self:?}");
+        assert!(least > 500 && self.early > 0 && self.back > 500 && self.ended > 500, "{self:?}");
     }
 }
 
@@ -235,16 +235,26 @@ impl Stage {
                 self.seen.early += u64::from(expected == Verdict::Admitted);
                 match (denial.rule(), &expected) {
                     (Some(_), Verdict::Denied(..)) => drop(model.decide(&call, now_us)),
+                    // As above: the ban may be over at the latest time.
+                    (Some(_), Verdict::Banned(_))
+                        if self.goes_back
+                            && !matches!(model.decide(&peek, self.now_us).verdict, Verdict::Banned(_)) =>
+                    {
+                        self.is_over = true;
+                    }
                     (Some(_), Verdict::Banned(_)) => panic!("seed {}: a ban is lost: {call:?}", self.seed),
                     _ => {}
                 }
+                let is_banned = matches!(model.decide(&peek, now_us).verdict, Verdict::Banned(_));
                 if is_banned_then {
                     self.seen.banned += 1;
-                    let still = model.decide(&peek, now_us).verdict;
-                    if bans && !matches!(still, Verdict::Banned(_)) {
+                    if bans && !is_banned {
                         // It was banned for denials of which the model does not know, and these begin anew.
                         model.ban(&call, Duration::ZERO, now_us);
                     }
+                } else if is_banned && self.goes_back {
+                    // A denial that led to the ban may be over at the latest time.
+                    self.is_over = true;
                 }
             }
         }

@@ -16,7 +16,7 @@ impl Log {
         let older = self.older.as_slice();
         let entry = |index| older.get(index).unwrap_or(&self.last);
         let first = older.partition_point(|entry| entry.at_us() + reach_us <= now_us);
-        // Entries that are later than now were counted before the clock was set back.
+        // If the clock was set back, entries that are later than now no longer count.
         let is_forgotten = is_set_back(self.latest_us(), now_us);
         let counted =
             if is_forgotten { older.partition_point(|entry| entry.at_us() <= now_us) } else { older.len() + 1 };

@@ -46,10 +46,16 @@ impl Tally {
         }
     }
 
-    /// Returns the tally of a subject that may have left something of this group.
-    pub(in super::super) fn returned(group: &RuleGroup, left: Left<'_>) -> Self {
+    /// Returns a tally of what a subject with this hash has left of this group.
+    pub(in super::super) fn of_left(group: &RuleGroup, left: Left<'_>) -> Self {
         let mut tally = Self::new(group.cells());
         tally.restore(&group.segment, &group.traced, left);
+        tally
+    }
+
+    /// Returns the tally of a subject that comes, and counts it if what it has left denies it.
+    pub(in super::super) fn returned(group: &RuleGroup, left: Left<'_>) -> Self {
+        let tally = Self::of_left(group, left);
         if tally.expires_us > left.now_us && !tally.plain_wait(group, left.now_us).is_none() {
             count_denied_return();
         }

@@ -44,6 +44,35 @@ async fn after_a_denial_of_the_other_side_nothing_is_sent_until_it_says() {
     assert_eq!(rejected(&client, elsewhere).await, None);
 }
 
+/// The partner is a server with our layer, which calls a partner of its own.
+#[tokio::test]
+async fn a_partner_whose_own_subject_is_paused_is_called_again_when_it_says() {
+    let behind = Policy::builder("behind").rule(per_minute(100)).pausable().build().unwrap();
+    for layer in [WebLayer::new(), WebLayer::new().on_success(true).fields(None)] {
+        let clock = new_clock();
+        let [served, calling] = [(); 2].map(|()| Limiter::builder().clock(&clock).build_in_memory().unwrap());
+        let limit = web::limit(&behind, "all").unwrap().limiter(&served);
+        let partner = Partner::answering(|router| router.layer(limit).layer(layer)).await;
+        let client = paced_by(&calling);
+        assert_eq!(rejected(&client, partner.request("/admitted")).await, None);
+
+        served.check(&behind, &Subject::of("all")).pause(MINUTE / 2).await.unwrap();
+        let paused = client.clone().oneshot(partner.request("/paused")).await.unwrap();
+        let heard = paused.extensions().get::<Heard>().unwrap();
+        assert_eq!((paused.status(), heard.wait()), (StatusCode::SERVICE_UNAVAILABLE, Some(MINUTE / 2)));
+        assert_eq!(heard.pause().and_then(HeardPause::field), Some("retry-after"));
+        let rejection = client.clone().oneshot(partner.request("/not-sent")).await.unwrap_err();
+        let rejection = rejection.rejection().unwrap();
+        assert_eq!((rejection.kind(), rejection.retry_after()), (RejectionKind::Paused, Some(MINUTE / 2)));
+
+        clock.advance(MINUTE / 2);
+        for path in ["/tried", "/open"] {
+            assert_eq!(client.clone().oneshot(partner.request(path)).await.unwrap().status(), StatusCode::OK);
+        }
+        assert_eq!(partner.asked(), ["/admitted", "/tried", "/open"]);
+    }
+}
+
 #[tokio::test]
 async fn who_looks_at_a_pause_sees_the_field_that_asked_for_it() {
     let limit = web::limit(&policy([per_minute(1)]), "all").unwrap().limiter(&Limiter::in_memory());

@@ -14,13 +14,13 @@ use crate::subject::SubjectKey;
 /// Resolves when the subject is paused or open everywhere.
 pub(crate) type Pausing<'a> = Pin<Box<dyn Future<Output = Result<(), BackendError>> + Send + 'a>>;
 
-/// Pauses and opens subjects. A permit reaches its limiter by this.
+/// Pauses and opens subjects. A permit reaches its limiter by this. The store is not told of a pause now if the one that it is
+/// known to have ends as late, or only a moment earlier.
 pub(crate) trait Pauser: Send + Sync {
     /// Pauses a subject: here at once, and elsewhere as soon as the store has heard of it, also if this is dropped before.
     fn pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static>;
 
-    /// Pauses a subject here at once, and elsewhere in the background. The store is not told now if the pause that it is
-    /// known to have ends as late, or only a moment earlier.
+    /// Pauses a subject here at once, and elsewhere in the background.
     fn begin_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError>;
 
     /// Pauses for callers that cannot await.

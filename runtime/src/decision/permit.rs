@@ -116,7 +116,8 @@ impl Permit {
     /// stays counted, and its permit usable.
     ///
     /// It works as [`Check::pause`](crate::Check::pause) does, also for a call that is in shadow or that was admitted while
-    /// Redis was away.
+    /// Redis was away. Many calls may hear of one pause: if this process has told Redis of one that ends as late, or is telling it,
+    /// nothing is sent, and this returns at once.
     ///
     /// # Errors
     ///

@@ -21,13 +21,13 @@ use crate::system::under_way::TaskKind;
 /// Tells a caller whether the store has heard of its pause.
 type TellResult = oneshot::Sender<Result<(), BackendError>>;
 
-/// How the store hears of a pause.
+/// When the store hears of a pause.
 #[derive(Clone, Copy)]
 enum Telling {
-    /// The caller waits for that.
-    Awaited,
-    /// In the background, and only if the store does not know of the pause yet.
-    Begun,
+    /// In any case: it was said by hand.
+    Always,
+    /// If the store does not know of the pause yet: many answers say the same one.
+    IfNew,
 }
 
 impl Core {
@@ -129,21 +129,17 @@ impl Core {
         pausable.policy.observed().paused(said.field);
         let now_us = self.clock.now_us();
         let told = match telling {
-            Telling::Awaited => Some(self.pauses.tell(id, now_us, length_us, source)),
-            Telling::Begun => self.pauses.begin_tell(id, now_us, length_us, source),
+            Telling::Always => Some(self.pauses.tell(id, now_us, length_us, source)),
+            Telling::IfNew => self.pauses.tell_if_new(id, now_us, length_us, source),
         };
         Ok(told.filter(|_| self.stack.is_remote()))
     }
 
-    /// Pauses the subject of a call in this process. Many calls may hear of one pause, so only the first one is reported.
-    fn pause_by_call(
-        &self,
-        pausable: &Pausable,
-        said: SaidPause,
-        telling: Telling,
-    ) -> Result<Option<ToldPause>, BackendError> {
+    /// Pauses the subject of a call in this process. Returns what Redis is to be told now. Many calls may hear of one pause, so
+    /// only the first one is reported, and told.
+    fn pause_by_call(&self, pausable: &Pausable, said: SaidPause) -> Result<Option<ToldPause>, BackendError> {
         let known = self.known_pause(pausable.id()?);
-        let told = self.pause_here(pausable, said, telling)?;
+        let told = self.pause_here(pausable, said, Telling::IfNew)?;
         if !said.length.is_zero() && known.is_none_or(|known| known.due == PauseDue::Probe) {
             let length = said.length.min(pausable.policy.longest_pause().unwrap_or_default());
             log::paused(pausable.policy.name(), length, said.field);
@@ -154,7 +150,7 @@ impl Core {
     /// Pauses a subject without a call: here at once, and elsewhere as soon as the store has heard of it, also if this is dropped
     /// before.
     pub(super) fn pause_by_hand(self: &Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static> {
-        self.tell_and_wait(pausable, self.pause_here(pausable, said, Telling::Awaited))
+        self.tell_and_wait(pausable, self.pause_here(pausable, said, Telling::Always))
     }
 
     fn tell_and_wait(
@@ -235,18 +231,18 @@ impl Core {
 
 impl Pauser for Core {
     fn pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static> {
-        self.tell_and_wait(pausable, self.pause_by_call(pausable, said, Telling::Awaited))
+        self.tell_and_wait(pausable, self.pause_by_call(pausable, said))
     }
 
     fn begin_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
-        if let Some(told) = self.pause_by_call(pausable, said, Telling::Begun)? {
+        if let Some(told) = self.pause_by_call(pausable, said)? {
             self.tell_in_background(pausable.clone(), told, None);
         }
         Ok(())
     }
 
     fn blocking_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
-        let Some(told) = self.pause_by_call(pausable, said, Telling::Awaited)? else { return Ok(()) };
+        let Some(told) = self.pause_by_call(pausable, said)? else { return Ok(()) };
         let (core, pausable, patience) = (Arc::clone(&self), pausable.clone(), self.patience(&pausable.policy));
         let telling = async move { core.tell(&pausable, told).await };
         self.run_on_thread(TaskKind::Correction, telling, patience).unwrap_or_else(Err)

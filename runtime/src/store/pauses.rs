@@ -263,7 +263,7 @@ impl Pauses {
     /// Adds a pause that this process was told, as [`tell`](Self::tell) does. Returns what the store is to be told at once.
     /// That is nothing if the store knows, or is being told of, a pause that ends as late, or less than
     /// [`STORE_EVERY_US`] earlier. The store is told of the rest later.
-    pub(crate) fn begin_tell(
+    pub(crate) fn tell_if_new(
         &self,
         id: TallyId<'_>,
         now_us: u64,

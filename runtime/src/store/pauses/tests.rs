@@ -33,8 +33,8 @@ impl OneSubject {
         self.pauses.tell(self.id(), at_us, length_us, PauseSource::default())
     }
 
-    fn begin_tell(&self, at_us: u64, length_us: u64) -> Option<ToldPause> {
-        self.pauses.begin_tell(self.id(), at_us, length_us, PauseSource::default())
+    fn tell_if_new(&self, at_us: u64, length_us: u64) -> Option<ToldPause> {
+        self.pauses.tell_if_new(self.id(), at_us, length_us, PauseSource::default())
     }
 
     /// Asks the store, and notes its answer after what happens meanwhile.
@@ -151,12 +151,12 @@ fn what_is_not_stored_is_told_again_from_time_to_time() {
 #[test]
 fn a_second_answer_that_says_no_more_leaves_the_next_question_about_a_stored_pause() {
     let one = OneSubject::new();
-    let told = one.begin_tell(NOW, 3_600 * SECOND).unwrap();
+    let told = one.tell_if_new(NOW, 3_600 * SECOND).unwrap();
     one.pauses.hear(one.id(), told.told, NOW, told.length_us);
-    assert_eq!(one.begin_tell(NOW + SECOND, 3_599 * SECOND), None);
+    assert_eq!(one.tell_if_new(NOW + SECOND, 3_599 * SECOND), None);
     assert_eq!((one.due(NOW + 4 * SECOND), one.due(NOW + 5 * SECOND)), (PauseDue::Nothing, PauseDue::Ask));
     // Now it is not known whether another process has ended it.
-    let doubted = one.begin_tell(NOW + 5 * SECOND, 60 * SECOND).unwrap();
+    let doubted = one.tell_if_new(NOW + 5 * SECOND, 60 * SECOND).unwrap();
     assert_eq!((doubted.length_us, one.left(NOW + 5 * SECOND)), (60 * SECOND, Some(3_595)));
 }
 
@@ -164,21 +164,21 @@ fn a_second_answer_that_says_no_more_leaves_the_next_question_about_a_stored_pau
 fn many_answers_that_end_a_moment_later_each_are_told_at_once_and_once_more_when_that_is_due() {
     for is_confirmed in [false, true] {
         let one = OneSubject::new();
-        let told = one.begin_tell(NOW, 57 * SECOND).unwrap();
+        let told = one.tell_if_new(NOW, 57 * SECOND).unwrap();
         if is_confirmed {
             one.pauses.hear(one.id(), told.told, NOW, told.length_us);
         }
         let (mut now, moment) = (NOW, SECOND / 100);
         for _ in 0..23 {
             now += moment;
-            assert_eq!(one.begin_tell(now, 57 * SECOND), None);
+            assert_eq!(one.tell_if_new(now, 57 * SECOND), None);
             assert_eq!(one.known(now), Some(KnownPause { left_us: 57 * SECOND, due: PauseDue::Nothing }));
         }
         // An answer about the first one does not shorten it.
         one.pauses.hear(one.id(), told.told, now, 56 * SECOND);
         let due = NOW + 5 * SECOND + if is_confirmed { moment } else { 0 };
         assert_eq!((one.due(due - 1), one.due(due)), (PauseDue::Nothing, PauseDue::Tell));
-        assert_eq!(one.begin_tell(now, 58 * SECOND).map(|told| told.length_us), Some(58 * SECOND));
+        assert_eq!(one.tell_if_new(now, 58 * SECOND).map(|told| told.length_us), Some(58 * SECOND));
     }
 }
 

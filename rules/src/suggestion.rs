@@ -60,7 +60,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("refund_key", &["refund_subject", "refund_for", "refund_only", "refund_rule", "refunded_key"]),
     ("settle", &["usage", "actual_cost", "charge", "reconcile"]),
     ("pause", &["backoff", "back_off", "pause_if", "retry_after", "suspend"]),
-    ("longest_pause", &["max_pause", "pause_limit", "max_backoff"]),
+    ("longest_pause", &["pausable", "max_pause", "pause_limit", "max_backoff"]),
     ("pause_key", &["pause_subject", "paused_key", "pause_on", "pause_by"]),
     ("prevent_duplicate", &["dedup", "dedupe", "deduplicate", "idempotent", "idempotency", "debounce", "no_duplicate",
         "no_duplicates", "no_repeat", "no_repeats", "prevent_duplicates", "unique", "duplicate", "duplicates", "cooldown", "min_interval"]),

@@ -41,6 +41,7 @@
 //! | `prefetch` | with `match`, as in the attribute; without it, only `false`: no call of the function is taken ahead |
 //! | `shadow` | as in the attribute; `false` enforces a function that says `shadow` |
 //! | `ban`, `cost` | as in the attribute; with `match` only. By unit, the cost is `cost = { tokens = 500 }` |
+//! | `longest_pause` | lets the subject of `key` be [paused](crate::PolicyBuilder::pausable), for at most that long; with `match` only |
 //! | `plan` | the value of the context that names the plan of a request: `"{@plan}"`; with `match` only |
 //! | `exempt_paths` | paths of `match` that are not limited: `["/health"]` |
 //! | `refund_if` | the requests that do not count: `"success"`, whose response has a status below 400, or `"failure"`; with `match` only |

@@ -66,7 +66,7 @@ fn change(
     let of_attribute = |name: &str| {
         format!("`{name}` of a function is an argument of its attribute; in a file it is for requests, beside `match`")
     };
-    for name in ["ban", "cost", "message", "refund_if", "reject"] {
+    for name in ["ban", "cost", "longest_pause", "message", "refund_if", "reject"] {
         if let Some(entry) = table.take(name) {
             lines.report(entry.name.place, of_attribute(name));
         }

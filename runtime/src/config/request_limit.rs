@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tallygate_rules::{
-    Ban, CALLS, Costs, CountedSubject, Field, RuleError, TemplateUse, missing_argument, validate_ban, validate_prefetch,
+    Ban, CALLS, Costs, CountedSubject, Field, RuleError, TemplateUse, missing_argument, validate_ban,
+    validate_longest_pause, validate_prefetch,
 };
 
 use super::lines::{At, Lines};
@@ -96,6 +97,7 @@ pub(super) fn read(
     let paths = requests.as_ref().map(|requests| &*requests.paths);
     let prefetch = table.duration("prefetch", r#"prefetch = "100ms""#, lines);
     let ahead = prefetch.as_ref().map(|prefetch| prefetch.value);
+    let longest_pause = table.duration("longest_pause", r#"longest_pause = "1h""#, lines);
     let mut effects = RequestEffects::take(&mut table, paths, rules.as_ref(), ahead, plans, lines);
     if !has_key {
         lines.report(name.place, missing_argument("key", KEY));
@@ -109,6 +111,7 @@ pub(super) fn read(
         check_units(rules, &effects, lines);
         check_rules(rules, |rule| subject(rule, main), Costs::Always(cost), lines);
         check_prefetch(prefetch.as_ref(), rules, main, &effects, lines);
+        check_longest_pause(longest_pause.as_ref(), rules, main, prefetch.is_some(), lines);
         check_key_used(rules, key.as_ref(), ban.is_some(), lines);
     }
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
@@ -135,6 +138,7 @@ pub(super) fn read(
     let builder = settings.on_outage.into_iter().fold(builder, PolicyBuilder::on_outage);
     let builder = settings.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
     let builder = settings.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
+    let builder = longest_pause.into_iter().fold(builder, |builder, longest| builder.longest_pause(longest.value));
     let policy = prefetch.into_iter().fold(builder, |builder, ahead| builder.prefetch(ahead.value)).build();
     let policy = effects.plan(lines.ok_or_report(name.place, policy)?);
     Some(RequestLimit { policy, key, subjects, is_shadow, effects, messages, shown, requests })
@@ -178,6 +182,21 @@ fn check_prefetch(
     for mistake in validate_prefetch(*value, &rules, cost_of).err().into_iter().flatten() {
         lines.report(*place, mistake.to_string());
     }
+}
+
+/// Checks the longest pause of the main subject.
+fn check_longest_pause(
+    longest: Option<&At<Duration>>,
+    rules: &RuleList,
+    main: Option<&str>,
+    is_prefetched: bool,
+    lines: &mut Lines<'_>,
+) {
+    let Some(At { value, place }) = longest else { return };
+    let is_all_shadow = rules.value.iter().all(|rule| rule.rule.is_shadow());
+    let mut of_main = rules.value.iter().filter(|rule| rule.label(main).is_none());
+    let counts_main = of_main.any(|rule| is_all_shadow || !rule.rule.is_shadow());
+    lines.ok_or_report(*place, validate_longest_pause(*value, counts_main, is_prefetched));
 }
 
 /// Reports rules that would limit nothing, because no request uses anything of their unit.

@@ -4,7 +4,7 @@ use tallygate::Limiter;
 use tallygate::config::Policies;
 
 /// Every form in which something can be written.
-pub(super) const ACCEPTED: [&str; 53] = [
+pub(super) const ACCEPTED: [&str; 54] = [
     "",
     "# none\n[end] # here\n\n# and nothing more",
     "\u{feff}[policy.a]\r\nrules = ['1 per 60s']\r\n[end]\r\n",
@@ -50,6 +50,7 @@ pub(super) const ACCEPTED: [&str; 53] = [
     "[policy.a]\nmatch.path = ['/a', '/b/*']\nkey = 'all'\nrules = ['1 per 60s']\nshadow = true\non_outage = 'allow'",
     "[policy.a]\nmatch = { methods = 'PURGE' }\nkey = '{@ip}:{@user:lower}'\nrules = [{ count = 10, per = '1m', key = '{@ip}' }, '9 per 1m']",
     "[policy.a]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['1 per 60s']\nban = { denials = 20, within = '10m', duration = '1h' }",
+    "[policy.a]\nmatch = { path = '/*' }\nkey = '{@ip}'\nrules = ['9 per 60s', { count = 99, per = '60s', key = 'all' }]\nlongest_pause = '30m'",
     "[policy.a]\nmatch = { path = '/*' }\nkey = '{@header_x_api_key}'\nrules = ['9 per 60s']\ncost = 5\nrefund_if = 'failure'\nexempt_paths = '/health'",
     "[policy.a]\nmatch = { path = ['/a/*', '/b'] }\nkey = '{@ip}'\nrules = ['9 per 60s']\nexempt_paths = ['/a/*', '/a/health']\nrefund_if = 'success'\nreject = { status = 403, body = 'not now', content_type = 'text/plain' }",
     "[policy.a]\nmatch = { path = '/*' }\nkey = '{@ip}'\nmessage = 'wait {@retry_after}, {@ip:hash}'\nrules = [{ count = 9, per = '1m', message = '{@count} {@unit} per {@per}: {@rule}' }, { limit = 1, lease = '9s', message = '{@path}' }]\nban = { denials = 9, within = '1m', duration = '1h', message = '{{{@user}}}' }",

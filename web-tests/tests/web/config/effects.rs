@@ -1,12 +1,14 @@
 //! What a file says of requests beside their rules, in axum and in actix-web.
 
+use std::time::Duration;
+
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::{App, HttpResponse, web as actix};
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::any;
 use tallygate::config::Policies;
-use tallygate::{Limiter, Rule, web};
+use tallygate::{Limiter, Rule, Subject, web};
 use tallygate_web_tests::Client;
 use tallygate_web_tests::server::serve;
 
@@ -22,6 +24,12 @@ key = "{@header_x_user}"
 rules = ["2 per 1m"]
 refund_if = "success"
 reject = { status = 403, body = "<p>not now</p>", content_type = "text/html" }
+
+[policy."effects.partner"]
+match = { path = "/partner" }
+key = "partner"
+rules = ["10 per 1m"]
+longest_pause = "10m"
 
 [policy.search]
 match = { path = "/search" }
@@ -66,11 +74,15 @@ fn limiter() -> Limiter {
 }
 
 async fn client() -> Client {
+    client_of(&limiter()).await
+}
+
+async fn client_of(limiter: &Limiter) -> Client {
     let answer = async |headers: HeaderMap| {
         let status = headers.get("x-status").and_then(|status| status.to_str().ok());
         status.and_then(|status| status.parse().ok()).unwrap_or(StatusCode::OK)
     };
-    Client::new(serve(Router::new().fallback(any(answer)).layer(web::limits(&limiter()).unwrap())).await)
+    Client::new(serve(Router::new().fallback(any(answer)).layer(web::limits(limiter).unwrap())).await)
 }
 
 #[tokio::test]
@@ -130,6 +142,23 @@ async fn a_plan_sets_the_counts_of_the_units_that_it_names() {
     assert_eq!(admitted("paid").await, 2, "by its tokens");
     assert_eq!(admitted("partner").await, 1, "by its calls");
     assert_eq!(admitted("none").await, 1, "one number is that of calls alone");
+}
+
+#[tokio::test]
+async fn requests_of_a_subject_that_the_file_lets_be_paused_are_denied_until_then() {
+    let limiter = limiter();
+    let client = client_of(&limiter).await;
+    let partner = async || client.get("/partner").await;
+    let (policy, subject) = (Limiter::policy("effects.partner").unwrap(), Subject::of("partner"));
+    assert_eq!(partner().await.status, 200);
+    limiter.check(&policy, &subject).pause(Duration::from_secs(3_600)).await.unwrap();
+    let paused = partner().await;
+    assert_eq!((paused.status, paused.retry_after()), (503, Some(600)));
+    limiter.check(&policy, &subject).resume().await.unwrap();
+    assert_eq!(partner().await.status, 200);
+
+    let other = Limiter::policy("search").unwrap();
+    assert!(limiter.check(&other, &Subject::of("all")).pause(Duration::from_secs(1)).await.is_err());
 }
 
 #[test]

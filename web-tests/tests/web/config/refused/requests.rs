@@ -157,9 +157,10 @@ pub(super) const REFUSED: &[Refused] = &[
     ),
     refused(
         Refuses,
-        "[policy.a]\nrules = ['10 per 60s']\n‸cost = 5\n‸refund_if = 'success'\n‸reject = { status = 403 }\n‸exempt_paths = '/'",
+        "[policy.a]\nrules = ['10 per 60s']\n‸cost = 5\n‸longest_pause = '1h'\n‸refund_if = 'success'\n‸reject = { status = 403 }\n‸exempt_paths = '/'",
         &[
             "`cost` of a function is an argument of its attribute; in a file it is for requests, beside `match`",
+            "`longest_pause` of a function is an argument of its attribute; in a file it is for requests, beside `match`",
             "`refund_if` of a function is an argument of its attribute; in a file it is for requests, beside `match`",
             "`reject` of a function is an argument of its attribute; in a file it is for requests, beside `match`",
             "`exempt_paths` is for requests, beside `match`",
@@ -175,6 +176,30 @@ pub(super) const REFUSED: &[Refused] = &[
         Refuses,
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['1000 per 60s']\nprefetch = ‸false",
         &["`prefetch` must be a text in quotes, like `prefetch = \"100ms\"`"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['9 per 60s']\nlongest_pause = ‸true",
+        &["`longest_pause` must be a text in quotes, like `longest_pause = \"1h\"`"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['9 per 60s']\n‸pausable = true",
+        &["unknown argument `pausable`; did you mean `longest_pause`?"],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['1000 per 60s']\nprefetch = '100ms'\nlongest_pause = ‸'1h'",
+        &[
+            "a subject cannot be paused beside `prefetch`: other processes would still make the calls that they have taken ahead; remove \
+             one of them",
+        ],
+    ),
+    refused(
+        Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = [{ count = 9, per = '60s', key = 'all' }, '5 per 60s shadow']\n\
+         longest_pause = ‸'1h'",
+        &["no enforced rule counts the subject that is paused; add a rule on it"],
     ),
     refused(
         Accepts,

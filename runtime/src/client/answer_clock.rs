@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::moment::{Moment, decimal, http_date};
 
 /// The clock by which the points in time of an answer are read.
+#[derive(Clone, Copy)]
 pub(super) struct AnswerClock {
     /// When the answer was written, by the server's clock.
     answered: Option<Timestamp>,
@@ -37,6 +38,11 @@ impl AnswerClock {
             Moment::At(then) => self.until_timestamp(then),
         };
         (wait.min(self.longest).try_into().unwrap_or_default(), wait > self.longest)
+    }
+
+    /// Whether a point in time was more than a day ago.
+    pub(super) fn is_long_past(&self, then: Timestamp) -> bool {
+        self.until_timestamp(then) < SignedDuration::from_hours(-24)
     }
 
     /// The server wrote the time by its own clock, so that is the one to compare it with, unless this makes no sense.

@@ -48,11 +48,12 @@ impl<'a> FieldReader<'a> {
         #[cfg(not(feature = "tonic"))]
         let mut longest: Option<HeardPause> = None;
         for field in RETRY_FIELDS {
-            let parse = if field.ends_with("-ms") { millis } else { Moment::parse };
+            let clock = self.clock;
+            let parse = |text: &str| if field.ends_with("-ms") { millis(text) } else { retry_moment(text, clock) };
             // A negative one only says not to retry.
             let is_said = |value: &&HeaderValue| field != PUSHBACK || !value.as_bytes().starts_with(b"-");
             for value in self.headers.get_all(field).iter().filter(is_said) {
-                for moment in self.understood(field, value, |text| moments(text, parse)).unwrap_or_default() {
+                for moment in self.members(field, value, |text| listed(text, parse)) {
                     let duration = self.until(field, moment);
                     if longest.as_ref().is_none_or(|longest| duration > longest.duration) {
                         longest = Some(HeardPause { duration, field: Some(field) });
@@ -79,17 +80,18 @@ impl<'a> FieldReader<'a> {
         self.doubts
     }
 
-    fn understood<T>(
+    /// Returns the members of a line. One that is not understood leaves the others.
+    fn members<T>(
         &mut self,
         field: &'static str,
         value: &HeaderValue,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Option<T> {
-        let parsed = value.to_str().ok().and_then(parse);
-        if parsed.is_none() {
+        read: impl FnOnce(&str) -> Vec<Option<T>>,
+    ) -> Vec<T> {
+        let members = value.to_str().map(read).unwrap_or_default();
+        if members.is_empty() || members.iter().any(Option::is_none) {
             self.doubt(Doubt::NotUnderstood(field));
         }
-        parsed
+        members.into_iter().flatten().collect()
     }
 
     fn until(&mut self, field: &'static str, moment: Moment) -> Duration {
@@ -112,12 +114,34 @@ fn millis(text: &str) -> Option<Moment> {
     Some(Moment::After(millis / 1_000))
 }
 
-/// Reads one time, or several behind each other, as a proxy joins lines. A date has a comma within it.
-fn moments(text: &str, parse: fn(&str) -> Option<Moment>) -> Option<Vec<Moment>> {
-    let mut parts = text.split(',');
-    let mut moments = Vec::new();
-    while let Some(part) = parts.next() {
-        moments.push(parse(part).or_else(|| parse(&format!("{part},{}", parts.next()?)))?);
+/// Reads a time of `Retry-After`. A number is most often one of seconds, so that it is no point in time that was long ago, and no
+/// number is too large to wait for.
+fn retry_moment(text: &str, clock: AnswerClock) -> Option<Moment> {
+    let number = decimal(text).map(Moment::After);
+    match Moment::parse(text) {
+        Some(Moment::At(then)) if clock.is_long_past(then) => number.or(Some(Moment::At(then))),
+        moment => moment.or(number),
     }
-    Some(moments)
+}
+
+/// Reads the members of a line: one, or several behind each other, as a proxy joins lines. A date has a comma within it. `None`
+/// stands for a member that is not understood.
+fn listed<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Vec<Option<T>> {
+    let mut parts = text.split(',').peekable();
+    let mut members = Vec::new();
+    while let Some(part) = parts.next() {
+        let dated = |next: &&str| read(&format!("{part},{next}"));
+        match read(part) {
+            None if part.trim_ascii().is_empty() => {}
+            None => {
+                let member = parts.peek().and_then(dated);
+                if member.is_some() {
+                    parts.next();
+                }
+                members.push(member);
+            }
+            member => members.push(member),
+        }
+    }
+    members
 }

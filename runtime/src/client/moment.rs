@@ -63,7 +63,7 @@ pub(super) fn http_date(text: &str) -> Option<Timestamp> {
     current.or_else(|| OBSOLETE.into_iter().find_map(obsolete).map(|zoned| zoned.timestamp()))
 }
 
-/// Reads a number like `60` or `0.5`, as seconds. It has no sign and no exponent.
+/// Reads a number like `60` or `0.5`, as seconds. It has no sign and no exponent. One that is too large is the largest.
 pub(super) fn decimal(text: &str) -> Option<Duration> {
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let text = text.trim_ascii();
@@ -72,5 +72,6 @@ pub(super) fn decimal(text: &str) -> Option<Duration> {
         return None;
     }
     let nanos = fraction.chars().chain(std::iter::repeat('0')).take(9).collect::<String>();
-    Some(Duration::new(whole.parse().ok()?, nanos.parse().ok()?))
+    // Only one that is too large is no number now.
+    Some(Duration::new(whole.parse().unwrap_or(u64::MAX), nanos.parse().ok()?))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
-use super::{FieldReader, moments};
+use super::{FieldReader, listed};
 use crate::client::heard::HeardLimit;
 use crate::client::moment::{Moment, decimal};
 
@@ -99,12 +99,9 @@ impl FieldReader<'_> {
     fn read_line(&mut self, lines: &mut LimitLines, name: &FieldName<'_>, value: &HeaderValue) {
         let field = name.beginning;
         match name.content {
-            Content::Limit => lines.limits.extend(self.understood(field, value, counts).unwrap_or_default()),
-            Content::Remaining => lines.remaining.extend(self.understood(field, value, counts).unwrap_or_default()),
-            Content::Reset => {
-                let parse = |text: &str| moments(text, Moment::parse);
-                lines.resets.extend(self.understood(field, value, parse).unwrap_or_default());
-            }
+            Content::Limit => lines.limits.extend(self.members(field, value, counts)),
+            Content::Remaining => lines.remaining.extend(self.members(field, value, counts)),
+            Content::Reset => lines.resets.extend(self.members(field, value, |text| listed(text, Moment::parse))),
         }
     }
 
@@ -147,7 +144,7 @@ pub(super) struct WindowedCount {
 }
 
 /// Reads counts with their windows: `100`, `100;w=60`, or `10, 10;w=1, 50;w=60`.
-pub(super) fn counts(text: &str) -> Option<Vec<WindowedCount>> {
+pub(super) fn counts(text: &str) -> Vec<Option<WindowedCount>> {
     let count = |member: &str| {
         let mut parts = member.split(';');
         let count = decimal(parts.next()?)?.as_secs();
@@ -155,7 +152,7 @@ pub(super) fn counts(text: &str) -> Option<Vec<WindowedCount>> {
         let window = parameters.find(|(key, _)| matches!(*key, "w" | "window")).and_then(|(_, value)| decimal(value));
         Some(WindowedCount { count, window })
     };
-    text.split(',').map(count).collect()
+    listed(text, count)
 }
 
 #[cfg(test)]

@@ -42,10 +42,10 @@ impl FieldReader<'_> {
         self.lines(LIMIT, service_limits).into_iter().take(MOST).map(|left| self.limit(left, quotas)).collect()
     }
 
-    /// Reads the lines of a field. A line that is not understood leaves the others.
-    fn lines<T>(&mut self, field: &'static str, parse: impl Fn(&str) -> Option<Vec<T>>) -> Vec<T> {
+    /// Reads the lines of a field.
+    fn lines<T>(&mut self, field: &'static str, read: impl Fn(&str) -> Vec<Option<T>>) -> Vec<T> {
         let lines: Vec<_> = self.headers.get_all(field).iter().collect();
-        lines.into_iter().flat_map(|line| self.understood(field, line, &parse).unwrap_or_default()).collect()
+        lines.into_iter().flat_map(|line| self.members(field, line, &read)).collect()
     }
 
     fn limit(&mut self, left: ServiceLimit, quotas: &[QuotaPolicy]) -> HeardLimit {
@@ -75,17 +75,17 @@ impl HeardLimit {
 }
 
 /// `"captcha.1m";r=4;t=60`, or `limit=5, remaining=4, reset=60`
-fn service_limits(text: &str) -> Option<Vec<ServiceLimit>> {
+fn service_limits(text: &str) -> Vec<Option<ServiceLimit>> {
     let Some(list) = list(text) else { return unnamed_limits(text) };
     let left = |(name, item): (String, Item)| {
         let seconds = integer(&item, "t").map(Duration::from_secs);
         Some(ServiceLimit { name: Some(name), limit: None, remaining: integer(&item, "r")?, reset: seconds })
     };
-    list.into_iter().map(left).collect()
+    list.into_iter().map(|item| item.and_then(left)).collect()
 }
 
 /// Reads one limit, or several behind each other, as a proxy joins lines: each begins where a key comes again.
-fn unnamed_limits(text: &str) -> Option<Vec<ServiceLimit>> {
+fn unnamed_limits(text: &str) -> Vec<Option<ServiceLimit>> {
     let mut limits: Vec<Vec<(&str, &str)>> = Vec::new();
     let members = text.split(',').filter_map(|member| member.trim_ascii().split_once('='));
     // The other side chooses how many members there are: unknown ones are passed over.
@@ -97,7 +97,7 @@ fn unnamed_limits(text: &str) -> Option<Vec<ServiceLimit>> {
             None => limits.push(vec![(key, value)]),
         }
     }
-    if limits.is_empty() { None } else { limits.iter().map(|members| unnamed_limit(members)).collect() }
+    limits.iter().map(|members| unnamed_limit(members)).collect()
 }
 
 fn unnamed_limit(members: &[(&str, &str)]) -> Option<ServiceLimit> {
@@ -111,11 +111,11 @@ fn unnamed_limit(members: &[(&str, &str)]) -> Option<ServiceLimit> {
 }
 
 /// `"captcha.1m";q=5;w=60`, or `5;w=60`
-fn policies(text: &str) -> Option<Vec<QuotaPolicy>> {
+fn policies(text: &str) -> Vec<Option<QuotaPolicy>> {
     let Some(list) = list(text) else {
         let unnamed =
             |WindowedCount { count, window }| QuotaPolicy { name: None, unit: String::new(), limit: count, window };
-        return Some(counts(text)?.into_iter().map(unnamed).collect());
+        return counts(text).into_iter().map(|count| count.map(unnamed)).collect();
     };
     let quota = |(name, item): (String, Item)| {
         let unit = item.params.get("qu").and_then(BareItem::as_string);
@@ -123,11 +123,11 @@ fn policies(text: &str) -> Option<Vec<QuotaPolicy>> {
         let window = integer(&item, "w").map(Duration::from_secs);
         Some(QuotaPolicy { name: Some(name), unit, limit: integer(&item, "q")?, window })
     };
-    list.into_iter().map(quota).collect()
+    list.into_iter().map(|item| item.and_then(quota)).collect()
 }
 
-/// Reads a list of items that are names.
-fn list(text: &str) -> Option<Vec<(String, Item)>> {
+/// Reads a list of items that are names; `None` if it has none. Other items of it are not understood.
+fn list(text: &str) -> Option<Vec<Option<(String, Item)>>> {
     let list: List = Parser::new(text).parse().ok()?;
     let named = |entry| {
         let ListEntry::Item(item) = entry else { return None };
@@ -135,7 +135,8 @@ fn list(text: &str) -> Option<Vec<(String, Item)>> {
         let name = string.or_else(|| item.bare_item.as_token().map(sfv::TokenRef::as_str))?.to_owned();
         Some((name, item))
     };
-    list.into_iter().map(named).collect()
+    let items: Vec<_> = list.into_iter().map(named).collect();
+    items.iter().any(Option::is_some).then_some(items)
 }
 
 fn integer(item: &Item, parameter: &str) -> Option<u64> {
@@ -150,6 +151,6 @@ mod tests {
     #[test]
     fn no_more_limits_of_a_line_are_read_than_are_kept() {
         let many = "limit=7, remaining=5, reset=60,".repeat(1_000);
-        assert_eq!(unnamed_limits(&many).map(|limits| limits.len()), Some(MOST));
+        assert_eq!(unnamed_limits(&many).len(), MOST);
     }
 }

@@ -100,4 +100,20 @@ proptest! {
         let wait = |seconds| read(503, &[("retry-after", &text(seconds))]).wait();
         prop_assert!(wait(seconds) <= wait(seconds + more));
     }
+
+    #[test]
+    fn a_larger_number_is_never_a_shorter_pause_unless_it_is_a_point_in_time(
+        (one, one_shift) in (any::<u128>(), 0..128_u32),
+        (other, other_shift) in (any::<u128>(), 0..128_u32),
+    ) {
+        let day_ago = u128::from(LATER - 86_400);
+        let is_point_in_time = |number: u128| {
+            (day_ago..100_000_000_000).contains(&number) || (day_ago * 1_000..100_000_000_000_000).contains(&number)
+        };
+        let mut numbers = [one >> one_shift, other >> other_shift];
+        numbers.sort_unstable();
+        prop_assume!(!numbers.into_iter().any(is_point_in_time));
+        let [smaller, larger] = numbers.map(|number| read(503, &[("retry-after", &number.to_string())]).wait());
+        prop_assert!(smaller <= larger, "{numbers:?}: {smaller:?} and {larger:?}");
+    }
 }

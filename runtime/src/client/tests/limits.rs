@@ -37,6 +37,23 @@ fn members_of_a_limit_that_nobody_knows_are_passed_over_however_many_they_are() 
 }
 
 #[test]
+fn a_member_that_is_not_understood_leaves_the_others() {
+    assert_shown(&[
+        (
+            &[("x-ratelimit-remaining", "0, unlimited"), ("x-ratelimit-limit", "many, 9")][..],
+            &["- requests: 0/9 w=- t=-"][..],
+        ),
+        (&[("ratelimit", r#""a";r=0;t=20, "b", 7"#)], &["a requests: 0/- w=- t=20"]),
+        (&[("ratelimit", "limit=5, remaining=few, limit=9, remaining=0, reset=20")], &["- requests: 0/9 w=- t=20"]),
+        (&[("ratelimit-policy", r#""a", "b";q=9;w=60"#), ("ratelimit", r#""b";r=5"#)], &["b requests: 5/9 w=60 t=-"]),
+        (
+            &[("ratelimit-policy", "100;w=60, ?"), ("ratelimit", "limit=100, remaining=5")],
+            &["- requests: 5/100 w=60 t=-"],
+        ),
+    ]);
+}
+
+#[test]
 fn each_version_of_the_draft_is_read() {
     assert_shown(&[
         // The current draft.

@@ -59,9 +59,8 @@ fn a_day_of_a_duration_has_24_hours() {
 
 #[test]
 fn what_makes_no_sense_is_a_denial_without_a_time() {
-    let nonsense =
-        ["", " ", "-1", "+5", "soon", "1e3", "0x10", "5 5", "1.2.3", ".", ".5", "NaN", "inf", "100000000000000"];
-    let more = ["99999999999999999999999999", "Sun, 99 Nov 1994 08:49:37 GMT", "1800000030;1", "6m0", "٣", "\u{1}"];
+    let nonsense = ["", " ", "-1", "+5", "soon", "1e3", "0x10", "5 5", "1.2.3", ".", ".5", "NaN", "inf", ","];
+    let more = ["soon, later", "Sun, 99 Nov 1994 08:49:37 GMT", "1800000030;1", "6m0", "٣", "\u{1}"];
     for value in nonsense.into_iter().chain(more) {
         let Ok(line) = HeaderValue::from_bytes(value.as_bytes()) else { continue };
         for field in ["retry-after", "x-ratelimit-reset"] {
@@ -73,8 +72,36 @@ fn what_makes_no_sense_is_a_denial_without_a_time() {
 }
 
 #[test]
+fn a_reset_of_a_number_that_is_no_time_means_nothing() {
+    for value in ["100000000000000", "99999999999999999999999999"] {
+        assert_eq!(pause(&read(429, &[("x-ratelimit-reset", value)])), Some((1_000, None)), "{value}");
+    }
+}
+
+#[test]
+fn a_number_of_retry_after_that_is_no_point_in_time_is_one_of_seconds() {
+    for value in
+        ["999999999", "1000000000", "1799900000", "100000000000", "100000000000000", "99999999999999999999999999"]
+    {
+        let heard = read(429, &[("retry-after", value)]);
+        assert_eq!(pause(&heard), Some((3_600_000, Some("retry-after"))), "{value}");
+    }
+    // A reset names points in time more often.
+    assert_eq!(read(200, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1000000000")]).wait(), None);
+}
+
+#[test]
+fn what_is_not_understood_of_a_line_leaves_the_rest() {
+    for value in ["120, soon", "soon, 120", "120,", ", 120", "soon, Fri, 15 Jan 2027 08:02:00 GMT, later"] {
+        for field in ["retry-after", "x-ratelimit-reset"] {
+            assert_eq!(paused_ms(&[(field, value)], LATER), 120_000, "{field}: {value}");
+        }
+    }
+}
+
+#[test]
 fn a_time_in_the_past_is_over() {
-    for value in ["0", "0.0", "Sun, 06 Nov 1994 08:49:37 GMT", "1799999000"] {
+    for value in ["0", "0.0", "Sun, 06 Nov 1994 08:49:37 GMT", "1799999000", "1799999000000"] {
         assert_eq!(read(503, &[("retry-after", value)]).pause(), None, "{value}");
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
-use tallygate_rules::CALLS;
+use tallygate_rules::{CALLS, Rule, meant, remedy};
 
 pub use self::body::PacedBody;
 pub use self::error::PaceError;
@@ -110,6 +110,7 @@ pub fn pace(policy: &Policy, key: &str) -> Result<Pace, Error> {
         costs: Vec::new(),
         metered: Vec::new(),
         responses: ResponseReader::new(),
+        shared_rules: Vec::new(),
         traffic: Arc::new(Traffic::new()),
     };
     settings.note_names();
@@ -261,6 +262,42 @@ impl Pace {
     /// Sets how responses are read: [`ResponseReader::new`] by default.
     pub fn responses(self, reader: ResponseReader) -> Self {
         self.set(|settings| settings.responses = reader)
+    }
+
+    /// Names the rule that counts what the other side counts in fixed windows, so that no more is sent than an answer says is
+    /// [left](super::HeardLimit::remaining). Without a name, that is the rule whose window is that of the answer or, if the
+    /// answer names none, the one of the same count. A policy with several units may name one for each.
+    ///
+    /// # Errors
+    ///
+    /// The policy has no rule of that name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tallygate::{Policy, Rule, client};
+    ///
+    /// // The partner admits 5,000, of which this fleet takes 4,500, and its answers say only how many are left until when.
+    /// let hourly = Rule::sliding_window(4_500, Duration::from_secs(3_600)).named("hourly");
+    /// let policy = Policy::builder("partner").rule(hourly).pausable().build()?;
+    /// let pace = client::pace(&policy, "{@host}")?.shared_rule("hourly")?;
+    /// # Ok::<(), tallygate::Error>(())
+    /// ```
+    pub fn shared_rule(self, name: &str) -> Result<Self, Error> {
+        let policy = &self.settings.policy;
+        let names: Vec<&str> = policy.rules().iter().filter_map(Rule::name).collect();
+        if !names.contains(&name) {
+            let remedy = match meant(name, &names) {
+                None if names.is_empty() => "give the rule a name with `Rule::named`".to_owned(),
+                meant => remedy(meant, "the rules are", &names),
+            };
+            return Err(Error::new(format!(
+                "`shared_rule`: policy `{}` has no rule `{name}`; {remedy}",
+                policy.name()
+            )));
+        }
+        Ok(self.set(|settings| settings.shared_rules.push(name.to_owned())))
     }
 
     fn set(mut self, set: impl FnOnce(&mut PaceSettings)) -> Self {

@@ -274,6 +274,18 @@ pub(crate) fn denial_not_heeded(policy: &str) {
     }
 }
 
+/// Reports a limit of the other side of which a pace does not know what counts it here, once for each policy.
+pub(crate) fn limit_of_no_rule(policy: &str) {
+    static REPORTED: Reported = Reported::new();
+    if REPORTED.is_first(policy) {
+        info!(
+            target: TARGET, policy,
+            "the other side says how much is left of a fixed window, and no rule counts for as long or as much, so that the use of \
+             others is not heard; if a rule counts the same, name it with `Pace::shared_rule`"
+        );
+    }
+}
+
 pub(crate) fn not_given_back(policy: &str, error: &BackendError) {
     debug!(target: TARGET, policy, %error, "units that were taken ahead could not be given back and stay counted");
 }

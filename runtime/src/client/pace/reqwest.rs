@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
-use http::{Extensions, HeaderMap, Request as HttpRequest, Response as HttpResponse, StatusCode};
+use http::{Extensions, Request as HttpRequest, Response as HttpResponse};
 use reqwest_middleware::reqwest::{Body, Request, Response, ResponseBuilderExt as _, Url};
 use reqwest_middleware::{Error, Middleware, Next, Result};
 
@@ -48,8 +48,7 @@ impl Middleware for Pace {
         let asked = request.url().clone();
         let mut response = next.run(request, extensions).await?;
         let heard = if self.shows_host() && host(&asked) != host(response.url()) {
-            // The other server says nothing of the subject, whose own server has answered by a redirect.
-            call.hear(StatusCode::FOUND, &HeaderMap::new()).await;
+            call.hear_redirect().await;
             self.settings.responses.read(response.status(), response.headers())
         } else {
             call.hear(response.status(), response.headers()).await

@@ -44,6 +44,8 @@ pub(super) struct PaceSettings {
     /// The units of which each call is settled for what its meters say.
     pub(super) metered: Vec<String>,
     pub(super) responses: ResponseReader,
+    /// The names of the rules that count what the other side counts, by whatever window.
+    pub(super) shared_rules: Vec<String>,
     pub(super) traffic: Arc<Traffic>,
 }
 
@@ -74,7 +76,13 @@ impl PacedCall {
     pub(super) async fn admit(self) -> Result<AdmittedCall, Rejection> {
         let permit = context::unheard(self.check.admit()).await?;
         let on_its_way = self.paused.map(|subject| self.settings.traffic.depart(&subject));
-        Ok(AdmittedCall { settings: self.settings, costs: self.costs, permit, on_its_way })
+        Ok(AdmittedCall {
+            settings: self.settings,
+            costs: self.costs,
+            permit,
+            on_its_way,
+            is_answered_elsewhere: false,
+        })
     }
 }
 
@@ -85,6 +93,8 @@ pub(super) struct AdmittedCall {
     permit: Option<Permit>,
     /// Until its answer is heard.
     on_its_way: Option<OnItsWay>,
+    /// Whether the answer, of which the trailers are still to come, is that of a server to which a redirect has led.
+    is_answered_elsewhere: bool,
 }
 
 impl AdmittedCall {
@@ -109,6 +119,12 @@ impl AdmittedCall {
         heard
     }
 
+    /// Hears that the server of the subject has answered by a redirect to another one, which says nothing of the subject.
+    pub(super) async fn hear_redirect(&mut self) {
+        self.is_answered_elsewhere = true;
+        self.hear(StatusCode::FOUND, &HeaderMap::new()).await;
+    }
+
     /// Returns the meters of the call, which has a response. From now on, it is settled for what is added to them.
     pub(super) fn meters(&mut self) -> Option<Meters> {
         Meters::take(self.permit.as_mut()?, &self.settings.metered)
@@ -116,6 +132,9 @@ impl AdmittedCall {
 
     /// Hears the trailers, too.
     pub(super) fn hear_trailers(&self, trailers: &HeaderMap) {
+        if self.is_answered_elsewhere {
+            return;
+        }
         // The status of HTTP was heard with the headers.
         let heard = self.settings.responses.read(StatusCode::OK, trailers);
         self.begin_pause(&heard);
@@ -142,8 +161,11 @@ impl AdmittedCall {
         // An override may have other rules at these positions.
         let Some(policy) = permit.policy() else { return };
         for limit in heard.limits().iter().filter(|limit| limit.has_fixed_windows()) {
-            let said = limit.remaining().zip(limit.reset());
-            let Some(((remaining, reset), status)) = said.zip(rule_of(limit, permit.report(), policy)) else {
+            let Some((remaining, reset)) = limit.remaining().zip(limit.reset()) else { continue };
+            let Some(status) = self.rule_of(limit, permit.report(), policy) else {
+                if !permit.report().is_empty() {
+                    log::limit_of_no_rule(policy.name());
+                }
                 continue;
             };
             // The other side may count calls that are on their way, or may not yet: it has counted those that overtook this one,
@@ -155,6 +177,24 @@ impl AdmittedCall {
                 permit.begin_leaving(status.position(), remaining.saturating_sub(unknown), reset);
             }
         }
+    }
+
+    /// Returns the rule that counts what the limit of a server counts: one that was named, or one that counts for as long. If
+    /// the limit does not say how long it counts, the rule has the same count.
+    fn rule_of<'a>(&self, limit: &HeardLimit, report: &'a [RuleStatus], policy: &Policy) -> Option<&'a RuleStatus> {
+        let alike = || {
+            report.iter().filter(|status| {
+                let is_of_subject = policy.label(status.position()) == policy.paused_label();
+                is_of_subject && status.rule().role() == Role::Limit && is_unit(status.rule().counted(), limit.unit())
+            })
+        };
+        let is_named = |status: &&RuleStatus| {
+            status.rule().name().is_some_and(|name| self.settings.shared_rules.iter().any(|shared| shared == name))
+        };
+        alike().find(is_named).or_else(|| match limit.window() {
+            Some(window) => alike().find(|status| status.rule().per() == Some(window)),
+            None => alike().find(|status| Some(status.limit()) == limit.limit()),
+        })
     }
 
     fn pause_after(&self, heard: &Heard) -> Option<SaidPause> {
@@ -234,20 +274,6 @@ fn is_unit(name: &str, heard: &str) -> bool {
         REQUESTS => name == CALLS,
         _ => name.replace('_', "-") == heard.replace('_', "-"),
     }
-}
-
-/// Returns the rule that counts for as long as the limit of a server. If that does not say how long it counts, the rule has the
-/// same count.
-fn rule_of<'a>(limit: &HeardLimit, report: &'a [RuleStatus], policy: &Policy) -> Option<&'a RuleStatus> {
-    let is_alike = |status: &&RuleStatus| {
-        let is_of_subject = policy.label(status.position()) == policy.paused_label();
-        is_of_subject && status.rule().role() == Role::Limit && is_unit(status.rule().counted(), limit.unit())
-    };
-    let mut alike = report.iter().filter(is_alike);
-    if let Some(window) = limit.window() {
-        return alike.find(|status| status.rule().per() == Some(window));
-    }
-    alike.find(|status| Some(status.limit()) == limit.limit())
 }
 
 /// Whether the answer is one of gRPC whose status is to come in its trailers.

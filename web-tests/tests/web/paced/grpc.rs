@@ -54,7 +54,7 @@ async fn late_denial() -> Response {
 }
 
 /// A message, and then a status among the trailers.
-fn late(trailers: &[(&str, &str)]) -> Response {
+pub(super) fn late(trailers: &[(&str, &str)]) -> Response {
     let trailers: HeaderMap =
         trailers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
     let message = Bytes::from_static(b"\0\0\0\0\x04well");

@@ -5,6 +5,7 @@ use reqwest::{Body as ReqwestBody, Response};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Error, Result};
 use tallygate::Rejection;
 
+use super::grpc::late;
 use super::pauses::{pausable, pausable_by};
 use super::*;
 
@@ -97,6 +98,23 @@ async fn what_another_host_answers_after_a_redirect_pauses_nothing_where_the_key
         let denied = get("/moved").await.unwrap();
         assert_eq!(denied.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(denied.extensions().get::<Heard>().unwrap().wait(), Some(MINUTE));
+        assert_eq!(rejected(get("/").await), rejection, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn nor_do_the_trailers_of_that_answer() {
+    let denial = any(async || late(&[("grpc-status", "8"), ("grpc-retry-pushback-ms", "60000")]));
+    let partner = Partner::answering(|router| router.route("/late", denial)).await;
+    let elsewhere = format!("http://localhost:{}/late", partner.address.port());
+    let redirect = any(async move || (StatusCode::FOUND, [("location", elsewhere)]));
+    let first = Partner::answering(|router| router.route("/moved", redirect)).await;
+    for (key, rejection) in [("{@host}", None), ("partners", Some(RejectionKind::Paused))] {
+        // Only HTTP/2 sends trailers to those who do not ask for them.
+        let http = ::reqwest::Client::builder().http2_prior_knowledge().build().unwrap();
+        let client = ClientBuilder::new(http).with(pausable_by(key).limiter(&Limiter::in_memory())).build();
+        let get = async |path: &str| client.get(format!("http://{}{path}", first.address)).send().await;
+        assert!(get("/moved").await.unwrap().bytes().await.unwrap().ends_with(b"well"));
         assert_eq!(rejected(get("/").await), rejection, "{key}");
     }
 }

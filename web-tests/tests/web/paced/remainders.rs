@@ -64,6 +64,22 @@ async fn a_rule_that_counts_for_longer_or_another_number_leaves_its_counts_alone
 }
 
 #[tokio::test]
+async fn a_rule_that_is_named_counts_what_the_other_side_counts_whatever_its_window_and_count() {
+    let policy = Policy::builder("partner").rule(per_minute(90).named("shared")).pausable().build().unwrap();
+    for (name, left) in [(None, 89), (Some("shared"), 5)] {
+        let (partner, limiter) = (partner(POINT_IN_TIME).await, Limiter::in_memory());
+        let pace = client::pace(&policy, "{@host}").unwrap().limiter(&limiter);
+        let pace = name.into_iter().fold(pace, |pace, name| pace.shared_rule(name).unwrap());
+        let client = pace.layer(Client::builder(TokioExecutor::new()).build_http());
+        assert_eq!(rejected(&client, partner.request("/shared")).await, None);
+        let peeked = limiter.peek(&policy, &Subject::of("127.0.0.1")).await.unwrap();
+        assert_eq!(peeked.report()[0].remaining(), left, "{name:?}");
+    }
+    let mistake = |name| client::pace(&policy, "all").unwrap().shared_rule(name).err().unwrap().to_string();
+    assert_eq!(mistake("share"), "`shared_rule`: policy `partner` has no rule `share`; did you mean `shared`?");
+}
+
+#[tokio::test]
 async fn the_whole_fleet_sends_no_more_than_the_other_side_says() {
     let (partner, server) = (partner(POINT_IN_TIME).await, Redis::start());
     let limiter = connected(&patient(), &server.url()).await;

@@ -6,7 +6,7 @@ mod text;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tallygate::{BackendErrorKind, DecidedBy, RejectionKind, UnderWay};
+use tallygate::{BackendErrorKind, DecidedBy, Denial, RejectionKind, UnderWay};
 
 pub use self::deed::{Deed, Verdict, deeds};
 use crate::engine;
@@ -139,6 +139,15 @@ pub enum Answer {
     Done,
     /// The limiter is drained, and this is left.
     Drained(UnderWay),
+}
+
+impl Answer {
+    pub(crate) fn denied(denial: &Denial) -> Self {
+        let retry_us = denial.retry_after().and_then(|retry| u64::try_from(retry.as_micros()).ok());
+        let kind = denial.kind();
+        let kind = if kind == RejectionKind::Unavailable { RejectionKind::Limited } else { kind };
+        Self::Denied { by: denial.decided_by(), kind, retry_us }
+    }
 }
 
 impl History {

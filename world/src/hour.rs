@@ -26,8 +26,6 @@ use crate::workload::{Scenario, Settings, Topology};
 
 /// How long the fleet calls, in minutes.
 pub const MINUTES: u64 = 60;
-/// A share of it for a second.
-const PER_SECOND: u64 = 17;
 const PROCESSES: u32 = 10;
 const TASKS: u32 = 100;
 
@@ -40,7 +38,8 @@ const SEED: u64 = 35;
 pub enum Habit {
     /// By the layer, under a policy that can be paused.
     Layer,
-    /// The same, and the policy also has a rule for a second.
+    /// The same, and the policy stays a little behind the partner: its window is longer, as calls take different times to arrive,
+    /// and a second rule spreads the calls.
     Even,
     /// By the layer, under a policy of one rule that cannot be paused.
     Pacing,
@@ -57,7 +56,7 @@ impl fmt::Display for Habit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Layer => "layer",
-            Self::Even => "layer, and 17 a second",
+            Self::Even => "layer, 1,000 per 61 s and 33 per 2 s",
             Self::Pacing => "pacing alone",
             Self::Loop => "loop",
         })
@@ -124,11 +123,13 @@ fn begin(habit: Habit, member: &Arc<Member>, url: &str, line: &Line) {
 
 /// Returns the pace of a process; `None` if its tasks call in loops.
 fn pace(habit: Habit, url: &str) -> Option<Pace> {
-    let policy = Policy::builder("partner").rule(Rule::sliding_window(COUNT, MINUTE));
+    let policy = Policy::builder("partner");
+    let same = || Rule::sliding_window(COUNT, MINUTE);
+    let behind = [(COUNT, 61), (33, 2)].map(|(count, per)| Rule::sliding_window(count, Duration::from_secs(per)));
     let policy = match habit {
-        Habit::Layer => policy.pausable(),
-        Habit::Even => policy.rule(Rule::sliding_window(PER_SECOND, Duration::from_secs(1))).pausable(),
-        Habit::Pacing => policy,
+        Habit::Layer => policy.rule(same()).pausable(),
+        Habit::Even => policy.rules(behind).pausable(),
+        Habit::Pacing => policy.rule(same()),
         Habit::Loop => return None,
     };
     let limiter = Limiter::builder().connect_lazy(url).ok()?;

@@ -83,46 +83,53 @@ impl State {
 
 impl Verdict {
     fn answer(&self, plan: &PartnerPlan, now_us: u64) -> PartnerAnswer {
-        let status = if self.is_admitted { StatusCode::OK } else { StatusCode::TOO_MANY_REQUESTS };
+        let status = if self.is_admitted { StatusCode::OK } else { plan.form.denial() };
         let (count, remaining) = (plan.count, self.remaining);
-        let seconds = self.reset_us.div_ceil(SECOND_US);
+        let (seconds, millis) = (self.reset_us.div_ceil(SECOND_US), self.reset_us.div_ceil(1_000));
         let unix_us = plan.clock.unix_us(now_us);
         let shown_us = unix_us / SECOND_US * SECOND_US;
         let reset_unix_us = unix_us + self.reset_us;
         let (per_second, per_milli) = (reset_unix_us.div_ceil(SECOND_US), reset_unix_us.div_ceil(1_000));
-        let epoch = |reset: u64| {
-            let fields = [("limit", count), ("remaining", remaining), ("reset", reset)];
-            fields.map(|(name, number)| (format!("x-ratelimit-{name}"), number.to_string())).to_vec()
+        let one = |name: &str, text: String| vec![(name.to_owned(), text)];
+        let three = |beginning: &str, unit: &str, reset: String| {
+            let texts = [("limit", count.to_string()), ("remaining", remaining.to_string()), ("reset", reset)];
+            texts.map(|(name, text)| (format!("{beginning}-{name}{unit}"), text)).to_vec()
         };
-        let retry_after = |text| vec![("retry-after".to_owned(), text)];
         let (mut fields, said_us) = match plan.form {
-            Form::Seconds => (retry_after(seconds.to_string()), Some(seconds * SECOND_US)),
-            Form::Date => (retry_after(date(per_second)), Some(per_second * SECOND_US - shown_us)),
-            Form::EpochSeconds => (epoch(per_second), Some(per_second * SECOND_US - shown_us)),
-            Form::EpochMillis => (epoch(per_milli), Some(per_milli * 1_000 - shown_us)),
+            Form::Seconds => (one("retry-after", seconds.to_string()), seconds * SECOND_US),
+            Form::Millis => (one("retry-after-ms", millis.to_string()), millis * 1_000),
+            Form::Date => (one("retry-after", date(per_second)), per_second * SECOND_US - shown_us),
+            Form::ResetSeconds => (three("x-ratelimit", "", seconds.to_string()), seconds * SECOND_US),
+            Form::EpochSeconds | Form::GitHub => {
+                (three("x-ratelimit", "", per_second.to_string()), per_second * SECOND_US - shown_us)
+            }
+            Form::EpochMillis => (three("x-ratelimit", "", per_milli.to_string()), per_milli * 1_000 - shown_us),
+            Form::ByUnit if seconds == 1 => (three("x-ratelimit", "-requests", format!("{millis}ms")), millis * 1_000),
+            Form::ByUnit => {
+                let duration = format!("{}m{}s", seconds / 60, seconds % 60);
+                (three("x-ratelimit", "-requests", duration), seconds * SECOND_US)
+            }
             Form::RateLimit => {
                 let policy = format!("\"p\";q={count};w={}", plan.per_us.div_ceil(SECOND_US));
                 let limit = format!("\"p\";r={remaining};t={seconds}");
-                (
-                    vec![("ratelimit-policy".to_owned(), policy), ("ratelimit".to_owned(), limit)],
-                    Some(seconds * SECOND_US),
-                )
+                ([one("ratelimit-policy", policy), one("ratelimit", limit)].concat(), seconds * SECOND_US)
             }
-            Form::Nothing => (Vec::new(), Some(SECOND_US)),
+            Form::RateLimitMembers => {
+                let members = format!("limit={count}, remaining={remaining}, reset={seconds}");
+                (one("ratelimit", members), seconds * SECOND_US)
+            }
+            Form::RateLimitFields => (three("ratelimit", "", seconds.to_string()), seconds * SECOND_US),
+            Form::Nothing => (Vec::new(), SECOND_US),
         };
-        let is_point_in_time = matches!(plan.form, Form::Date | Form::EpochSeconds | Form::EpochMillis);
+        if self.is_admitted && plan.form.is_of_denials() {
+            fields.clear();
+        }
         if plan.has_date {
             fields.push(("date".to_owned(), date(shown_us / SECOND_US)));
         }
-        let said_us = match plan.form {
-            Form::Seconds | Form::Date | Form::Nothing if self.is_admitted => {
-                fields.retain(|(name, _)| name != "retry-after");
-                Some(0)
-            }
-            _ if self.is_admitted && remaining > 0 => Some(0),
-            _ if is_point_in_time && !plan.has_date => None,
-            _ => said_us,
-        };
+        let is_silent = self.is_admitted && (plan.form.is_of_denials() || remaining > 0);
+        let said_us = if is_silent { 0 } else { said_us };
+        let said_us = Some(said_us).filter(|_| is_silent || plan.has_date || !plan.form.is_point_in_time());
         PartnerAnswer { status, headers: headers(&fields), said_us: said_us.map(|us| us.min(plan.longest_pause_us)) }
     }
 }

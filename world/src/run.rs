@@ -4,6 +4,8 @@ mod call;
 mod ending;
 #[cfg(test)]
 mod found;
+mod note;
+mod paced;
 mod process;
 mod shorten;
 mod world;

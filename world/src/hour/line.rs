@@ -83,6 +83,7 @@ impl PartnerLine {
             delay_us: DELAY_US,
             loss: 0.0,
             longest_pause_us: 3_600_000_000,
+            has_layer: true,
         };
         match kind {
             PartnerKind::Sliding => Self::Other(Partners::new(seed, vec![Some(plan(false))])),

@@ -6,45 +6,16 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tallygate::client::ResponseReader;
 use tallygate::config::{ConfigError, Policies};
-use tallygate::{BackendError, BackendErrorKind, Check, Decision, Error, Permit, RejectionKind, Rule, Subject};
+use tallygate::{BackendError, BackendErrorKind, Check, Decision, Error, Permit, Rule, Subject};
 
+use super::note::Note;
+use super::paced;
 use super::process::{Limits, Running};
 use crate::fleet::{Member, sleeping};
-use crate::history::{Answer, Event, History};
+use crate::history::{Answer, History};
 use crate::partner::{PartnerAnswer, Partners};
 use crate::workload::{Action, CallPlan, PolicyPlan};
-
-/// Notes how a call ends, even if its future is dropped.
-struct Note {
-    call: usize,
-    history: History,
-    member: Arc<Member>,
-    paused_us: u64,
-    is_answered: bool,
-}
-
-impl Note {
-    fn begin(call: usize, plan: &CallPlan, member: Arc<Member>, history: History) -> Self {
-        history.note(Event::Called { call, plan: plan.clone(), local_us: member.local_us() });
-        let paused_us = member.paused_us();
-        Self { call, history, member, paused_us, is_answered: false }
-    }
-
-    fn answer(&mut self, answer: Answer) {
-        self.is_answered = true;
-        let paused_us = self.member.paused_us() - self.paused_us;
-        self.history.note(Event::Answered { call: self.call, local_us: self.member.local_us(), paused_us, answer });
-    }
-}
-
-impl Drop for Note {
-    fn drop(&mut self) {
-        let call = self.call;
-        self.history.note(if self.is_answered { Event::Ended { call } } else { Event::Dropped { call } });
-    }
-}
 
 pub(super) async fn perform(call: usize, plan: CallPlan, running: Running, partners: Arc<Partners>, history: History) {
     let Some(limits) = running.limits() else { return };
@@ -53,13 +24,17 @@ pub(super) async fn perform(call: usize, plan: CallPlan, running: Running, partn
     if let Action::Stop(us) = plan.action {
         let left = limits.limiter.drain(Duration::from_micros(us)).await;
         note.answer(Answer::Drained(left));
-        member.kill();
-        note.history.note(Event::Killed { process: plan.process });
+        note.kill(plan.process);
         return;
     }
     if plan.is_administration() {
         let done = administer(&limits, &plan).await;
         note.answer(done.map_or_else(Answer::Failed, |()| Answer::Done));
+        return;
+    }
+    let policy = &limits.policies[plan.policy];
+    if let (Some(pace), Some(partner), true) = (&policy.pace, &policy.plan.partner, paced::makes(&plan)) {
+        paced::call(pace, plan, partner.clone(), partners, note).await;
         return;
     }
     let decision = match plan.action {
@@ -71,7 +46,7 @@ pub(super) async fn perform(call: usize, plan: CallPlan, running: Running, partn
     };
     note.answer(answer(&decision));
     if let Ok(Decision::Allowed(permit)) = decision {
-        let policy = &limits.policies[plan.policy].plan;
+        let policy = &policy.plan;
         if plan.action != Action::Peek
             && let Some(answer) = partners.call(plan.policy, plan.subject).await
         {
@@ -84,13 +59,8 @@ pub(super) async fn perform(call: usize, plan: CallPlan, running: Running, partn
 /// Reads the answer of a partner, and pauses the subject of the call if it says so.
 async fn hear(answer: &PartnerAnswer, policy: &PolicyPlan, permit: &Permit, note: &Note) {
     let Some(partner) = &policy.partner else { return };
-    let reader = ResponseReader::new().longest_pause(Duration::from_micros(partner.longest_pause_us));
-    let heard = reader.read(answer.status, &answer.headers).wait();
-    let heard_us = heard.and_then(|wait| u64::try_from(wait.as_micros()).ok());
-    let local_us = note.member.local_us();
-    note.history.note(Event::Heard { call: note.call, local_us, said_us: answer.said_us, heard_us });
     // If it is not stored, this process honours a pause all the same, and another call is tried after one.
-    let _ = match heard {
+    let _ = match note.hear(answer, partner) {
         Some(wait) => permit.pause(wait).await,
         None => permit.succeeded().await,
     };
@@ -184,12 +154,7 @@ async fn use_permit(plan: &CallPlan, mut permit: Permit, member: &Arc<Member>) {
 fn answer(decision: &Result<Decision, BackendError>) -> Answer {
     match decision {
         Ok(Decision::Allowed(permit)) => Answer::Admitted(permit.decided_by()),
-        Ok(Decision::Denied(denial)) => {
-            let retry_us = denial.retry_after().and_then(|retry| u64::try_from(retry.as_micros()).ok());
-            let kind = denial.kind();
-            let kind = if kind == RejectionKind::Unavailable { RejectionKind::Limited } else { kind };
-            Answer::Denied { by: denial.decided_by(), kind, retry_us }
-        }
+        Ok(Decision::Denied(denial)) => Answer::denied(denial),
         Err(error) => Answer::Failed(error.kind()),
     }
 }

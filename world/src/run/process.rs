@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tallygate::client::Pace;
 use tallygate::{Limiter, Policy};
 
+use super::paced;
 use crate::fleet::Member;
 use crate::workload::{PolicyPlan, Scenario};
 
@@ -25,6 +27,8 @@ pub(super) struct Limits {
 pub(super) struct BuiltPolicy {
     pub(super) plan: PolicyPlan,
     pub(super) policy: Policy,
+    /// What makes the calls to its partner; `None` if they are made by hand.
+    pub(super) pace: Option<Pace>,
 }
 
 impl Running {
@@ -61,10 +65,12 @@ fn build(url: &str, scenario: &Scenario) -> Option<Limits> {
         .on_outage(settings.on_outage)
         .connect_lazy(url)
         .ok()?;
-    let policies = scenario.policies.iter().map(build_policy).collect::<Option<_>>()?;
+    let policies = scenario.policies.iter().map(|plan| build_policy(&limiter, plan)).collect::<Option<_>>()?;
     Some(Limits { limiter, policies })
 }
 
-fn build_policy(plan: &PolicyPlan) -> Option<BuiltPolicy> {
-    plan.build().map(|policy| BuiltPolicy { plan: plan.clone(), policy })
+fn build_policy(limiter: &Limiter, plan: &PolicyPlan) -> Option<BuiltPolicy> {
+    let policy = plan.build()?;
+    let pace = paced::pace(limiter, &policy, plan).ok()?;
+    Some(BuiltPolicy { plan: plan.clone(), policy, pace })
 }

@@ -1,5 +1,7 @@
 //! The partner of a policy: a server of others, which denies by a limit of its own and says in its answers when to come back.
 
+use http::StatusCode;
+
 use crate::engine::Chance;
 use crate::fleet::Clock;
 
@@ -24,6 +26,8 @@ pub struct PartnerPlan {
     pub loss: f64,
     /// The longest pause that its answers can ask for, in microseconds.
     pub longest_pause_us: u64,
+    /// Whether it is called by the layer for clients, and not by hand.
+    pub has_layer: bool,
 }
 
 /// How an answer says when to come back.
@@ -31,32 +35,76 @@ pub struct PartnerPlan {
 pub enum Form {
     /// `Retry-After` in seconds.
     Seconds,
+    /// `retry-after-ms`.
+    Millis,
     /// `Retry-After` as a date.
     Date,
+    /// `X-RateLimit-Reset` in seconds.
+    ResetSeconds,
     /// `X-RateLimit-Reset` in seconds since 1970.
     EpochSeconds,
     /// `X-RateLimit-Reset` in milliseconds since 1970.
     EpochMillis,
-    /// `RateLimit` in seconds.
+    /// The same with a status of 403, as GitHub denies.
+    GitHub,
+    /// `x-ratelimit-reset-requests` as a duration, as OpenAI says it by unit.
+    ByUnit,
+    /// `RateLimit` of the current draft, in seconds.
     RateLimit,
+    /// `RateLimit` of an older draft: `limit=5, remaining=0, reset=20`.
+    RateLimitMembers,
+    /// `RateLimit-Reset` of the oldest drafts, in seconds.
+    RateLimitFields,
     /// Not at all.
     Nothing,
 }
 
+impl Form {
+    const ALL: [Self; 12] = [
+        Self::Seconds,
+        Self::Millis,
+        Self::Date,
+        Self::ResetSeconds,
+        Self::EpochSeconds,
+        Self::EpochMillis,
+        Self::GitHub,
+        Self::ByUnit,
+        Self::RateLimit,
+        Self::RateLimitMembers,
+        Self::RateLimitFields,
+        Self::Nothing,
+    ];
+
+    /// The status of its denials.
+    pub(crate) fn denial(self) -> StatusCode {
+        if self == Self::GitHub { StatusCode::FORBIDDEN } else { StatusCode::TOO_MANY_REQUESTS }
+    }
+
+    /// Whether only denials say when to come back.
+    pub(crate) fn is_of_denials(self) -> bool {
+        matches!(self, Self::Seconds | Self::Millis | Self::Date | Self::Nothing)
+    }
+
+    /// Whether it names a point in time, by the partner's clock.
+    pub(crate) fn is_point_in_time(self) -> bool {
+        matches!(self, Self::Date | Self::EpochSeconds | Self::EpochMillis | Self::GitHub)
+    }
+}
+
 impl PartnerPlan {
     pub(super) fn draw(chance: &mut Chance, horizon_us: u64) -> Self {
-        let forms = [Form::Seconds, Form::Date, Form::EpochSeconds, Form::EpochMillis, Form::RateLimit, Form::Nothing];
         let off_us = i64::try_from(chance.between(0, 7_200_000_000)).unwrap_or_default() - 3_600_000_000;
         Self {
             count: chance.spread(1, 40),
             per_us: chance.spread(500_000, (horizon_us / 3).max(1_000_000)),
             is_fixed: chance.happens(0.5),
-            form: chance.pick(&forms),
+            form: chance.pick(&Form::ALL),
             has_date: chance.happens(0.8),
             clock: Clock { gain: 0, ahead_us: off_us },
             delay_us: chance.spread(100, 500_000),
             loss: chance.pick(&[0.0, 0.0, 0.1, 0.5]),
             longest_pause_us: chance.spread(1_000_000, (2 * horizon_us).max(2_000_000)),
+            has_layer: chance.happens(0.6),
         }
     }
 }

@@ -142,6 +142,12 @@ impl PolicyPlan {
         self.groups.iter().any(|group| group.label.is_some())
     }
 
+    /// Whether its calls are made by the layer for clients.
+    #[must_use]
+    pub fn is_called_by_layer(&self) -> bool {
+        self.partner.as_ref().is_some_and(|partner| partner.has_layer)
+    }
+
     /// Whether it limits concurrent calls.
     #[must_use]
     pub fn has_leases(&self) -> bool {
@@ -220,8 +226,15 @@ fn draw_paced(seed: u64, horizon_us: u64) -> Option<PolicyPlan> {
             let count = chance.between(partner.count.div_ceil(2), 3 * partner.count);
             policy.groups.first_mut()?.rules = vec![Rule::sliding_window(count, Duration::from_micros(partner.per_us))];
         }
-        policy.partner = Some(partner.clone());
         policy.may_be_in_files = policy.has_plain_rules() && chance.happens(0.2);
+        // The layer takes over what the partner says is left for a rule of its count, which no checker knows.
+        let mut rules = policy.groups.iter().flat_map(|group| &group.rules);
+        let is_alike = policy.may_be_in_files || rules.any(|rule| rule.count() == partner.count);
+        policy.partner = Some(PartnerPlan { has_layer: partner.has_layer && !is_alike, ..partner.clone() });
+        if policy.is_called_by_layer() {
+            // The layer does not say who has admitted a call.
+            policy.on_outage = Some(OnOutage::Deny);
+        }
         policy.build().map(|_| policy)
     })
 }

@@ -190,6 +190,12 @@ const ALL: &[Planted] = &[
         new: "None",
     },
     Planted {
+        name: "a pace that hears a pause and still sends",
+        file: "runtime/src/client/pace/settings.rs",
+        old: "permit.begin_pause_logged(said)",
+        new: "_ = (permit, said)",
+    },
+    Planted {
         name: "a probe that is never free again",
         file: "runtime/src/decision/pause.rs",
         old: "Arc::clone(&self.pauser).give_back(&self.pausable, probe, true)",

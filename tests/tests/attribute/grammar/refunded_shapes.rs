@@ -13,9 +13,9 @@ use tallygate::{Limiter, Rejection, RejectionKind, rate_limit};
 use crate::grammar::Runs;
 use crate::grammar::refunds::{Failure, is_rejected};
 
-/// As a runtime does that runs a future to its end; in memory, that is at once.
-fn block_on<F: Future>(future: F) -> F {
-    future
+/// Runs a future to its end, as a runtime does. In memory, that is at once.
+fn block_on<F: Future>(future: F) -> F::Output {
+    futures_util::FutureExt::now_or_never(future).unwrap()
 }
 
 struct Service {
@@ -62,7 +62,7 @@ impl Service {
     #[rate_limit(rule(count = 1, per = "1h"), refund_if = Result::is_ok, limiter = self.limiter)]
     fn run_to_its_end(&self, fail: bool) -> Result<&str, Failure> {
         let body = async { if fail { Err(Failure::Wrong) } else { Ok(self.name.as_str()) } };
-        futures_util::FutureExt::now_or_never(block_on(body)).unwrap()
+        block_on(body)
     }
 
     #[rate_limit(rule(count = 1, per = "1h"), refund_if = Result::is_ok, limiter = self.limiter)]

@@ -31,8 +31,8 @@ impl AsyncBlock {
     }
 
     /// Finds `let body = async { … };` as the first statement of a body whose value is `….block_on(body)`, as
-    /// `#[tokio::test]` writes it. What a user wrote may do more with the output, so that a denial in the block would not
-    /// end the call.
+    /// `#[tokio::test]` writes it. What a user wrote may do more with the block or its output, so that a denial in the block
+    /// would not end the call.
     pub(super) fn blocked_on(body: &[TokenTree]) -> Option<Self> {
         let [binding, name @ TokenTree::Ident(_), equals, rest @ ..] = body else { return None };
         let end = rest.iter().position(|tree| is_punct(tree, ';'))?;
@@ -132,33 +132,79 @@ fn without_semicolon(trees: &[TokenTree]) -> (&[TokenTree], bool) {
 fn is_output_returned(statements: &[TokenTree], name: &str) -> bool {
     match statements {
         [before @ .., block] if is_group(block, Delimiter::Brace) => {
-            goes_on(without_attributes(before)) && is_output_returned(&contents(block), name)
+            goes_on(without_attributes(before), name) && is_output_returned(&contents(block), name)
         }
         _ => {
             let (last, ended) = without_semicolon(statements);
             let [chain @ .., method, argument] = last else { return false };
             let is_call = is_word(method, "block_on") && holds_only(argument, name);
-            let start = chain.iter().rposition(|tree| !is_link(tree)).map_or(0, |at| at + 1);
-            let (before, chain) = chain.split_at(start);
+            let (before, chain) = chain.split_at(without_chain(chain).len());
             let is_returned = chain.first().is_some_and(|first| is_word(first, "return"));
-            is_call && (is_returned || !ended) && goes_on(without_attributes(before))
+            is_call && (is_returned || !ended) && goes_on(without_attributes(before), name)
         }
     }
 }
 
-/// Returns whether a tree can stand in a chain of methods, or in a path before it.
-fn is_link(tree: &TokenTree) -> bool {
-    match tree {
-        TokenTree::Ident(_) => true,
-        TokenTree::Punct(punct) => matches!(punct.as_char(), '.' | ':'),
-        TokenTree::Group(group) => matches!(group.delimiter(), Delimiter::Parenthesis | Delimiter::None),
-        TokenTree::Literal(_) => false,
+/// Strips a chain of methods, and the path before it: `Builder::<Driver>::new().build()`.
+fn without_chain(trees: &[TokenTree]) -> &[TokenTree] {
+    let Some((last, before)) = trees.split_last() else { return trees };
+    let before = match last {
+        TokenTree::Ident(_) => Some(before),
+        TokenTree::Punct(punct) if punct.as_char() == '>' => without_generics(trees),
+        TokenTree::Punct(punct) => matches!(punct.as_char(), '.' | ':').then_some(before),
+        TokenTree::Group(group) => {
+            matches!(group.delimiter(), Delimiter::Parenthesis | Delimiter::None).then_some(before)
+        }
+        TokenTree::Literal(_) => None,
+    };
+    before.map_or(trees, without_chain)
+}
+
+/// Strips `<Driver>` behind `::`. What is compared with `<` or `>` is no chain.
+fn without_generics(trees: &[TokenTree]) -> Option<&[TokenTree]> {
+    let mut depth = 0_usize;
+    let start = trees.iter().rposition(|tree| {
+        depth += usize::from(is_punct(tree, '>'));
+        depth -= usize::from(is_punct(tree, '<'));
+        depth == 0
+    })?;
+    let before = &trees[..start];
+    before.last().is_some_and(|last| is_punct(last, ':')).then_some(before)
+}
+
+/// Returns whether these are statements that neither leave the function, as a macro except `pin!` may, nor change what
+/// the block of that name is.
+fn goes_on(statements: &[TokenTree], name: &str) -> bool {
+    let mut each = statements.split(|tree| is_punct(tree, ';'));
+    ends_statement(statements) && !can_leave(statements) && each.all(|statement| keeps(statement, name))
+}
+
+/// Returns whether a statement does no more with the block of that name than to pin it, or to check its type.
+fn keeps(statement: &[TokenTree], name: &str) -> bool {
+    match statement {
+        [.., pin, bang, argument] if is_word(pin, "pin") && is_punct(bang, '!') => holds_only(argument, name),
+        [binding, bound, .., equals, value]
+            if is_word(binding, "let") && is_word(bound, name) && is_punct(equals, '=') =>
+        {
+            is_word(value, name) || is_type_check(&contents(value), name)
+        }
+        _ => !mentions(statement, name),
     }
 }
 
-/// Returns whether these are statements that cannot leave the function. A macro may, except for `pin!`.
-fn goes_on(statements: &[TokenTree]) -> bool {
-    ends_statement(statements) && !can_leave(statements)
+/// Returns whether these are the contents of `{ if false { … } body }`, which never runs what is in its braces.
+fn is_type_check(contents: &[TokenTree], name: &str) -> bool {
+    match contents {
+        [value] => is_word(value, name),
+        [condition, constant, _, value] => {
+            is_word(condition, "if") && is_word(constant, "false") && is_word(value, name)
+        }
+        _ => false,
+    }
+}
+
+fn mentions(trees: &[TokenTree], name: &str) -> bool {
+    trees.iter().any(|tree| is_word(tree, name) || mentions(&contents(tree), name))
 }
 
 fn can_leave(trees: &[TokenTree]) -> bool {
@@ -208,6 +254,8 @@ mod tests {
             "tokio::pin!(body); let body: Pin<&mut dyn Future<Output = R>> = body; \
              #[allow(a)] #[allow(b)] { use tokio::runtime::Builder; return Builder::new().block_on(body); }",
             "let body = { if false { let _: &dyn Future<Output = R> = &body; } body }; { return rt().block_on(body); }",
+            "let body = { body }; { return rt().block_on(body); }",
+            "monoio::RuntimeBuilder::<monoio::Driver<Io>>::new().build().expect(\"a runtime\").block_on(body)",
         ] {
             assert!(is_found(&format!("let body = async {{ Ok(1) }}; {rest}")), "{rest}");
         }
@@ -231,6 +279,15 @@ mod tests {
             "std::thread::spawn(move || { rt.block_on(body) }); Ok(0)",
             "quick && rt.block_on(body)",
             "let other = 1; rt.block_on(other)",
+            "let body = body.or_else(|_| ready(Ok(0))); rt.block_on(body)",
+            "let body = with_default(body); rt.block_on(body)",
+            "let body = async { body.await.or(Ok(0)) }; rt.block_on(body)",
+            "let body = { let body = async { Ok(0) }; body }; rt.block_on(body)",
+            "let (body, _) = (body.or_else(zero), 1); rt.block_on(body)",
+            "let body = ready(Ok(0)); rt.block_on(body)",
+            "0 < rt.block_on(body)",
+            "first > rt.block_on(body)",
+            "first < second > rt.block_on(body)",
         ] {
             assert!(!is_found(&format!("let body = async {{ Ok(1) }}; {rest}")), "{rest}");
         }

@@ -70,7 +70,8 @@ impl PatternText {
     }
 }
 
-/// Refuses white space at an end and control characters, which no request has.
+/// Refuses white space at the end of a path, which is a slip: it would match paths that end in `%20`. So are control
+/// characters.
 fn check_blanks(path: &str) -> Result<(), String> {
     let end = path.trim_end_matches('/');
     if end.trim_end() != end || path.contains(char::is_control) {
@@ -99,9 +100,11 @@ fn check_path(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether each reading of a path matches one of these patterns.
+/// Whether each reading of a path matches one of these patterns. A path with `..` may leave any folder, as several servers in a
+/// row may each read it in their own way.
 pub(crate) fn surely_contain(patterns: &[PathPattern], path: &RequestPath<'_>) -> bool {
-    path.readings().all(|reading| patterns.iter().any(|pattern| pattern.contains(reading)))
+    let is_contained = |reading| patterns.iter().any(|pattern| pattern.contains(reading));
+    patterns.iter().any(PathPattern::contains_all) || !path.has_parents() && path.readings().all(is_contained)
 }
 
 #[derive(Clone, Copy)]
@@ -248,9 +251,28 @@ mod tests {
         {
             assert!(may_match("/assets/*", path) && !surely_matches("/assets/*", path), "{path}");
         }
-        assert!(surely_matches("/assets/*", "/assets/a%20b%C3%A9.css"));
+        assert!(surely_matches("/assets/*", "/assets/a%20b%C3%A9.css") && surely_matches("/assets/*", "/assets/./a"));
         assert!(surely_matches("/assets/*", "/assets/%61.css"));
         assert!(!surely_matches("/assets/*", "/%61ssets/a.css"));
+    }
+
+    #[test]
+    fn a_path_with_a_parent_is_sure_to_be_in_no_folder_but_the_root() {
+        for path in [
+            "/assets/x%2Fy\\z/..%2F..\\../api",
+            "/assets/a/../b",
+            "/assets/a/b%5C..",
+            "/assets/a/%2E./b",
+            "/assets/a%2f.%2e;x%2Fb",
+            "/assets/a/..%3bx",
+            "/assets\\..\\assets",
+            "..",
+        ] {
+            assert!(!surely_matches("/assets/*", path) && surely_matches("/*", path), "{path}");
+        }
+        for path in ["/assets/...", "/assets/..a%20", "/assets/a..%20", "/assets/.%2Fb", "/assets/%252e%252e/b"] {
+            assert!(surely_matches("/assets/*", path), "{path}");
+        }
     }
 
     #[test]

@@ -5,13 +5,19 @@
 //! the readings is this path, and an exemption only if all of them are.
 
 use std::borrow::Cow;
+use std::iter;
+use std::sync::OnceLock;
 
 #[derive(Clone, Debug)]
 pub(crate) struct RequestPath<'p> {
+    sent: &'p str,
     seen: Cow<'p, str>,
-    /// Other readings, each once. Empty if only the slash at the end can be read in another way.
-    others: Vec<String>,
+    /// Other readings, each once, as soon as a pattern is compared with them. Empty if only the slash at the end can be read in
+    /// another way.
+    others: OnceLock<Vec<String>>,
     key: Cow<'p, str>,
+    /// Whether some server takes a segment for `..`.
+    has_parents: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -39,10 +45,12 @@ enum DotSegments {
     WithParameters,
 }
 
-/// Whether `..` removes an empty segment, or the one before it.
+/// What `..` does to an empty segment before it: of `/a//..`.
 #[derive(Clone, Copy, PartialEq)]
 enum EmptySegments {
+    /// It removes it: `/a/`.
     Kept,
+    /// There is none any more, so it removes the segment before: `/`.
     Dropped,
 }
 
@@ -59,6 +67,31 @@ impl Dots {
     const RESOLVED: Self = Self::Resolved(DotSegments::WithParameters, EmptySegments::Dropped);
     /// As the URL standard of browsers resolves them, which clients of HTTP follow.
     const OF_URLS: Self = Self::Resolved(DotSegments::Encoded, EmptySegments::Kept);
+
+    /// Returns those that may read this path in different ways, the first of each kind.
+    fn that_differ(path: &str) -> Vec<Self> {
+        if !path.split('/').any(|segment| Self::RESOLVED.resolves(segment).is_some()) {
+            return vec![Self::Kept];
+        }
+        let spellings = Spellings::in_path(path);
+        let mut kinds = Vec::with_capacity(Self::ALL.len());
+        for dots in Self::ALL {
+            insert(&mut kinds, dots.simplified(spellings));
+        }
+        kinds
+    }
+
+    /// Returns what reads paths with these spellings in the same way, and knows no others.
+    fn simplified(self, spellings: Spellings) -> Self {
+        let Self::Resolved(dots, empty) = self else { return self };
+        let dots = match dots {
+            DotSegments::WithParameters if spellings.has_parameters => dots,
+            DotSegments::Plain => dots,
+            _ if spellings.has_encoded_dots => DotSegments::Encoded,
+            _ => DotSegments::Plain,
+        };
+        Self::Resolved(dots, if spellings.has_empty_segments { empty } else { EmptySegments::Dropped })
+    }
 
     /// Returns which dots a server takes this segment for, if any.
     fn resolves(self, segment: &str) -> Option<DotSegment> {
@@ -81,6 +114,25 @@ impl DotSegments {
     }
 }
 
+/// What a path has that servers read in different ways.
+#[derive(Clone, Copy)]
+struct Spellings {
+    has_encoded_dots: bool,
+    has_parameters: bool,
+    has_empty_segments: bool,
+}
+
+impl Spellings {
+    fn in_path(path: &str) -> Self {
+        let has = |spellings: &[&str]| spellings.iter().any(|spelling| path.contains(spelling));
+        Self {
+            has_encoded_dots: has(&["%2e", "%2E"]),
+            has_parameters: has(&[";", "%3b", "%3B"]),
+            has_empty_segments: has(&["//"]),
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum DotSegment {
     Same,
@@ -91,11 +143,20 @@ impl<'p> RequestPath<'p> {
     /// Reads a path as a client has sent it, and as the router around the limit sees it.
     pub(crate) fn read(sent: &'p str, seen: &'p str) -> Self {
         if is_plain(sent) {
-            let key = without_end(sent);
-            return Self { seen: Cow::Borrowed(sent), others: Vec::new(), key: Cow::Borrowed(key) };
+            let key = Cow::Borrowed(without_end(sent));
+            return Self {
+                sent,
+                seen: Cow::Borrowed(sent),
+                others: OnceLock::from(Vec::new()),
+                key,
+                has_parents: false,
+            };
         }
         let key = Cow::Owned(without_end(&resolved(sent)).to_owned());
-        Self { seen: Cow::Owned(as_seen(seen)), others: other_readings(sent), key }
+        let with_slashes = with_slashes(sent, ALL_SLASHES);
+        let is_parent = |segment| Dots::RESOLVED.resolves(segment) == Some(DotSegment::Parent);
+        let has_parents = with_slashes.split('/').any(is_parent);
+        Self { sent, seen: Cow::Owned(as_seen(seen)), others: OnceLock::new(), key, has_parents }
     }
 
     /// Returns the path as keys show it: decoded, with its dots resolved, and without repeated slashes or one at the
@@ -104,10 +165,20 @@ impl<'p> RequestPath<'p> {
         &self.key
     }
 
+    /// Whether some server takes a segment for `..`. Several servers in a row can then read the path in more ways than
+    /// [`readings`](Self::readings) has.
+    pub(crate) fn has_parents(&self) -> bool {
+        self.has_parents
+    }
+
     pub(crate) fn readings(&self) -> impl Iterator<Item = PathReading<'_>> {
-        let plain = self.others.is_empty().then_some(&*self.seen);
-        let others = self.others.iter().map(String::as_str).chain(plain);
-        [PathReading::Seen(&self.seen)].into_iter().chain(others.map(PathReading::Other))
+        let others = || {
+            let others = self.others.get_or_init(|| other_readings(self.sent));
+            let plain = others.is_empty().then_some(&*self.seen);
+            others.iter().map(String::as_str).chain(plain).map(PathReading::Other)
+        };
+        // Who finds what it looks for in the first one needs no others.
+        iter::once(PathReading::Seen(&self.seen)).chain(iter::once_with(others).flatten())
     }
 }
 
@@ -129,36 +200,41 @@ pub(super) fn as_seen(path: &str) -> String {
 
 /// Returns a path as read by a server that decodes and resolves as much as possible.
 pub(super) fn resolved(path: &str) -> String {
-    read(&with_slashes(path, &["%2F", "%2f", "\\", "%5C", "%5c"]), Dots::RESOLVED)
+    read(&with_slashes(path, ALL_SLASHES), Dots::RESOLVED)
 }
+
+const ALL_SLASHES: &[&str] = &["%2F", "%2f", "\\", "%5C", "%5c"];
 
 /// The sets of spellings that some server takes for slashes.
 const SLASHES: [&[&str]; 6] =
-    [&[], &["%2F", "%2f", "\\", "%5C", "%5c"], &["%2F", "%2f"], &["\\"], &["%2F", "%2f", "\\"], &["\\", "%5C", "%5c"]];
+    [&[], ALL_SLASHES, &["%2F", "%2f"], &["\\"], &["%2F", "%2f", "\\"], &["\\", "%5C", "%5c"]];
 
-/// Returns a path, as it was sent or as a client of HTTP sends it on, in all combinations of what servers take for slashes
-/// and for dots: at most 84.
+/// Returns a path in all combinations of what servers take for slashes and for dots: at most 84.
 fn other_readings(sent: &str) -> Vec<String> {
-    let mut texts = Vec::with_capacity(2);
-    for path in [sent, &sent_on(sent)] {
-        for spellings in SLASHES {
-            insert(&mut texts, with_slashes(path, spellings));
-        }
-    }
     let mut readings = Vec::with_capacity(4);
-    for text in &texts {
-        let has_dots = text.split('/').any(|segment| Dots::RESOLVED.resolves(segment).is_some());
-        for dots in Dots::ALL.into_iter().filter(|dots| has_dots || *dots == Dots::Kept) {
+    for text in &texts_of(sent) {
+        for dots in Dots::that_differ(text) {
             insert(&mut readings, read(text, dots));
         }
     }
     readings
 }
 
-/// Adds a text that is not known yet.
-fn insert(texts: &mut Vec<String>, text: String) {
-    if !texts.contains(&text) {
-        texts.push(text);
+/// Returns a path, as it was sent and as a client of HTTP sends it on, with all that servers take for slashes.
+fn texts_of(sent: &str) -> Vec<String> {
+    let mut texts = Vec::with_capacity(2);
+    for path in [sent, &sent_on(sent)] {
+        for spellings in SLASHES {
+            insert(&mut texts, with_slashes(path, spellings));
+        }
+    }
+    texts
+}
+
+/// Adds what is not known yet.
+fn insert<T: PartialEq>(known: &mut Vec<T>, new: T) {
+    if !known.contains(&new) {
+        known.push(new);
     }
 }
 
@@ -170,7 +246,9 @@ fn sent_on(path: &str) -> String {
 
 /// Returns a path with slashes in place of these spellings.
 fn with_slashes(path: &str, spellings: &[&str]) -> String {
-    spellings.iter().fold(path.to_owned(), |path, spelling| path.replace(spelling, "/"))
+    let replaced =
+        |path: String, spelling: &&str| if path.contains(spelling) { path.replace(spelling, "/") } else { path };
+    spellings.iter().fold(path.to_owned(), replaced)
 }
 
 pub(super) fn without_end(path: &str) -> &str {
@@ -180,27 +258,32 @@ pub(super) fn without_end(path: &str) -> &str {
 /// Decodes a path once. Bytes that are not UTF-8, percent signs, and the bytes to keep stay encoded, so that distinct
 /// paths stay distinct.
 fn decoded(path: &str, keeps: impl Fn(u8) -> bool) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [byte, behind @ ..] = rest {
-        rest = behind;
-        match (byte, encoded_byte(behind)) {
-            (b'%', Some((byte, behind))) => {
-                rest = behind;
-                if byte == b'%' || keeps(byte) {
-                    bytes.extend_from_slice(encode(byte).as_bytes());
-                } else {
-                    bytes.push(byte);
-                }
+    let mut parts = path.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let rest = match encoded_byte(part.as_bytes()) {
+            Some((byte, rest)) if byte == b'%' || keeps(byte) => {
+                bytes.extend(encode(byte));
+                rest
             }
-            (b'%', None) => bytes.extend_from_slice(b"%25"),
-            _ => bytes.push(*byte),
-        }
+            Some((byte, rest)) => {
+                bytes.push(byte);
+                rest
+            }
+            None => {
+                bytes.extend(encode(b'%'));
+                part.as_bytes()
+            }
+        };
+        bytes.extend_from_slice(rest);
     }
-    let chunks = bytes.utf8_chunks();
-    chunks.fold(String::with_capacity(bytes.len()), |text, chunk| {
-        let invalid: String = chunk.invalid().iter().copied().map(encode).collect();
-        text + chunk.valid() + &invalid
+    String::from_utf8(bytes).unwrap_or_else(|invalid| with_invalid_encoded(invalid.as_bytes()))
+}
+
+fn with_invalid_encoded(bytes: &[u8]) -> String {
+    bytes.utf8_chunks().fold(String::with_capacity(bytes.len()), |text, chunk| {
+        let invalid = chunk.invalid().iter().copied().flat_map(encode).map(char::from);
+        text + chunk.valid() + &invalid.collect::<String>()
     })
 }
 
@@ -211,8 +294,9 @@ fn encoded_byte(text: &[u8]) -> Option<(u8, &[u8])> {
     Some((digit(*high)? << 4 | digit(*low)?, rest))
 }
 
-fn encode(byte: u8) -> String {
-    format!("%{byte:02X}")
+fn encode(byte: u8) -> [u8; 3] {
+    let digit = |number: u8| if number < 10 { b'0' + number } else { b'A' - 10 + number };
+    [b'%', digit(byte >> 4), digit(byte & 0x0F)]
 }
 
 /// Returns a path decoded, with a slash at the start and without repeated slashes.
@@ -248,6 +332,8 @@ fn segments(path: &str, dots: Dots) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn key(path: &str) -> String {
@@ -271,6 +357,21 @@ mod tests {
             ("/.well-known/x", "/.well-known/x"),
         ] {
             assert_eq!(key(path), shown, "{path}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn ways_to_read_a_path_are_left_out_only_if_another_one_reads_it_alike(
+            path in "/((a|\\.|%2e|%2E|;|%3b|%3B|/|%2F|\\\\|%5c){0,12}|[a./;%2E3b]{0,12})",
+        ) {
+            let mut of_all = Vec::new();
+            for text in texts_of(&path) {
+                for dots in Dots::ALL {
+                    insert(&mut of_all, read(&text, dots));
+                }
+            }
+            assert_eq!(other_readings(&path), of_all, "{path}");
         }
     }
 

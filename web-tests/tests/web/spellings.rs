@@ -62,6 +62,7 @@ pub(crate) const SPELLINGS: &[&str] = &[
     "/assets//..//users/admin",
     "/assets/x%2Fy/..\\..\\api/items",
     "/assets/x%2Fy/../../api/items",
+    "/assets/x%2Fy\\z/..%2F..\\../api/items",
     "/assets/a%2Fb/../x%2F..%2F..%2Fapi/items",
     "/x%2Fy/..\\login",
     "/users//../admin",

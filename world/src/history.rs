@@ -1,6 +1,7 @@
 //! What happened in a world: every call with its times and its answer, what the servers decided, and the faults.
 
 mod deed;
+mod recount;
 mod resp;
 mod text;
 

@@ -88,17 +88,13 @@ fn settlement_by(plan: &CallPlan) -> Option<Settlement> {
 
 /// What a server has settled of the first subject that has the unit.
 fn settlements_in(scenario: &Scenario, deed: &Deed) -> Vec<Settlement> {
-    let (keys, costs, used) = match deed {
-        Deed::Corrected { keys, costs, used, .. } => (keys, Some(costs), used),
-        Deed::Decided { keys, costs, is_late: true, .. } => (keys, None, costs),
-        _ => return Vec::new(),
-    };
+    let Some(recount) = deed.recount() else { return Vec::new() };
     let settlement = |(place, key): (usize, &String)| {
         let unit = unit(key)?;
         let first = find(scenario, key)?.0.groups.iter().find(|group| group.unit == Some(unit))?;
         let is_first = parts(key)?.1.starts_with(first.label.unwrap_or("user"));
-        let cost = costs.map_or(Some(0), |costs| costs.get(place).copied())?;
-        is_first.then_some(Settlement { tally: tally(scenario, key)?, unit, cost, used: *used.get(place)? })
+        let (cost, used) = recount.change(place)?;
+        is_first.then_some(Settlement { tally: tally(scenario, key)?, unit, cost, used })
     };
-    keys.iter().enumerate().filter_map(settlement).collect()
+    recount.keys.iter().enumerate().filter_map(settlement).collect()
 }

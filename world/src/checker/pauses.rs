@@ -24,7 +24,7 @@ const FREE: &str = "who was tried after a pause and says nothing lets another ca
 const ROUNDING_US: u64 = 1_000;
 
 /// How long a call may take to give its place back, where nothing fails.
-const BACK_US: u64 = 2_000_000;
+const BACK_US: u64 = 500_000;
 
 /// How much later than it was said a pause may begin, and so end, where nothing fails.
 const LATE_US: u64 = 1_000_000;
@@ -81,7 +81,7 @@ struct Pauses<'h> {
     /// How many calls of each subject have taken the place and may still be on their way to the server: what is stored meanwhile
     /// does not stop them.
     on_way: BTreeMap<Tally, usize>,
-    /// The calls of each subject that were admitted and are not over, and when the last one ended.
+    /// The calls of each subject that were admitted and are not over, and when the last one ended or was dropped.
     running: BTreeMap<Tally, (BTreeSet<usize>, u64)>,
     /// When each subject is paused no longer, whoever knows of it.
     over: BTreeMap<Tally, u64>,
@@ -146,8 +146,10 @@ impl<'h> Pauses<'h> {
             Event::Ended { call } | Event::Dropped { call } => {
                 if let Some(begun) = self.begun.remove(call) {
                     let (running, ended_us) = self.running.entry(subject(begun.plan)).or_default();
-                    running.remove(call);
-                    *ended_us = entry.us;
+                    // A call that was dropped may have been admitted by the server all the same.
+                    if running.remove(call) || matches!(entry.event, Event::Dropped { .. }) {
+                        *ended_us = entry.us;
+                    }
                 }
                 if let Some(ended) = self.resuming.remove(call) {
                     self.forget(ended);
@@ -312,7 +314,7 @@ impl<'h> Pauses<'h> {
             return if self.are_kept { Err(Violation { us, promise: FREE, how }) } else { Ok(()) };
         };
         let stops = self.scenario.calls.iter().any(|call| matches!(call.action, Action::Stop(_)));
-        if stops || !self.scenario.is_calm() {
+        if stops || !self.scenario.is_calm_until(us) {
             return Ok(());
         }
         let is_running = match self.running.get(&paused) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::keys::{Tally, find, is_leases, tally, unit};
 use super::violation::Violation;
-use crate::history::{Deed, Entry, Event};
+use crate::history::{Entry, Event};
 use crate::workload::{CallPlan, Scenario};
 
 const NAMED: &str = "a settlement changes the units that it names";
@@ -23,23 +23,20 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     }
     for entry in history {
         let Event::Done { deed, .. } = &entry.event else { continue };
-        let (keys, costs, used) = match deed {
-            Deed::Corrected { keys, costs, used, .. } => (keys, Some(costs), used),
-            Deed::Decided { keys, costs, is_late: true, .. } => (keys, None, costs),
-            _ => continue,
-        };
+        let Some(recount) = deed.recount() else { continue };
+        let keys = recount.keys;
         // What was taken ahead is no call, and a part of a call that another server denies is taken back.
         let counts_calls = |key: &String| find(scenario, key).is_some_and(|(policy, _)| policy.prefetch_us.is_none());
         let Some(key) = keys.iter().find(|key| !is_leases(key) && counts_calls(key)) else { continue };
-        let Some(tally) = tally(scenario, key).filter(|_| used.iter().any(|used| *used > 0)) else { continue };
+        let Some(tally) = tally(scenario, key).filter(|_| recount.used.iter().any(|used| *used > 0)) else { continue };
         let changes = keys.iter().enumerate().filter(|(_, key)| !is_leases(key)).filter_map(|(place, key)| {
-            let (cost, used) = (costs.map_or(Some(0), |costs| costs.get(place).copied())?, *used.get(place)?);
+            let (cost, used) = recount.change(place)?;
             // What is charged only now, and is nothing, may have been charged before.
-            (costs.is_some() || used > 0).then_some(Change { unit: unit(key), cost, used })
+            (!recount.is_late() || used > 0).then_some(Change { unit: unit(key), cost, used })
         });
         let changes: Vec<_> = changes.collect();
         if !recounted.get(&tally).is_some_and(|plans| plans.iter().any(|plan| is_by(plan, &changes))) {
-            let how = format!("{keys:?} were changed from {costs:?} to {used:?}, and no call has used that");
+            let how = format!("{keys:?} were changed by {recount:?}, and no call has used that");
             return Err(Violation { us: entry.us, promise: NAMED, how });
         }
     }

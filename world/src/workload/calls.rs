@@ -19,7 +19,7 @@ pub struct CallPlan {
     pub subject: usize,
     /// What it weighs.
     pub cost: u64,
-    /// What it costs in the units that its policy counts and the call names: of the others, it is paid afterwards.
+    /// What it costs in each unit that it names. The other units of its policy are charged when it is over.
     pub units: Amounts,
     /// What else it does.
     pub action: Action,

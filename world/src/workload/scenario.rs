@@ -67,7 +67,13 @@ impl Scenario {
     /// Whether nothing goes wrong.
     #[must_use]
     pub fn is_calm(&self) -> bool {
-        self.faults.is_empty() && self.link.loss <= 0.0
+        self.is_calm_until(u64::MAX)
+    }
+
+    /// Whether nothing goes wrong before that time, in microseconds, and at it.
+    #[must_use]
+    pub fn is_calm_until(&self, us: u64) -> bool {
+        self.link.loss <= 0.0 && self.faults.iter().all(|plan| plan.us > us)
     }
 
     /// What happens to calls in an outage.

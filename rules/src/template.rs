@@ -110,10 +110,9 @@ impl FilteredValue {
         for text in placeholder.split(BAR) {
             let value = Self::parse_one(text.trim())?;
             if value.context_name().is_none() {
-                let written = value.text;
+                let (written, remedy) = (&value.text, value.context_remedy("{@user|@ip}"));
                 return Err(format!(
-                    "`{{{placeholder}}}`: the alternative `{written}` is no value of the context; write the name of one behind \
-                     an `@`, like `{{@user|@ip}}`"
+                    "`{{{placeholder}}}`: the alternative `{written}` is no value of the context; {remedy}"
                 ));
             }
             value.check_not_debug()?;
@@ -159,6 +158,16 @@ impl FilteredValue {
         let name = self.name.strip_prefix('@')?;
         let is_wordy = name.chars().all(|character| character == '_' || character.is_alphanumeric());
         (is_wordy && name.chars().next().is_some_and(|first| !first.is_numeric())).then_some(name)
+    }
+
+    /// Returns what to write in place of this, as it is no value of the context. `example` is a placeholder with one.
+    #[must_use]
+    pub fn context_remedy(&self, example: &str) -> String {
+        let name = self.name.strip_prefix('@').unwrap_or_default();
+        if name.is_empty() {
+            return format!("write the name of one behind an `@`, like `{example}`");
+        }
+        "write its name with letters, digits and `_`, like `{@header_x_api_key}`".to_owned()
     }
 
     /// Refuses the filter `debug` on a value of the context.
@@ -303,6 +312,10 @@ mod tests {
             ("@user|ip", "`{@user|ip}`: the alternative `ip` is no value of the context; write the name of one"),
             ("phone|@ip", "`{phone|@ip}`: the alternative `phone` is no value of the context"),
             ("@user|", "`{@user|}`: the alternative `` is no value of the context"),
+            (
+                "@header_x-key|@ip",
+                "`{@header_x-key|@ip}`: the alternative `@header_x-key` is no value of the context; write its name with letters",
+            ),
             ("@user|@user:lower", "`{@user|@user:lower}` has the alternative `@user` twice; remove one"),
             ("@user|@ip:debug", "`{@ip:debug}`: a value of the context is text already"),
             ("@user:lowr|@ip", "`{@user:lowr}` has the unknown filter `lowr`; did you mean `lower`?"),

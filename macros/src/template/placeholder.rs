@@ -75,11 +75,8 @@ impl TemplateValue {
             let root = value.name.trim_start_matches('@').to_owned();
             return Ok(Self { alternatives, ..Self::new(text, root, Source::Context, Vec::new()) });
         }
-        let root = value.context_name().map(str::to_owned).ok_or_else(|| {
-            format!(
-                "`{{{text}}}` is no value of the context; write the name of one behind the `@`, like `{{@ip}}` or `{{@user}}`"
-            )
-        })?;
+        let unnamed = || format!("`{{{text}}}` is no value of the context; {}", value.context_remedy("{@ip}"));
+        let root = value.context_name().map(str::to_owned).ok_or_else(unnamed)?;
         value.check_not_debug()?;
         Ok(Self::new(text, root, Source::Context, value.filters))
     }

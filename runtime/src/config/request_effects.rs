@@ -66,7 +66,7 @@ pub(crate) struct OwnResponse {
 }
 
 impl RequestEffects {
-    /// Takes the settings out of the table of a policy for requests of these paths, of which calls are taken ahead for that time.
+    /// Takes the settings out of the table of a policy. `paths` are those of its `match`, and `ahead` is its `prefetch`.
     pub(super) fn take(
         table: &mut Table<'_>,
         paths: Option<&[PathPattern]>,
@@ -102,35 +102,37 @@ impl RequestEffects {
                 lines.report(*place, format!("no rule counts `{unit}`, so this plan changes nothing of it; {remedy}"));
             }
         }
-        if self.plans.units.is_empty() && !self.plans.is_empty() && self.planned_positions(&rules).is_empty() {
+        let plans = self.plans.counts();
+        // Mistaken counts are reported where they stand.
+        let has_counts = plans.values().any(|counts| !matches!(counts, PlanCounts::ByUnit(none) if none.is_empty()));
+        if self.plans.units.is_empty() && has_counts && self.planned_positions(&rules).is_empty() {
             let message = "no plan has a count in a unit that these rules count, so `plan` changes nothing; remove it, or add \
                            such counts to `plans`";
             lines.report(plan.place, message);
         }
         for (name, At { value: counts, place }) in self.plans.counts_at(plan.place) {
-            for (position, count) in counts_by_position(counts, &rules) {
-                let Some(rule) = rules.get(position) else { continue };
-                let unit = rule.counted();
-                let Some(cost) = self.cost_of(unit).filter(|_| count > 0) else { continue };
-                let costs = if unit == CALLS { cost.to_string() } else { format!("{cost} {unit}") };
-                let rule = rule.clone().with_count(count);
-                // A bucket with a capacity of its own admits as much, whatever its count is.
-                let is_most = rule.greatest_cost() == count;
-                let left = ahead.and_then(|ahead| rule.ahead(ahead)?.capacity()).filter(|left| *left < cost);
-                let why = match left {
-                    _ if count < cost && is_most => {
-                        format!("its count is {count}; raise the count, or lower the `cost`")
-                    }
-                    Some(left) => format!(
-                        "`prefetch` leaves {left} of the tokens of `{rule:#}`; raise its `capacity`, shorten `prefetch`, or lower \
-                         the `cost`"
-                    ),
-                    None => continue,
-                };
-                let message = format!("no request of plan `{name}` is ever admitted: each costs {costs}, and {why}");
-                lines.report(place, message);
+            let planned = counts_by_position(counts, &rules).into_iter();
+            let planned = planned.filter_map(|(at, count)| Some(rules.get(at)?.clone().with_count(count)));
+            for why in planned.filter_map(|rule| self.why_never(&rule, ahead)) {
+                lines.report(place, format!("no request of plan `{name}` is ever admitted: {why}"));
             }
         }
+    }
+
+    /// Returns why a rule admits no request; `None` if it admits some, or none on purpose, with a count of 0.
+    fn why_never(&self, rule: &Rule, ahead: Option<Duration>) -> Option<String> {
+        let (unit, count) = (rule.counted(), rule.count());
+        let cost = self.cost_of(unit).filter(|_| count > 0)?;
+        let costs = if unit == CALLS { cost.to_string() } else { format!("{cost} {unit}") };
+        // A bucket with a capacity of its own admits as much, whatever its count is.
+        if count < cost && rule.greatest_cost() == count {
+            return Some(format!("each costs {costs}, and its count is {count}; raise the count, or lower the `cost`"));
+        }
+        let left = ahead.and_then(|ahead| rule.ahead(ahead)?.capacity()).filter(|left| *left < cost)?;
+        Some(format!(
+            "each costs {costs}, and `prefetch` leaves {left} of the tokens of `{rule:#}`; raise its `capacity`, shorten \
+             `prefetch`, or lower the `cost`"
+        ))
     }
 
     /// Returns what a request costs in a unit; `None` if nothing says so.

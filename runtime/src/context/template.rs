@@ -69,9 +69,8 @@ pub(super) fn check_value(value: &FilteredValue) -> Result<(), String> {
     if value.has_alternatives() {
         return Ok(());
     }
-    value.context_name().map(drop).ok_or_else(|| {
-        format!("`{{{}}}` is no value of the context; write the name of one behind an `@`, like `{{@ip}}`", value.text)
-    })
+    let unnamed = || format!("`{{{}}}` is no value of the context; {}", value.text, value.context_remedy("{@ip}"));
+    value.context_name().map(drop).ok_or_else(unnamed)
 }
 
 #[cfg(test)]
@@ -114,6 +113,7 @@ mod tests {
         assert!(mistake("{ip}").contains("`{ip}` is no value of the context; write the name of one behind an `@`"));
         assert!(mistake("{@user|ip}").contains("the alternative `ip` is no value of the context"));
         assert!(mistake("{@}").contains("is no value of the context"));
+        assert!(mistake("{@header_X-Key}").ends_with("with letters, digits and `_`, like `{@header_x_api_key}`"));
         assert!(mistake("{@ip:subnt}").contains("has the unknown filter `subnt`; did you mean `subnet`?"));
         assert!(mistake("{@a}-{@b}").contains("put `:` between them"));
         assert!(mistake(" ").starts_with("`key`: it must not be empty"));

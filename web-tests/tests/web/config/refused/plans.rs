@@ -60,6 +60,14 @@ pub(super) const REFUSED: &[Refused] = &[
     ),
     refused(
         Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['1 per 1h']\nplan = '{@plan}'\nplans = { free = ‸'9', pro = { calls = ‸'9' } }",
+        &[
+            "`free` must be a number, like `free = 100`, or a number for each unit, like `free = { calls = 20, tokens = 60000 }`",
+            "`calls` must be a number, like `calls = 100`",
+        ],
+    ),
+    refused(
+        Refuses,
         "[policy.a.plans]\nfree = ‸{}\npro = { tokens = ‸'many', ‸Bytes = 1 }",
         &[
             "the counts of a plan must not be empty, like `free = { calls = 20, tokens = 60000 }`",

@@ -353,6 +353,13 @@ pub(super) const REFUSED: &[Refused] = &[
     ),
     refused(
         Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = ‸'{@header_X-Key}'\nrules = ['10 per 60s']",
+        &[
+            "`key`: `{@header_X-Key}` is no value of the context; write its name with letters, digits and `_`, like `{@header_x_api_key}`",
+        ],
+    ),
+    refused(
+        Accepts,
         "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = [{ count = 1, per = '1m', message = ‸'$unit: none' }]\nmessage = ‸'{{@user}}'",
         &[
             "`$unit` without braces is fixed text, so this `message` shows it as it stands; write `{@unit}`",

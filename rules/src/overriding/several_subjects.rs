@@ -1,16 +1,18 @@
 //! Rules that replace those on several subjects of a policy at once, as a file does.
 
+use std::collections::BTreeMap;
+
 use super::{EffectiveRule, OVERRIDE_OF_SUBJECT, all_or_none, check, replace_all, unknown_subject, unknown_unit};
 use crate::error::RuleError;
 use crate::rule::Rule;
 
-/// Finds every mistake in rules that replace those on several subjects of a policy at once, each with the label of its
-/// subject. They are the mistakes of [`Replacement::check`](super::Replacement::check) once all are replaced: it makes no difference that a rule could
-/// not stand beside an old one that another rule replaces.
+/// Finds every mistake in rules that replace those on several subjects of a policy at once. Each new rule has the label of its
+/// subject. They are checked as [`Replacement::check`](super::Replacement::check) does, but beside each other: a new rule need
+/// not go with an old one that another new rule replaces.
 ///
 /// # Errors
 ///
-/// Returns all mistakes. Positions are those in the list of new rules, and `None` for a mistake in none of them.
+/// Returns all mistakes, each with the position of its rule in the list of new rules, or `None` if it is in no new rule.
 ///
 /// # Examples
 ///
@@ -30,7 +32,7 @@ use crate::rule::Rule;
 /// ```
 pub fn validate_replacements(new: &[(Option<&str>, Rule)], rules: &[EffectiveRule]) -> Result<(), Vec<RuleError>> {
     let mut errors = Vec::new();
-    let mut groups: Vec<RulesOfSubject<'_>> = Vec::new();
+    let mut groups: RulesBySubject<'_> = BTreeMap::new();
     for (position, (label, rule)) in new.iter().enumerate() {
         let is_first = || new.iter().position(|(other, _)| other == label) == Some(position);
         if !rules.iter().any(|own| own.label.as_deref() == *label) {
@@ -38,15 +40,7 @@ pub fn validate_replacements(new: &[(Option<&str>, Rule)], rules: &[EffectiveRul
         } else if let Some(unit) = rule.unit().filter(|unit| rules.iter().all(|own| own.rule.unit() != Some(unit))) {
             errors.push(unknown_unit(unit, rules).in_rule(position));
         } else {
-            let known = groups.iter().position(|group| group.label == *label);
-            let group = known.unwrap_or(groups.len());
-            if known.is_none() {
-                groups.push(RulesOfSubject { label: *label, positions: Vec::new(), rules: Vec::new() });
-            }
-            if let Some(group) = groups.get_mut(group) {
-                group.positions.push(position);
-                group.rules.push(rule.clone());
-            }
+            groups.entry(*label).or_default().push((position, rule.clone()));
         }
     }
     if !groups.is_empty() {
@@ -55,27 +49,23 @@ pub fn validate_replacements(new: &[(Option<&str>, Rule)], rules: &[EffectiveRul
     all_or_none(errors)
 }
 
-/// New rules on one subject, with their positions in the list of all.
-struct RulesOfSubject<'l> {
-    label: Option<&'l str>,
-    positions: Vec<usize>,
-    rules: Vec<Rule>,
-}
+/// The new rules on each subject, by its label, with their positions in the list of all.
+type RulesBySubject<'l> = BTreeMap<Option<&'l str>, Vec<(usize, Rule)>>;
 
 /// Checks the rules that would be in force. The new ones stand behind those that stay, so that a mistake in one beside another
 /// is found in the new one.
-fn mistakes_together(groups: &[RulesOfSubject<'_>], rules: &[EffectiveRule]) -> Vec<RuleError> {
-    let is_on = |rule: &EffectiveRule, group: &RulesOfSubject<'_>| rule.label.as_deref() == group.label;
-    let untouched = rules.iter().filter(|rule| !groups.iter().any(|group| is_on(rule, group)));
+fn mistakes_together(groups: &RulesBySubject<'_>, rules: &[EffectiveRule]) -> Vec<RuleError> {
+    let untouched = rules.iter().filter(|rule| !groups.contains_key(&rule.label.as_deref()));
     let mut effective: Vec<_> = untouched.cloned().collect();
     let mut placed = Vec::new();
-    for group in groups {
-        let own: Vec<_> = rules.iter().filter(|rule| is_on(rule, group)).cloned().collect();
-        let (replaced, replacing) = replace_all(&own, group.label, &group.rules);
+    for (label, group) in groups {
+        let own: Vec<_> = rules.iter().filter(|rule| rule.label.as_deref() == *label).cloned().collect();
+        let new_rules: Vec<_> = group.iter().map(|(_, rule)| rule.clone()).collect();
+        let (replaced, replacing) = replace_all(&own, *label, &new_rules);
         for (at, rule) in replaced.into_iter().enumerate() {
             let new = replacing.iter().find(|(place, _)| *place == at);
-            match new.and_then(|(_, new)| group.positions.get(*new)) {
-                Some(position) => placed.push((*position, rule)),
+            match new.and_then(|(_, new)| group.get(*new)) {
+                Some((position, _)) => placed.push((*position, rule)),
                 None => effective.push(rule),
             }
         }

@@ -207,8 +207,8 @@ impl Policies {
     }
 
     /// Returns the places of names that may be misspelt, as only the program knows them: one for each value of requests that the
-    /// file does not list, one for each unit in `[plans]` that no policy of the file counts, and one if it does not list its
-    /// plans.
+    /// file does not list, one for each unit in `[plans]` that no policy of the file counts, if one has a `plan` or counts a unit
+    /// of a similar name, and one if it does not list its plans.
     ///
     /// A request always has its `ip`, `method`, `path`, `route` and header fields. Only the program knows which other
     /// values it finds: [`Limiter::apply`](crate::Limiter::apply) refuses the rest. In a file that lists them, like

@@ -50,7 +50,8 @@ pub struct Fields {
 #[non_exhaustive]
 pub enum Draft {
     /// Version 11: `RateLimit-Policy: "captcha.1m";q=5;w=60` and `RateLimit: "captcha.1m";r=4;t=60`, with an item for each
-    /// rule. `t` is the time until nothing is counted or, where nothing is left, until something is. `qu` is the unit of a rule that does not count requests: `"chat.tokens.1m";q=20000;qu="tokens";w=60`.
+    /// rule. `t` is the time until nothing is counted or, where nothing is left, until something is. `qu` is the unit of a
+    /// rule that does not count requests: `"chat.tokens.1m";q=20000;qu="tokens";w=60`.
     V11,
     /// Version 7: `RateLimit-Policy: 5;w=60` with an item for each rule on requests, and `RateLimit: limit=5,
     /// remaining=4, reset=60` for the [tightest](Items::Tightest) rule. A ban has neither. A rule whose reset is not

@@ -218,7 +218,7 @@ fn contains(networks: &[IpNet], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(&address))
 }
 
-/// Reads networks. An error names the setting; that of a network with every address says what it means there.
+/// Reads networks. An error names the setting. `everybody` is what it says of a network with every address, as "trusts everybody".
 pub(in crate::web) fn networks<N: AsRef<str>>(
     setting: &str,
     everybody: &str,

@@ -48,7 +48,7 @@ pub async fn a_count_of_zero_closes_the_door(stage: &Stage) {
             let decision = stage.costly(&open.with_counts([0]), &subject, 1).await;
             assert_eq!(decision.report()[0].remaining(), 0);
             assert_eq!(decision.report()[0].used_up_for(), None);
-            // Of a bucket without room there is nothing to be whole again.
+            // A bucket without a capacity is always whole.
             assert_eq!(decision.report()[0].reset() > secs(0), used && index < 3);
             let Decision::Denied(denial) = decision else { panic!("the door of {open:?} is closed") };
             assert_eq!(named(&denial), (Some(0), None));
@@ -57,7 +57,8 @@ pub async fn a_count_of_zero_closes_the_door(stage: &Stage) {
     }
 }
 
-/// Where nothing is left, a report says to the microsecond when one more call fits: before the rule is unused, but for a fixed window.
+/// Where nothing is left, a report says to the microsecond when one more call fits. That is before the rule is unused, except for
+/// a fixed window, which forgets all its calls at once.
 pub async fn a_report_says_when_one_more_call_fits(stage: &Stage) {
     let rules = [
         Rule::fixed_window(3, secs(60)),

@@ -51,8 +51,8 @@ pub(super) struct Ledger {
     refilling_until_us: AtomicU64,
     /// Until when no refill begins after a denial or a failure. No answer to a refill makes it earlier.
     paused_until_us: AtomicU64,
-    /// The most to ask for, as far as the last answers tell.
-    units_at_most: u64,
+    /// The most to ask for, as far as the last answer tells; `None` before there was one.
+    units_at_most: Option<u64>,
 }
 
 pub(super) struct Refill {
@@ -81,7 +81,7 @@ impl Ledger {
             since_us: AtomicU64::new(now_us),
             refilling_until_us: AtomicU64::new(0),
             paused_until_us: AtomicU64::new(0),
-            units_at_most: GROWTH * BUSY,
+            units_at_most: None,
         }
     }
 
@@ -175,10 +175,13 @@ impl Ledger {
             let number = u128::from(number) * u128::from(self.ahead.us) / u128::from(elapsed_us.max(1));
             u64::try_from(number).unwrap_or(u64::MAX)
         };
-        let dearest = demand / calls.max(1);
+        let each = (demand / calls.max(1)).max(1);
         let wanted = meanwhile(demand);
-        let units = wanted.saturating_add(wanted / 4).min(self.units_at_most).min(MOST_UNITS);
-        let is_worth_it = calls >= BUSY && meanwhile(calls) >= BUSY && units / dearest.max(1) >= BUSY / 2;
+        // Whatever the last answer was, the smallest part that is worth it is tried: calls may cost more than before.
+        let least = BUSY.saturating_mul(each);
+        let at_most = self.units_at_most.unwrap_or(GROWTH.saturating_mul(least)).max(least);
+        let units = wanted.saturating_add(wanted / 4).min(at_most).min(MOST_UNITS);
+        let is_worth_it = calls >= BUSY && meanwhile(calls) >= BUSY && units / each >= BUSY / 2;
         if !is_worth_it {
             self.end_refill();
         }
@@ -194,7 +197,7 @@ impl Ledger {
     /// Adds a part, and lets the next one be several times larger if enough remains. Removes ended parts.
     pub(super) fn add(&mut self, part: Arc<Part>, remaining: u64, now_us: u64) {
         self.remove_if(|part| now_us >= part.ends_us);
-        self.units_at_most = remaining.max(2 * part.units).min(GROWTH.saturating_mul(part.units));
+        self.units_at_most = Some(remaining.max(2 * part.units).min(GROWTH.saturating_mul(part.units)));
         self.parts.push(part);
         self.end_refill();
     }
@@ -212,7 +215,7 @@ impl Ledger {
     /// Records that Redis has denied a part: nothing is asked for until `until_us`. The next part is at most as large
     /// as what remains, or half as large as this one.
     pub(super) fn denied(&mut self, units: u64, remaining: u64, until_us: u64) {
-        self.units_at_most = remaining.max(units / 2).max(BUSY);
+        self.units_at_most = Some(remaining.max(units / 2));
         self.end_refill();
         self.pause(until_us);
     }

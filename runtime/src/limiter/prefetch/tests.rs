@@ -65,6 +65,59 @@ async fn a_reset_ends_what_was_taken_ahead() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nothing_that_was_asked_for_before_a_reset_is_given_back_after_it() {
+    for is_answered in [true, false] {
+        let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
+        let call = Call::new(&policy, &subject, CallOptions::PLAIN);
+        for _ in 0..20 {
+            if prefetch.decide_at_once(call).is_none() {
+                drop(prefetch.decide(call).await.unwrap());
+            }
+            if is_answered {
+                yield_now().await;
+            }
+        }
+        prefetch.reset(call).await.unwrap();
+        tokio::time::sleep(2 * AHEAD).await;
+        let asked = prefetch.0.below.asked();
+        assert!(!asked.iter().any(|asked| asked.starts_with("recount")), "{asked:?}");
+        assert_eq!(asked.iter().any(|asked| asked.starts_with("decide") && asked != "decide 1"), is_answered);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_any_cost_are_decided_ahead_also_if_they_cost_more_than_before() {
+    let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
+    for cost in [500, 1, 3_000] {
+        let call = Call::new(&policy, &subject, CallOptions { cost, ..CallOptions::PLAIN });
+        let mut at_once = 0;
+        for _ in 0..200 {
+            match prefetch.decide_at_once(call) {
+                Some(decided) => drop((decided.unwrap(), at_once += 1)),
+                None => drop(prefetch.decide(call).await.unwrap()),
+            }
+            tokio::time::sleep(AHEAD / 50).await;
+        }
+        assert!(at_once > 100, "{at_once} calls of cost {cost}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_any_number_of_denied_parts_another_one_is_tried() {
+    let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
+    let call = Call::new(&policy, &subject, CallOptions { cost: 500, ..CallOptions::PLAIN });
+    drop(prefetch.decide_at_once(call));
+    (0..40).for_each(|_| drop(prefetch.0.ledgers.with(call.stored(), |ledger| ledger.denied(8, 0, 0))));
+    for _ in 0..20 {
+        if prefetch.decide_at_once(call).is_none() {
+            drop(prefetch.decide(call).await.unwrap());
+        }
+        yield_now().await;
+    }
+    assert!(prefetch.0.below.asked().iter().any(|asked| asked.starts_with("decide") && asked != "decide 500"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_answer_to_a_part_shortens_the_pause_after_a_denied_call() {
     let part = || Arc::new(Part::new(8, 0, AdmittedAt::Once(0), Report::default()));
     let answers: [fn(&mut Ledger, Arc<Part>); 2] =

@@ -234,6 +234,7 @@ impl<'a> Call<'a> {
 
     /// Returns the pause that a script looks for before it decides the call; `None` if it looks for none. It can only look
     /// in the slot of the tallies of the subject that can be paused.
+    #[inline]
     pub(crate) fn pause(self) -> Option<TallyId<'a>> {
         let group = self.policy.pause_group()?;
         if !self.options.heeds_pause() || self.scope == Scope::Denial {

@@ -51,18 +51,25 @@ impl TallyId<'_> {
         hasher.finish()
     }
 
+    #[inline]
     pub(crate) fn key(&self, prefix: &str) -> TallyKey {
-        let RuleGroup { segment, slot_segment, .. } = self.group;
-        match slot_segment {
-            Some(slot) if slot != segment && hash_tag(self.subject).is_none() => {
-                if self.subject.contains('}') {
-                    let slot = Slot::of(TallyKey::new(prefix, slot, self.subject).as_str());
-                    return TallyKey::join([prefix, ":", segment, ":{", &slot.tag(), "}", self.subject]);
-                }
-                TallyKey::join([prefix, ":", segment, ":{", prefix, ":", slot, ":", self.subject, "}"])
-            }
-            _ => TallyKey::new(prefix, segment, self.subject),
+        match &self.group.slot_segment {
+            None => TallyKey::new(prefix, &self.group.segment, self.subject),
+            Some(slot) => self.key_in_slot(prefix, slot),
         }
+    }
+
+    /// Returns the key in the slot of the tally with this segment.
+    fn key_in_slot(&self, prefix: &str, slot: &str) -> TallyKey {
+        let (segment, subject) = (&*self.group.segment, &**self.subject);
+        if slot == segment || hash_tag(subject).is_some() {
+            return TallyKey::new(prefix, segment, self.subject);
+        }
+        if subject.contains('}') {
+            let slot = Slot::of(TallyKey::new(prefix, slot, self.subject).as_str());
+            return TallyKey::join([prefix, ":", segment, ":{", &slot.tag(), "}", subject]);
+        }
+        TallyKey::join([prefix, ":", segment, ":{", prefix, ":", slot, ":", subject, "}"])
     }
 }
 
@@ -71,6 +78,7 @@ pub(crate) struct TallyKey(ArrayString<KEY_BYTES>);
 
 impl TallyKey {
     /// Joins a limiter's prefix, the segment of a [rule group](crate::policy::RuleGroup) and a subject.
+    #[inline]
     pub(crate) fn new(prefix: &str, segment: &str, subject: &SubjectKey) -> Self {
         Self::join([prefix, ":", segment, ":", subject])
     }

@@ -68,10 +68,16 @@ impl Check<'_> {
             Stack::Remote(layers) => layers,
         };
         let state = layers.state_for(self.policy());
-        let plain = match state {
-            StoreState::AskDue => return None,
-            StoreState::Away(substitute) => self.plain().and_then(|call| layers.decide_plain(substitute, call)),
-            StoreState::There => None,
+        let plain = match (state, self.plain()) {
+            (StoreState::AskDue, _) => return None,
+            (StoreState::Away(substitute), Some(call)) => layers.decide_plain(substitute, call),
+            // Most often, none of the layers decides it, and the attempt would be thrown away.
+            (StoreState::There, Some(PlainCall { policy, subject, .. })) => {
+                let call = Call::new(policy, slice::from_ref(subject), self.options);
+                let decide = |answered: LayeredAnswer| answered.answer.outcome.decision(call, answered.decided_by);
+                return layers.decide_at_once(state, call).map(|answered| answered.map(decide));
+            }
+            (_, None) => None,
         };
         plain.or_else(|| self.attempt_at_once(state, |call| layers.decide_at_once(state, call)))
     }
@@ -218,6 +224,7 @@ impl<'a> Attempt<'a> {
     ///
     /// The call left out a subject, or names a subject or a unit that the policy does not have, or one of its subjects is
     /// mistaken.
+    #[inline]
     pub(super) fn new(check: &'a Check<'_>) -> Result<Self, BackendError> {
         Ok(Self::in_force(check, check.inputs.subjects()?))
     }
@@ -251,6 +258,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    #[inline]
     fn own(check: &'a Check<'_>, subjects: Cow<'a, [SubjectKey]>) -> Self {
         Self::by_policy(check, Cow::Borrowed(check.policy()), subjects)
     }
@@ -265,14 +273,21 @@ impl<'a> Attempt<'a> {
         Self::by_policy(check, Cow::Owned(policy), other.map_or(subjects, Cow::Owned))
     }
 
+    #[inline]
     fn by_policy(check: &'a Check<'_>, policy: Cow<'a, Policy>, subjects: Cow<'a, [SubjectKey]>) -> Self {
         let mut options = check.options;
         let core = &check.limiter().core;
         let asked = core.pauses.moment();
         let pause = check.pause_id().filter(|_| options.heeds_pause());
         let known = pause.and_then(|id| core.known_pause(id));
-        let given = check.inputs.costs();
-        let closed = closed(&policy, matches!(policy, Cow::Owned(_)), &given);
+        let is_overridden = matches!(policy, Cow::Owned(_));
+        // Neither is looked for where no call can have it.
+        let (closed, costs) = if is_overridden || policy.has_units() {
+            let given = check.inputs.costs();
+            (if is_overridden { closed(&policy, &given) } else { None }, policy.costs(&given))
+        } else {
+            (None, Vec::new())
+        };
         let is_certain = |known: &KnownPause| !matches!(known.due, PauseDue::Ask | PauseDue::Probe);
         let foregone = closed.or(known.filter(is_certain).map(KnownPause::outcome));
         // A call with a known outcome counts nothing: the store is only asked for its report.
@@ -283,7 +298,6 @@ impl<'a> Attempt<'a> {
         if policy.warn_at().is_some() && foregone.is_none() && !options.report {
             (options.report, options.report_is_optional) = (true, true);
         }
-        let costs = policy.costs(&given);
         Self { core, policy, subjects, costs, options, foregone, pause, known, probe: None, asked }
     }
 
@@ -308,6 +322,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns the call that a store decides.
+    #[inline]
     pub(super) fn call(&self) -> Call<'_> {
         let groups = self.policy.groups().len();
         let enforced = self.subjects.get(..groups).unwrap_or(&self.subjects);
@@ -394,8 +409,8 @@ impl<'a> Attempt<'a> {
 
 /// The outcome of a call that an override closes by a count of 0. A unit that the call does not name may still be charged
 /// later.
-fn closed(policy: &Policy, is_overridden: bool, given: &[UnitCost]) -> Option<Outcome> {
+fn closed(policy: &Policy, given: &[UnitCost]) -> Option<Outcome> {
     let is_free = |unit: &Arc<str>| given.iter().any(|(named, cost)| named == unit && *cost == 0);
     let pays = |_: usize, group: &RuleGroup| group.unit.as_ref().is_none_or(|unit| !is_free(unit));
-    if is_overridden { Outcome::closed(policy, pays) } else { None }
+    Outcome::closed(policy, pays)
 }

@@ -128,8 +128,8 @@ impl Step {
         // The first answer brings the server's time, so the second request has the right ticks.
         for _ in 0..2 {
             let arguments = pack::refund(part, server.now_us(), admitted_us, recount);
-            let reply =
-                server.run(&server.scripts.refund, server.keys(part), &arguments, self.until, self.role()).await?;
+            let (number, keys) = (part.tally_ids().count(), server.keys(part));
+            let reply = server.run(&server.scripts.refund, number, keys, &arguments, self.until, self.role()).await?;
             let values = wire::integers(&reply).ok_or_else(unknown_shape)?;
             server.learn_time(&values);
             match values[..] {
@@ -144,7 +144,8 @@ impl Step {
     pub(super) async fn renew_leases(self, request: Call<'_>) -> Result<(), BackendError> {
         let server = self.node.server();
         let arguments = pack::renewal(request);
-        server.run(&server.scripts.lease, server.keys(request), &arguments, self.until, self.role()).await.map(drop)
+        let (number, keys) = (request.tally_ids().count(), server.keys(request));
+        server.run(&server.scripts.lease, number, keys, &arguments, self.until, self.role()).await.map(drop)
     }
 
     /// Gives leases of one subject back. A command does it, because a script that the server does not know yet would run
@@ -158,7 +159,7 @@ impl Step {
         let server = self.node.server();
         let arguments = pack::ban(id.group, duration_us);
         let key = iter::once(id.key(&server.prefix));
-        server.run(&server.scripts.ban, key, &arguments, self.until, self.role()).await.map(drop)
+        server.run(&server.scripts.ban, 1, key, &arguments, self.until, self.role()).await.map(drop)
     }
 
     /// Pauses the subject of a pause for this time; 0 only asks. Returns what the pause makes of a call and, if it only asks, who
@@ -194,7 +195,7 @@ impl Step {
     ) -> Result<(Outcome, PauseSource), BackendError> {
         let server = self.node.server();
         let key = iter::once(id.key(&server.prefix));
-        let reply = server.run(script(&server.scripts), key, arguments, self.until, self.role()).await?;
+        let reply = server.run(script(&server.scripts), 1, key, arguments, self.until, self.role()).await?;
         let (numbers, source) = reply.split_at_checked(2 * lua::INTEGER_BYTES).ok_or_else(unknown_shape)?;
         let values = wire::integers(numbers).ok_or_else(unknown_shape)?;
         server.learn_time(&values);

@@ -114,8 +114,10 @@ impl Server {
         let tallies = requests.iter().flat_map(|&request| self.keys(request));
         // Behind the tallies, as paused.lua says.
         let keys = tallies.chain(requests.iter().filter_map(|&request| self.pause_key(request)));
+        let counted = |request: &Call<'_>| request.tally_ids().count() + usize::from(request.pause().is_some());
+        let number = requests.iter().map(counted).sum();
         let question = ScriptQuestion::about(requests, &self.scripts, self.now_us());
-        let reply = self.run(question.script, keys, &question.arguments, until, role).await?;
+        let reply = self.run(question.script, number, keys, &question.arguments, until, role).await?;
         self.read(question.form, &reply, requests)
     }
 
@@ -145,6 +147,7 @@ impl Server {
     pub(super) async fn run(
         &self,
         script: &Script,
+        number: usize,
         keys: impl Iterator<Item = TallyKey> + Clone,
         arguments: &[Vec<u8>],
         until: Instant,
@@ -153,7 +156,7 @@ impl Server {
         match role {
             NodeRole::Owner => {
                 let ran = async |connection: &mut _| {
-                    let answer = script.run(connection, keys.clone(), arguments).await;
+                    let answer = script.run(connection, number, keys.clone(), arguments).await;
                     if answer.as_ref().is_err_and(names_several_slots) {
                         self.is_asked_by_slot.store(true, Ordering::Relaxed);
                     }

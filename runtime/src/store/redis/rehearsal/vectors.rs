@@ -264,7 +264,7 @@ impl Player<'_> {
 
     async fn run(&self, script: &Script, arguments: &[Vec<u8>]) -> Played<Vec<u8>> {
         let until = Instant::now() + self.deadline;
-        let ran = self.server.run(script, iter::once(self.key), arguments, until, NodeRole::Owner).await;
+        let ran = self.server.run(script, 1, iter::once(self.key), arguments, until, NodeRole::Owner).await;
         ran.map_err(|error| error.to_string())
     }
 }

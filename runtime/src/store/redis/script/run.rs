@@ -42,19 +42,20 @@ impl Script {
         Self { is_versioned: false, ..Self::new(text, clock) }
     }
 
-    /// Runs the script in one round trip, or in two if the server does not know it yet.
+    /// Runs the script on so many keys in one round trip, or in two if the server does not know it yet.
     pub(crate) async fn run(
         &self,
         connection: &mut MultiplexedConnection,
+        number: usize,
         keys: impl Iterator<Item = TallyKey> + Clone,
         arguments: &[Vec<u8>],
     ) -> Result<Vec<u8>, RedisError> {
-        let answer = self.command("EVALSHA", &self.sha1, keys.clone(), arguments).query_async(connection).await;
+        let answer = self.command("EVALSHA", &self.sha1, number, keys.clone(), arguments).query_async(connection).await;
         match answer {
             // Nothing was executed, so a second attempt counts nothing twice. `EVAL` also makes the server remember the
             // script.
             Err(error) if is_unknown(&error) => {
-                self.command("EVAL", &self.text, keys, arguments).query_async(connection).await
+                self.command("EVAL", &self.text, number, keys, arguments).query_async(connection).await
             }
             answer => answer,
         }
@@ -64,11 +65,13 @@ impl Script {
         &self,
         name: &str,
         script: &str,
-        keys: impl Iterator<Item = TallyKey> + Clone,
+        // Given, because to count the keys would be to write each twice.
+        number: usize,
+        keys: impl Iterator<Item = TallyKey>,
         arguments: &[Vec<u8>],
     ) -> Cmd {
         let mut command = ::redis::cmd(name);
-        command.arg(script).arg(keys.clone().count());
+        command.arg(script).arg(number);
         for key in keys {
             command.arg(key.as_str());
         }
@@ -109,7 +112,7 @@ impl ScriptCall<'_> {
     }
 
     fn command(&self, name: &str, script: &str) -> Cmd {
-        self.script.command(name, script, self.keys.iter().copied(), &self.arguments)
+        self.script.command(name, script, self.keys.len(), self.keys.iter().copied(), &self.arguments)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::call::{LeaseName, TallyId};
 use crate::error::BackendError;
 use crate::policy::Policy;
 use crate::subject::SubjectKey;
+use crate::system::under_way::CountedTask;
 
 /// Resolves when the subject is paused or open everywhere.
 pub(crate) type Pausing<'a> = Pin<Box<dyn Future<Output = Result<(), BackendError>> + Send + 'a>>;
@@ -84,8 +85,8 @@ fn not_pausable(policy: &str) -> BackendError {
 pub(crate) struct PauseTicket {
     pauser: Arc<dyn Pauser>,
     pausable: Pausable,
-    /// If the call is tried after a pause.
-    probe: Option<ProbeName>,
+    /// If the call is tried after a pause. A place in the store is counted, so that `drain` waits for it.
+    probe: Option<(ProbeName, Option<CountedTask>)>,
     /// Whether the probe has no place to give back.
     has_ended: AtomicBool,
 }
@@ -96,8 +97,8 @@ impl PauseTicket {
     }
 
     /// Gives the call the place of the probe, which it has taken.
-    pub(crate) fn of_probe(mut self, name: ProbeName) -> Self {
-        self.probe = Some(name);
+    pub(crate) fn of_probe(mut self, name: ProbeName, counted: Option<CountedTask>) -> Self {
+        self.probe = Some((name, counted));
         self
     }
 
@@ -161,7 +162,7 @@ impl PauseTicket {
     }
 
     fn running_probe(&self) -> Option<ProbeName> {
-        self.probe.filter(|_| !self.has_ended.load(Ordering::Acquire))
+        self.probe.as_ref().map(|(name, _)| *name).filter(|_| !self.has_ended.load(Ordering::Acquire))
     }
 
     /// Notes that the call has met a pause. Even if the store cannot be told of it, another call is not to be tried at once: the

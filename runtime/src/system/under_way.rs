@@ -54,8 +54,8 @@ impl UnderWay {
         *self == Self::default()
     }
 
-    /// The number of calls under a concurrency limit in Redis that run, or have ended and still take their place. A
-    /// place is free again when its lease ends.
+    /// The number of calls under a concurrency limit in Redis that run, or have ended and still take their place, and of those
+    /// that run as the one that is tried after a pause. A place is free again when its lease ends.
     #[must_use]
     pub fn leases(&self) -> usize {
         self.leases
@@ -67,8 +67,8 @@ impl UnderWay {
         self.meters
     }
 
-    /// The number of refunds, settlements, and [units taken ahead](crate::guide::prefetch) that have not reached Redis.
-    /// Their calls stay counted as they were. A call of several slots of a cluster is one, too: what a slot has counted
+    /// The number of refunds, settlements, [units taken ahead](crate::guide::prefetch), pauses and ends of pauses that have not
+    /// reached Redis. Their calls stay counted as they were. A call of several slots of a cluster is one, too: what a slot has counted
     /// may have to be taken back.
     #[must_use]
     pub fn corrections(&self) -> usize {

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use tallygate::{Limiter, Permit, Policy, Rule, RuleStatus, Subject};
+use tallygate_harness::clocked::new_clock;
 use tallygate_harness::cluster::Cluster;
 use tallygate_harness::sentinels::Sentinels;
 use tallygate_harness::server::{Server, connected, patient};
@@ -123,6 +124,24 @@ async fn while_redis_is_away_a_limiter_drains_no_longer_than_it_may() {
     server.restart();
     let left = limiter.drain(Duration::from_secs(60)).await;
     assert_eq!(left.leases(), 0, "{left}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_tried_after_a_pause_is_waited_for() {
+    let (server, clock) = (Server::start(), new_clock());
+    let limiter = connected(&patient().clock(&clock), &server.url()).await;
+    let rule = Rule::sliding_window(100, HOUR);
+    let policy = Policy::builder("partner").rule(rule).pausable().build().unwrap();
+    let pause = Duration::from_secs(60);
+    limiter.check(&policy, &everyone()).pause(pause).await.unwrap();
+    // For as long again, one call at a time is tried.
+    clock.advance(pause);
+    let permit = limiter.check(&policy, &everyone()).await.unwrap().into_result().unwrap();
+    assert_eq!(limiter.drain(Duration::ZERO).await.leases(), 1);
+    permit.succeeded().await.unwrap();
+    drop(permit);
+    let left = limiter.drain(Duration::from_secs(60)).await;
+    assert!(left.is_nothing(), "{left}");
 }
 
 #[tokio::test]

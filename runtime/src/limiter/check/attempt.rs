@@ -38,8 +38,8 @@ pub(super) struct Attempt<'a> {
     known: Option<KnownPause>,
     /// Has the place of the one call that is tried after a pause.
     probe: Option<Box<PauseTicket>>,
-    /// When the attempt began: the store is asked after that.
-    asked: PauseMoment,
+    /// When the attempt began: the store is asked after that. `None` if only this process decides.
+    asked: Option<PauseMoment>,
 }
 
 impl Check<'_> {
@@ -92,6 +92,8 @@ impl Check<'_> {
             Ok(attempt) => attempt,
             Err(mistake) => return Some(Err(mistake)),
         };
+        // What is cached here says nothing of a pause.
+        attempt.asked = None;
         let is_asked = state == StoreState::There && attempt.core.stack.is_remote();
         match attempt.due() {
             PauseDue::Ask if is_asked => return None,
@@ -277,7 +279,7 @@ impl<'a> Attempt<'a> {
     fn by_policy(check: &'a Check<'_>, policy: Cow<'a, Policy>, subjects: Cow<'a, [SubjectKey]>) -> Self {
         let mut options = check.options;
         let core = &check.limiter().core;
-        let asked = core.pauses.moment();
+        let asked = Some(core.pauses.moment());
         let pause = check.pause_id().filter(|_| options.heeds_pause());
         let known = pause.and_then(|id| core.known_pause(id));
         let is_overridden = matches!(policy, Cow::Owned(_));

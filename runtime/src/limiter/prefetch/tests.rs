@@ -107,7 +107,9 @@ async fn after_any_number_of_denied_parts_another_one_is_tried() {
     let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
     let call = Call::new(&policy, &subject, CallOptions { cost: 500, ..CallOptions::PLAIN });
     drop(prefetch.decide_at_once(call));
-    (0..40).for_each(|_| drop(prefetch.0.ledgers.with(call.stored(), |ledger| ledger.denied(8, 0, 0))));
+    for _ in 0..40 {
+        assert!(prefetch.0.ledgers.with(call.stored(), |ledger| ledger.denied(8, 0, 0)).is_some());
+    }
     for _ in 0..20 {
         if prefetch.decide_at_once(call).is_none() {
             drop(prefetch.decide(call).await.unwrap());

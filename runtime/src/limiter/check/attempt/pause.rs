@@ -123,10 +123,10 @@ impl Attempt<'_> {
     pub(super) fn settled_outcome(&self, outcome: Outcome, decided_by: DecidedBy) -> Outcome {
         // If the outcome was known, the store was only asked for a report.
         let (None, Some(id)) = (self.foregone, self.pause) else { return self.foregone.unwrap_or(outcome) };
-        if decided_by == DecidedBy::Backend {
+        if let (Some(asked), DecidedBy::Backend) = (self.asked, decided_by) {
             // A call that is tried is decided whatever is stored of the pause, which is over.
             let heard = if self.probe.is_some() { PLACE_IS_FREE } else { outcome };
-            self.core.hear_of_pause(id, self.asked, heard);
+            self.core.hear_of_pause(id, asked, heard);
         }
         if outcome.is_by_pause() {
             return outcome;
@@ -153,7 +153,9 @@ impl Attempt<'_> {
 
     /// Returns what the permit of a call that is tried needs, too.
     fn place(&self, name: ProbeName) -> Option<Box<PauseTicket>> {
-        Some(Box::new(self.pause_ticket()?.of_probe(name)))
+        let is_stored = matches!(name, ProbeName::Stored(_));
+        let counted = is_stored.then(|| self.core.runtimes.background.begin(TaskKind::Lease));
+        Some(Box::new(self.pause_ticket()?.of_probe(name, counted)))
     }
 }
 

@@ -34,6 +34,9 @@ impl Expansion<'_> {
         let value = |(placeholder, span): (&TemplateValue, _)| {
             if placeholder.is_in_context() {
                 self.in_context(placeholder, span, &self.limiter())
+            } else if placeholder.is_argument() && self.function.is_number(&placeholder.root) {
+                // By value, so that the library knows its type.
+                self.argument(placeholder, span)
             } else {
                 self.value(placeholder, span)
             }
@@ -45,8 +48,7 @@ impl Expansion<'_> {
 
     /// Borrows a value and filters it. An error about its type is reported at its template.
     pub(super) fn value(self, placeholder: &TemplateValue, span: SpanRange) -> TokenStream {
-        let root = self.function.binding(&placeholder.root);
-        let value = root.map(|root| placeholder.expression(&root, span)).into_token_stream();
+        let value = self.argument(placeholder, span);
         if placeholder.is_argument() && self.function.is_text(&placeholder.root) {
             // A `&str` needs no formatting, so it is not borrowed a second time.
             return quote_spanned!(hygienic(span.last)=> &*#value);
@@ -55,6 +57,11 @@ impl Expansion<'_> {
             let filtered = self.filtered(*filter, &value, span, &self.limiter());
             quote_spanned!(hygienic(span.last)=> &#filtered)
         })
+    }
+
+    fn argument(self, placeholder: &TemplateValue, span: SpanRange) -> TokenStream {
+        let root = self.function.binding(&placeholder.root);
+        root.map(|root| placeholder.expression(&root, span)).into_token_stream()
     }
 
     pub(super) fn filtered(

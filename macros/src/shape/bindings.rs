@@ -46,6 +46,23 @@ pub(super) fn is_text<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: 
     })
 }
 
+/// The types of whole numbers.
+const NUMBERS: [&str; 12] = ["u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"];
+
+/// Returns whether an argument of that name is a whole number, by the name of its type.
+pub(super) fn is_number<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: &str) -> bool {
+    arguments.into_iter().any(|argument| match argument {
+        FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
+            (Pat::Ident(binding), Type::Path(path)) => {
+                let is_number = NUMBERS.iter().any(|number| path.path.is_ident(number));
+                is_number && binding.by_ref.is_none() && binding.ident.unraw() == name
+            }
+            _ => false,
+        },
+        FnArg::Receiver(_) => false,
+    })
+}
+
 /// Returns whether a part of an argument has no name, and is in no part that has one.
 pub(super) fn has_unnamed_part<'a>(
     arguments: impl IntoIterator<Item = &'a FnArg>,

@@ -92,6 +92,11 @@ impl Function {
         bindings::is_text(&self.signature.inputs, name)
     }
 
+    /// Returns whether the type of the argument is written as that of a whole number, like `u64`.
+    pub(crate) fn is_number(&self, name: &str) -> bool {
+        bindings::is_number(&self.signature.inputs, name)
+    }
+
     pub(crate) fn bindings(&self) -> Vec<Binding> {
         let rebound = self.body.rebindings().iter().map(|rebinding| &rebinding.pat);
         bindings::bound_names(&self.signature.inputs, rebound)

@@ -212,6 +212,17 @@ fn a_function_without_documentation_is_summarized_by_its_limits() {
 }
 
 #[test]
+fn a_number_is_handed_over_by_value() {
+    let item = quote!(
+        async fn send(user: u64, place: &u64, form: Form) -> Result<(), Error> {
+            Ok(())
+        }
+    );
+    let expanded = expansion(quote!(key = "{user}/{place}/{form.id}", rule(count = 1, per = "60s")), &item);
+    assert!(expanded.contains(".enter((user, (&(place), &(form.id))))"), "{expanded}");
+}
+
+#[test]
 fn a_function_without_documentation_still_has_none_for_lints() {
     let item = quote!(
         pub async fn send_code() -> Result<(), Rejection> {

@@ -9,7 +9,7 @@ use tallygate_rules::{Ban, OnOutage, RELEASED_LABEL, Rule, TokenBucket, parse_ru
 
 use super::admission::{Admission, Admitted};
 use super::call::{LimitedCall, check};
-use super::values::{Texts, Values, render, render_text, subject};
+use super::values::{NumberText, Texts, Values, render, render_text, subject};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::limiter::Limiter;
 use crate::observe::{Quiet, log};
@@ -168,7 +168,7 @@ impl PolicyCell {
     #[inline]
     #[track_caller]
     pub fn enter(&'static self, values: impl Values) -> Admission {
-        if let Some(text) = values.text() {
+        if let Some(text) = values.text(&mut NumberText::new()) {
             return self.enter_with_text(text);
         }
         let mut subject = Subject::everyone();
@@ -197,7 +197,7 @@ impl PolicyCell {
         check(self.policy(), &subject(self.key, values), None).blocking_admit()
     }
 
-    /// Decides a call whose key has one value, which is text. The usual call is one function, which is compiled once, and
+    /// Decides a call whose key has one value, which is text or a number. The usual call is one function, which is compiled once, and
     /// not for every annotated function.
     fn enter_with_text(&'static self, text: &str) -> Admission {
         let mut subject = Subject::everyone();

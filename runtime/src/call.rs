@@ -459,6 +459,14 @@ impl LeaseName {
     }
 }
 
+/// Where a lease in this process is, so that it is given back without its subject.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredLease {
+    /// The hash of its tally.
+    pub(crate) hash: u64,
+    pub(crate) name: LeaseName,
+}
+
 /// Leases of one subject that are given back.
 #[derive(Clone, Debug)]
 pub(crate) struct ReturnedLeases {

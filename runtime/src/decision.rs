@@ -3,6 +3,7 @@
 mod charge;
 mod decided_by;
 mod denial;
+mod lease;
 mod meter;
 mod metered_call;
 mod pause;
@@ -21,12 +22,12 @@ pub(crate) use self::charge::{
 pub use self::decided_by::DecidedBy;
 pub(crate) use self::denial::DenialCause;
 pub use self::denial::{Denial, LimitingRule, RejectionKind};
+pub(crate) use self::lease::{Lease, Lender, OnlyLease};
 pub use self::meter::Meter;
 pub use self::metered_call::{MeteredCall, meter, metered, unmetered};
 pub(crate) use self::pause::{Pausable, PauseTicket, Pauser, Pausing, ProbeName};
 pub use self::pause_source::PauseStatus;
 pub(crate) use self::pause_source::{PauseSource, SOURCE_BYTES, SaidPause};
-pub(crate) use self::permit::Lease;
 pub use self::permit::Permit;
 pub use self::rejection::Rejection;
 pub(crate) use self::rejection::Reword;

@@ -39,7 +39,7 @@ macro_rules! opaque_debug {
 pub(crate) use opaque_debug;
 
 pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, Purpose};
-pub(crate) use self::metrics::{GaugeChange, OverrideGauge, PolicyMetrics, TallyGauge};
+pub(crate) use self::metrics::{GaugeChange, GaugedCall, OverrideGauge, PolicyMetrics, TallyGauge};
 pub(crate) use self::metrics::{UnappliedFileGauge, begin_metrics_of_files, count_denied_return};
 #[cfg(not(feature = "metrics"))]
 use self::no_metrics as metrics;

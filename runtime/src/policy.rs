@@ -103,6 +103,8 @@ struct PolicyInner {
 enum CallForm {
     /// The outcome on the main subject.
     Plain,
+    /// The outcome on the main subject, and a lease, which a concurrency limit alone decides.
+    Lease,
     /// The outcome on the main subject, in several units whose tallies have one entry in memory.
     Units,
     /// Several subjects, leases, a pause, a report, or rules in shadow beside it.
@@ -317,6 +319,12 @@ impl Policy {
         self.inner.form == CallForm::Plain
     }
 
+    /// Whether the policy has one concurrency limit, which counts the main subject, and asks a store for nothing else.
+    #[inline]
+    pub(crate) fn is_plain_lease(&self) -> bool {
+        self.inner.form == CallForm::Lease
+    }
+
     /// Whether the outcome of a call, on the main subject alone and in units, is all that the policy asks a store for.
     #[inline]
     pub(crate) fn is_plain_in_units(&self) -> bool {
@@ -387,7 +395,10 @@ impl PolicyInner {
         let PolicySettings { warn_at, longest_pause, .. } = self.settings;
         let asks_for_outcome = self.trials.is_empty() && warn_at.is_none() && longest_pause.is_none();
         let form = match &*self.groups {
-            [group] if asks_for_outcome && group.is_plain && group.lease_us.is_none() => CallForm::Plain,
+            [group] if asks_for_outcome && group.is_plain => match group.lease_us {
+                None => CallForm::Plain,
+                Some(_) => CallForm::Lease,
+            },
             [first, ..]
                 if asks_for_outcome && self.has_units && self.groups.iter().all(|group| group.is_beside(first)) =>
             {

@@ -97,6 +97,17 @@ impl Sleepers {
         self.wake_some(std::iter::once(pause.key(&self.prefix)), 1);
     }
 
+    /// Whether any caller sleeps.
+    #[inline]
+    pub(crate) fn are_any(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Wakes one caller that waits for the tally of this segment and subject.
+    pub(crate) fn wake_one_of(&self, segment: &str, subject: &str) {
+        self.wake_some(std::iter::once(TallyKey::new(&self.prefix, segment, subject)), 1);
+    }
+
     /// Wakes one caller for each subject of these leases: a lease that is freed is for one caller.
     #[inline]
     pub(crate) fn wake_one(&self, leases: Call<'_>) {
@@ -105,7 +116,7 @@ impl Sleepers {
 
     #[inline]
     fn wake_some(&self, keys: impl Iterator<Item = TallyKey>, most: usize) {
-        if self.count.load(Ordering::SeqCst) == 0 {
+        if !self.are_any() {
             return;
         }
         let mut state = lock(&self.state);

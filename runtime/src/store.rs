@@ -23,7 +23,7 @@ use std::time::Duration;
 pub use self::answer::Readiness;
 pub(crate) use self::answer::{Answer, LayeredAnswer, LeaseHolder, Outcome};
 pub(crate) use self::decider::{Decider, RemoteStore};
-pub(crate) use self::memory::Memory;
+pub(crate) use self::memory::{FreedTally, Memory};
 #[cfg(not(feature = "redis"))]
 use self::no_redis as redis;
 pub(crate) use self::override_store::OverrideStore;

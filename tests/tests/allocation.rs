@@ -7,7 +7,7 @@ use std::time::Duration;
 use allocation_counter::measure;
 use futures_util::FutureExt as _;
 use tallygate::testing::ManualClock;
-use tallygate::{Limiter, Policy, Rejection, Rule, Subject, rate_limit};
+use tallygate::{Decision, Limiter, Policy, Rejection, Rule, Subject, rate_limit};
 use tallygate_harness::clocked::{START_US, time};
 use tallygate_harness::mixes::mixes;
 
@@ -90,6 +90,28 @@ fn a_call_that_pays_in_a_unit_allocates_nothing_for_a_known_subject() {
             let decision = limiter.check(&policy, &subject).cost_of("tokens", 15).into_future().now_or_never();
             drop(decision.expect("memory never waits").unwrap());
             drop(in_tokens("alice", 15).now_or_never().expect("memory never waits"));
+        }
+    };
+    calls();
+    let used = measure(calls);
+    assert_eq!((used.count_total, used.bytes_total), (0, 0));
+}
+
+#[rate_limit(key = "{text}", concurrency(limit = 2, lease = "1h"))]
+async fn concurrent(text: &str) -> Result<(), Rejection> {
+    Ok(())
+}
+
+#[test]
+fn a_concurrent_call_allocates_nothing_for_a_known_subject() {
+    let policy = Policy::builder("p").rule(Rule::concurrency(2, MINUTE)).build().unwrap();
+    let (limiter, subject) = (Limiter::in_memory(), Subject::of("s"));
+    let calls = || {
+        for _ in 0..10 {
+            let decide = || limiter.check(&policy, &subject).into_future().now_or_never();
+            let running = [decide(), decide()].map(|decision| decision.expect("memory never waits").unwrap());
+            assert!(running.iter().all(Decision::is_allowed));
+            concurrent("alice").now_or_never().expect("memory never waits").unwrap();
         }
     };
     calls();

@@ -79,7 +79,7 @@ pub(crate) struct TallyKey(ArrayString<KEY_BYTES>);
 impl TallyKey {
     /// Joins a limiter's prefix, the segment of a [rule group](crate::policy::RuleGroup) and a subject.
     #[inline]
-    pub(crate) fn new(prefix: &str, segment: &str, subject: &SubjectKey) -> Self {
+    pub(crate) fn new(prefix: &str, segment: &str, subject: &str) -> Self {
         Self::join([prefix, ":", segment, ":", subject])
     }
 

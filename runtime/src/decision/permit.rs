@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::charge::{Charge, Recount, RecountTicket};
 use super::decided_by::DecidedBy;
+use super::lease::{Lease, OnlyLease};
 use super::meter::Metering;
 use super::pause::PauseTicket;
 use super::pause_source::SaidPause;
@@ -19,13 +20,18 @@ use crate::system::under_way::CountedTask;
 /// Under [`Rule::concurrency`](crate::Rule::concurrency), the call runs until its permit is dropped. Refunding or
 /// settling a permit consumes it, and so ends the call, too.
 pub struct Permit {
-    // An `Arc`, although permits do not share it: dropping a permit without extras, which most are, is one branch.
-    extras: Option<Arc<PermitExtras>>,
+    extras: Extras,
     decided_by: DecidedBy,
 }
 
-/// The leases of a running call, held by its permit. Dropping this gives them back.
-pub(crate) type Lease = Box<dyn Send + Sync>;
+/// What a permit has beside who admitted the call. Dropping a permit without extras, which most are, is one branch.
+enum Extras {
+    None,
+    /// The lease of a call that asks for nothing else.
+    Lease(OnlyLease),
+    // An `Arc`, although permits do not share it: dropping a box would be more code in each limited function.
+    Parts(Arc<PermitExtras>),
+}
 
 /// The parts of a permit that only some calls ask for.
 #[derive(Default)]
@@ -45,7 +51,7 @@ struct PermitExtras {
 impl Permit {
     #[inline]
     pub(crate) const fn plain(decided_by: DecidedBy) -> Self {
-        Self { extras: None, decided_by }
+        Self { extras: Extras::None, decided_by }
     }
 
     pub(crate) fn new(
@@ -58,17 +64,46 @@ impl Permit {
         Self::with_extras(decided_by, PermitExtras { report, warn_at, ticket, metering: None, pausing: None, lease })
     }
 
+    /// Returns the permit of a call that holds a lease, and asks for nothing else.
+    #[inline]
+    pub(crate) fn with_lease(decided_by: DecidedBy, lease: OnlyLease) -> Self {
+        Self { extras: Extras::Lease(lease), decided_by }
+    }
+
     fn with_extras(decided_by: DecidedBy, extras: PermitExtras) -> Self {
         let PermitExtras { report, ticket, metering, pausing, lease, .. } = &extras;
         let is_plain =
             report.is_empty() && ticket.is_none() && metering.is_none() && pausing.is_none() && lease.is_none();
-        Self { extras: (!is_plain).then(|| Arc::new(extras)), decided_by }
+        let extras = if is_plain { Extras::None } else { Extras::Parts(Arc::new(extras)) };
+        Self { extras, decided_by }
+    }
+
+    fn extras(&self) -> Option<&PermitExtras> {
+        match &self.extras {
+            Extras::Parts(extras) => Some(extras),
+            Extras::None | Extras::Lease(_) => None,
+        }
+    }
+
+    fn extras_mut(&mut self) -> Option<&mut PermitExtras> {
+        match &mut self.extras {
+            Extras::Parts(extras) => Arc::get_mut(extras),
+            Extras::None | Extras::Lease(_) => None,
+        }
+    }
+
+    fn into_extras(self) -> Option<PermitExtras> {
+        match self.extras {
+            Extras::None => None,
+            Extras::Lease(lease) => Some(PermitExtras { lease: Some(Box::new(lease)), ..PermitExtras::default() }),
+            Extras::Parts(extras) => Arc::into_inner(extras),
+        }
     }
 
     /// Lets the permit pause the subject of its call.
     pub(crate) fn with_pausing(self, pausing: Box<PauseTicket>) -> Self {
         let (decided_by, pausing) = (self.decided_by, Some(pausing));
-        let extras = self.extras.and_then(Arc::into_inner).unwrap_or_default();
+        let extras = self.into_extras().unwrap_or_default();
         Self::with_extras(decided_by, PermitExtras { pausing, ..extras })
     }
 
@@ -82,16 +117,16 @@ impl Permit {
     /// asked for it, or the policy [warns](crate::PolicyBuilder::warn_at); else nothing.
     #[must_use]
     pub fn report(&self) -> &[RuleStatus] {
-        self.extras.as_ref().map_or(&[], |extras| extras.report.rules())
+        self.extras().map_or(&[], |extras| extras.report.rules())
     }
 
     pub(super) fn trials(&self) -> &[RuleStatus] {
-        self.extras.as_ref().map_or(&[], |extras| extras.report.trials())
+        self.extras().map_or(&[], |extras| extras.report.trials())
     }
 
     pub(super) fn with_trials(self, trials: Vec<RuleStatus>) -> Self {
         let decided_by = self.decided_by;
-        let Some(extras) = self.extras.and_then(Arc::into_inner) else {
+        let Some(extras) = self.into_extras() else {
             return Self::new(decided_by, Report::default().with_trials(trials), None, None, None);
         };
         Self::with_extras(decided_by, PermitExtras { report: extras.report.with_trials(trials), ..extras })
@@ -102,7 +137,7 @@ impl Permit {
     /// [`warn_at`](crate::PolicyBuilder::warn_at).
     #[must_use]
     pub fn warning(&self) -> Option<&RuleStatus> {
-        let share = self.extras.as_ref()?.warn_at?;
+        let share = self.extras()?.warn_at?;
         let near = self.report().iter().filter(|status| status.is_near(share));
         // Compares the shares that are left without a division: a/b < c/d if a·d < c·b.
         near.min_by(|one, other| {
@@ -218,7 +253,7 @@ impl Permit {
     }
 
     fn pausing(&self) -> Option<&PauseTicket> {
-        self.extras.as_ref()?.pausing.as_deref()
+        self.extras()?.pausing.as_deref()
     }
 
     /// Refunds the permit: removes exactly the hits of this call, even if other calls were admitted since.
@@ -352,14 +387,14 @@ impl Permit {
     }
 
     pub(super) fn into_ticket(self) -> Result<Box<RecountTicket>, BackendError> {
-        let extras = self.extras.and_then(Arc::into_inner).ok_or_else(not_refundable)?;
+        let extras = self.into_extras().ok_or_else(not_refundable)?;
         let ticket = extras.ticket.or_else(|| extras.metering?.take_ticket().map(Box::new));
         ticket.ok_or_else(not_refundable)
     }
 
     /// Returns what the meters of the call share, which has the ticket from then on; `None` if it has no ticket.
     pub(super) fn metering(&mut self) -> Option<&Arc<Metering>> {
-        let extras = Arc::get_mut(self.extras.as_mut()?)?;
+        let extras = self.extras_mut()?;
         if let Some(ticket) = extras.ticket.take() {
             extras.metering = Some(Arc::new(Metering::new(Some(*ticket))));
         }
@@ -367,12 +402,12 @@ impl Permit {
     }
 
     pub(super) fn take_metering(&mut self) -> Option<Arc<Metering>> {
-        Arc::get_mut(self.extras.as_mut()?)?.metering.take()
+        self.extras_mut()?.metering.take()
     }
 
     /// Adds the permits of rules in shadow, which a refund or a settlement of this permit recounts, too.
     pub(crate) fn with_trial_permits(mut self, permits: Vec<Self>) -> Self {
-        let ticket = self.extras.as_mut().and_then(Arc::get_mut).and_then(|extras| extras.ticket.as_mut());
+        let ticket = self.extras_mut().and_then(|extras| extras.ticket.as_mut());
         if let Some(ticket) = ticket {
             ticket.trials =
                 permits.into_iter().filter_map(|permit| permit.into_ticket().ok()).map(|ticket| *ticket).collect();
@@ -383,7 +418,7 @@ impl Permit {
     /// Splits the permit into what can be refunded or settled, and what keeps the call running and its meters open.
     pub(crate) fn split(self) -> (Self, Self) {
         let decided_by = self.decided_by;
-        let Some(extras) = self.extras.and_then(Arc::into_inner) else {
+        let Some(extras) = self.into_extras() else {
             return (Self::plain(decided_by), Self::plain(decided_by));
         };
         let PermitExtras { report, warn_at, ticket, metering, pausing, lease } = extras;
@@ -400,7 +435,7 @@ impl Permit {
     }
 
     pub(super) fn ticket(&self) -> Option<&RecountTicket> {
-        let extras = self.extras.as_ref()?;
+        let extras = self.extras()?;
         let metered = || extras.metering.as_ref()?.ticket();
         extras.ticket.as_deref().or_else(metered)
     }

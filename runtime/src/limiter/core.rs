@@ -13,15 +13,17 @@ use super::denied::DeniedSubjects;
 use super::registrations::Registrations;
 use super::stack::{SharedOverrides, Stack};
 use super::wait_queue::WaitQueues;
-use crate::call::Call;
+use crate::call::{Call, PlainCall, StoredLease, TallyId};
 use crate::clock::Clock;
 use crate::context;
-use crate::decision::{Charge, DecidedBy, Recount, Recounter, Recounting, Report, RuleStatus, Warning};
+use crate::decision::{
+    Charge, DecidedBy, Lender, OnlyLease, Permit, Recount, Recounter, Recounting, Report, RuleStatus, Warning,
+};
 use crate::error::BackendError;
 use crate::observe::{ChargeChange, ObservedRule, log};
 use crate::policy::Policy;
 use crate::sleepers::Sleepers;
-use crate::store::{Answer, Decider as _, LayeredAnswer, LeaseHolder, Pauses};
+use crate::store::{Answer, Decider as _, FreedTally, LayeredAnswer, LeaseHolder, Outcome, Pauses};
 use crate::subject::filters::Secret;
 #[cfg(feature = "config")]
 use crate::system::home::BackgroundTask;
@@ -129,10 +131,38 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Decides a call without options of a concurrency limit alone by the tallies in this process; `None` if these do not decide it.
+    ///
+    /// # Errors
+    ///
+    /// The outcome of a denied call.
+    pub(super) fn lease(self: &Arc<Self>, call: PlainCall<'_>) -> Option<Result<Permit, Outcome>> {
+        let PlainCall { policy, subject, .. } = call;
+        let (Stack::Here(memory), [group]) = (&self.stack, policy.groups()) else { return None };
+        let permit = |lease| {
+            let lease = OnlyLease::new(Arc::clone(self) as _, lease, policy.observed().concurrent_call());
+            Permit::with_lease(DecidedBy::Backend, lease)
+        };
+        let leased = memory.lease(TallyId { group, subject })?;
+        Some(leased.map(permit).map_err(|wait| Outcome::denied(0, wait).with_position(policy)))
+    }
+}
+
+impl Lender for Core {
+    fn take_back(&self, lease: StoredLease) {
+        if let Stack::Here(memory) = &self.stack
+            && let Some(FreedTally { segment, subject }) = memory.give_back(lease, || self.sleepers.are_any())
+        {
+            self.sleepers.wake_one_of(&segment, &subject);
+        }
+    }
+}
+
 impl LeaseHolder for Core {
     fn take_back(&self, leases: Call<'_>) {
         if let Stack::Here(memory) = &self.stack {
-            memory.give_back(leases);
+            memory.give_back_all(leases);
         }
         self.sleepers.wake_one(leases);
     }

@@ -2,7 +2,7 @@
 
 use tallygate_rules::Rule;
 
-use super::metrics::{self, DecisionStart, PolicyMetrics};
+use super::metrics::{self, DecisionStart, GaugedCall, PolicyMetrics};
 use super::span::{self, DecisionSpan};
 use super::terms::{ChargeChange, Labels, ObservedRule, PrefetchUse, WaitRefusal};
 use super::{log, opaque_debug};
@@ -61,24 +61,20 @@ impl Observed<'_> {
         metrics::count_pause(self.policy, field);
     }
 
-    /// Reports that a concurrent call has begun.
-    pub(crate) fn lease_taken(self) {
-        self.metrics.add_concurrent_calls(self.policy, 1.0);
+    /// Reports that a concurrent call is running, until the returned value is dropped.
+    #[inline]
+    pub(crate) fn concurrent_call(self) -> GaugedCall {
+        self.metrics.concurrent_call(self.policy)
     }
 
     /// Reports that a caller waits for admission, until the returned value is dropped.
-    pub(crate) fn waiting(self) -> impl Sized + Send {
+    pub(crate) fn waiting(self) -> GaugedCall {
         self.metrics.waiting(self.policy)
     }
 
     /// Counts a call that is denied at once although it may wait.
     pub(crate) fn wait_refused(self, reason: WaitRefusal) {
         metrics::add_refused_waits(self.policy, reason, 1);
-    }
-
-    /// Reports that a concurrent call has ended.
-    pub(crate) fn lease_given_back(self) {
-        self.metrics.add_concurrent_calls(self.policy, -1.0);
     }
 }
 

@@ -107,26 +107,20 @@ impl PolicyMetrics {
         }
     }
 
-    pub(super) fn add_concurrent_calls(&self, policy: &str, calls: f64) {
-        let key = self.concurrent_calls.get_or_init(|| key_of_policy(CONCURRENT_CALLS, policy));
-        tell(|| with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).increment(calls));
+    /// Adds a concurrent call, until the returned value is dropped.
+    pub(super) fn concurrent_call(&self, policy: &str) -> GaugedCall {
+        GaugedCall::new(self.concurrent_calls.get_or_init(|| key_of_policy(CONCURRENT_CALLS, policy)))
     }
 
     /// Adds a caller that waits for admission, until the returned value is dropped.
-    pub(super) fn waiting(&self, policy: &str) -> WaitingCall {
+    pub(super) fn waiting(&self, policy: &str) -> GaugedCall {
         // The counters begin at 0, so that a rate shows the first refusal.
         if self.waiting_calls.get().is_none() {
             for reason in WaitRefusal::ALL {
                 add_refused_waits(policy, reason, 0);
             }
         }
-        let key = self.waiting_calls.get_or_init(|| key_of_policy(WAITING_CALLS, policy));
-        let gauge = tell(|| {
-            let gauge = with_recorder(|recorder| recorder.register_gauge(key, &METADATA));
-            gauge.increment(1.0);
-            gauge
-        });
-        WaitingCall(gauge)
+        GaugedCall::new(self.waiting_calls.get_or_init(|| key_of_policy(WAITING_CALLS, policy)))
     }
 
     /// The key of a decision; `None` for rare decisions.
@@ -140,9 +134,20 @@ impl PolicyMetrics {
     }
 }
 
-pub(super) struct WaitingCall(Option<Gauge>);
+/// A call that a gauge counts until this is dropped.
+pub(crate) struct GaugedCall(Option<Gauge>);
 
-impl Drop for WaitingCall {
+impl GaugedCall {
+    fn new(gauge: &Key) -> Self {
+        Self(tell(|| {
+            let gauge = with_recorder(|recorder| recorder.register_gauge(gauge, &METADATA));
+            gauge.increment(1.0);
+            gauge
+        }))
+    }
+}
+
+impl Drop for GaugedCall {
     fn drop(&mut self) {
         if let Some(gauge) = &self.0 {
             tell(|| gauge.decrement(1.0));

@@ -10,8 +10,8 @@ pub(super) const IS_ON: bool = false;
 
 pub(super) use self::NoMetrics as DecisionStart;
 pub(crate) use self::{
-    NoChange as GaugeChange, NoMetrics as OverrideGauge, NoMetrics as PolicyMetrics, NoMetrics as TallyGauge,
-    NoMetrics as UnappliedFileGauge,
+    NoChange as GaugedCall, NoChange as GaugeChange, NoMetrics as OverrideGauge, NoMetrics as PolicyMetrics,
+    NoMetrics as TallyGauge, NoMetrics as UnappliedFileGauge,
 };
 
 /// Replaces the metrics of a policy, a gauge, and the time of a decision.
@@ -34,7 +34,11 @@ impl NoMetrics {
     pub(super) fn count_cached_denial(&self, _: &str) {}
     pub(super) fn count_charge(&self, _: &str, _: &[Rule], _: &str, _: ChargeChange, _: u64) {}
     pub(super) fn count_ahead(&self, _: &str) {}
-    pub(super) fn add_concurrent_calls(&self, _: &str, _: f64) {}
+
+    #[inline]
+    pub(super) fn concurrent_call(&self, _: &str) -> NoChange {
+        NoChange {}
+    }
 
     #[inline]
     pub(super) fn waiting(&self, _: &str) -> NoChange {

@@ -7,6 +7,7 @@ use crate::algorithm::Quota;
 use crate::call::{Call, OwnedCall};
 use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, DenialCause, Lease, Permit, Report, RuleStatus, Wait};
 use crate::error::BackendError;
+use crate::observe::GaugedCall;
 use crate::policy::{Policy, RuleGroup};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +55,8 @@ impl LayeredAnswer {
         let is_admitted = answer.outcome == Outcome::Admitted;
         let leases = if is_admitted { call.leases() } else { None };
         let lease = leases.map(|leases| -> Lease {
-            leases.policy.observed().lease_taken();
-            Box::new(LeaseHere { holder: holder(), call: OwnedCall::new(leases) })
+            let counted = leases.policy.observed().concurrent_call();
+            Box::new(LeaseHere { holder: holder(), call: OwnedCall::new(leases), _counted: counted })
         });
         Self { lease, ..Self::from(answer) }
     }
@@ -72,12 +73,12 @@ struct LeaseHere {
     holder: Arc<dyn LeaseHolder>,
     /// The part of the call that has taken the leases.
     call: OwnedCall,
+    _counted: GaugedCall,
 }
 
 impl Drop for LeaseHere {
     fn drop(&mut self) {
         self.holder.take_back(self.call.as_call());
-        self.call.policy.observed().lease_given_back();
     }
 }
 

@@ -19,12 +19,13 @@ use std::time::Duration;
 use self::locked::{LockedShard, LockedShards};
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::ShardScan;
+pub(crate) use self::shard::FreedTally;
 use self::shard::Shard;
 use self::tally::Tally;
 use crate::algorithm::Quota;
-use crate::call::{Call, TallyId};
+use crate::call::{Call, StoredLease, TallyId};
 use crate::clock::{self, Clock};
-use crate::decision::{AdmittedAt, Recount, Remainder, Report};
+use crate::decision::{AdmittedAt, Recount, Remainder, Report, Wait};
 use crate::error::BackendError;
 use crate::observe::opaque_debug;
 use crate::policy::{Policy, RuleGroup};
@@ -113,7 +114,11 @@ impl Memory {
     /// Uses the tally of a subject, a new one if there is none; `None` if there is no room for a new one.
     #[inline]
     fn with_tally<T>(&self, id: TallyId<'_>, work: impl FnOnce(&mut Tally, u64) -> T) -> Option<T> {
-        let hash = id.hash(&self.seed);
+        self.with_tally_of(id.hash(&self.seed), id, work)
+    }
+
+    #[inline]
+    fn with_tally_of<T>(&self, hash: u64, id: TallyId<'_>, work: impl FnOnce(&mut Tally, u64) -> T) -> Option<T> {
         let mut shard = self.lock(self.shard_of(hash));
         // Looked up before the clock is read: the processor then does both at once, but not in the other order.
         let (place, _) = shard.place_and_trace(hash, id);
@@ -232,7 +237,20 @@ impl Memory {
         shard.has_trace(now_us) && shard.change_left(hash, id, now_us, change)
     }
 
-    pub(crate) fn give_back(&self, call: Call<'_>) {
+    /// Decides a call of a concurrency limit alone, and takes its lease; `None` if there is no room for a new subject.
+    pub(crate) fn lease(&self, id: TallyId<'_>) -> Option<Result<StoredLease, Wait>> {
+        let hash = id.hash(&self.seed);
+        let leased = self.with_tally_of(hash, id, |tally, now_us| tally.lease(id.group, now_us))?;
+        Some(leased.map(|name| StoredLease { hash, name }))
+    }
+
+    /// Gives a lease back; returns what its tally counts, if anybody waits for a lease.
+    pub(crate) fn give_back(&self, lease: StoredLease, is_awaited: impl FnOnce() -> bool) -> Option<FreedTally> {
+        self.lock(self.shard_of(lease.hash)).give_back(lease, is_awaited)
+    }
+
+    /// Gives the leases of a call back.
+    pub(crate) fn give_back_all(&self, call: Call<'_>) {
         let Some(name) = call.options.lease else { return };
         for id in call.tally_ids() {
             let hash = id.hash(&self.seed);

@@ -134,7 +134,7 @@ impl Standby {
 impl LeaseHolder for Standby {
     fn take_back(&self, leases: Call<'_>) {
         if let Some(memory) = self.memory.get() {
-            memory.give_back(leases);
+            memory.give_back_all(leases);
         }
         self.sleepers.wake_one(leases);
     }

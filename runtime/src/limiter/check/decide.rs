@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Check;
 use super::attempt::Attempt;
 use super::inputs::Inputs;
-use crate::call::{Call, CallOptions};
+use crate::call::{Call, CallOptions, PlainCall};
 use crate::context;
 use crate::decision::{
     DecidedBy, Decision, Denial, Pausable, PauseTicket, Permit, RecountTicket, Rejection, RejectionKind, Report,
@@ -27,11 +27,26 @@ impl Limiter {
     #[inline]
     pub(crate) fn plain_outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
         let Stack::Here(memory) = &self.core.stack else { return None };
-        let is_heard = observe::has_listeners() || Observation::is_heard(Purpose::Call);
-        if is_heard || !policy.is_plain() || policy.is_shadow() || self.core.overrides.are_active() {
+        if !policy.is_plain() || self.heeds_more_than_policy(policy) {
             return None;
         }
         memory.outcome(policy, subject, cost)
+    }
+
+    /// Returns the permit or the denial of a call without options under a concurrency limit alone, where
+    /// [`plain_outcome`](Self::plain_outcome) decides other calls.
+    pub(crate) fn plain_lease(&self, policy: &Policy, subject: &SubjectKey) -> Option<Result<Permit, Outcome>> {
+        if !policy.is_plain_lease() || self.heeds_more_than_policy(policy) {
+            return None;
+        }
+        self.core.lease(PlainCall { policy, subject, cost: 1 })
+    }
+
+    /// Whether somebody listens to a call by this policy, or others have a say in it.
+    #[inline]
+    fn heeds_more_than_policy(&self, policy: &Policy) -> bool {
+        let is_heard = observe::has_listeners() || Observation::is_heard(Purpose::Call);
+        is_heard || policy.is_shadow() || self.core.overrides.are_active()
     }
 }
 
@@ -45,7 +60,10 @@ impl Check<'_> {
             None => match self.outcome_in_units_at_once() {
                 Some(Outcome::Admitted) => ControlFlow::Break(Ok(Decision::Allowed(Permit::plain(DecidedBy::Backend)))),
                 Some(denied) => ControlFlow::Break(Ok(self.decision_in_units(denied))),
-                None => self.decide_observed(),
+                None => match self.decision_with_lease_at_once() {
+                    Some(decision) => ControlFlow::Break(Ok(decision)),
+                    None => self.decide_observed(),
+                },
             },
         }
     }
@@ -63,10 +81,19 @@ impl Check<'_> {
     pub(super) fn outcome_in_units_at_once(&self) -> Option<Outcome> {
         let call = self.in_units()?;
         let Stack::Here(memory) = &self.limiter().core.stack else { return None };
+        if self.asks_more_than_memory(call.policy) { None } else { memory.outcome_in_units(call) }
+    }
+
+    /// Returns the decision on a call [with a lease](Self::with_lease) if the call has no options and nobody listens.
+    pub(super) fn decision_with_lease_at_once(&self) -> Option<Decision> {
+        let call = self.with_lease()?;
+        if self.asks_more_than_memory(call.policy) { None } else { self.decision_with_lease(call) }
+    }
+
+    fn asks_more_than_memory(&self, policy: &Policy) -> bool {
         let CallOptions { shadow, wait, .. } = self.options;
         let is_heard = observe::has_listeners() || Observation::is_heard(Purpose::Call);
-        let asks_more = is_heard || shadow || wait.is_some() || call.policy.is_shadow();
-        if asks_more { None } else { memory.outcome_in_units(call) }
+        is_heard || shadow || wait.is_some() || policy.is_shadow()
     }
 
     pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {

@@ -78,6 +78,10 @@ impl Deciding<'_> {
                     denied => Poll::Ready(Ok(check.decision_in_units(denied))),
                 };
             }
+            if let Some(decision) = check.decision_with_lease_at_once() {
+                self.is_done = true;
+                return Poll::Ready(Ok(decision));
+            }
             match check.decide_observed() {
                 ControlFlow::Break(decided) => {
                     self.is_done = true;

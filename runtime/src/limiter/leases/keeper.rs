@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::leased_store::{LeaseReturn, LeasedStore, longest_us};
 use crate::call::{Call, OwnedCall};
 use crate::error::BackendError;
-use crate::observe::log;
+use crate::observe::{GaugedCall, log};
 use crate::store::RemoteStore;
 use crate::system::Handle;
 use crate::system::under_way::TaskKind;
@@ -38,6 +38,7 @@ pub(super) struct RemoteLease<S: RemoteStore> {
     /// The runtime of the task.
     runtime: Id,
     dropped: Option<oneshot::Sender<Option<LeaseReturn<S>>>>,
+    _counted: GaugedCall,
 }
 
 impl<S: RemoteStore> LeaseKeeper<S> {
@@ -125,14 +126,14 @@ impl<S: RemoteStore> RemoteLease<S> {
         runtime: Id,
     ) -> (Self, oneshot::Receiver<Option<LeaseReturn<S>>>) {
         let (sender, dropped) = oneshot::channel();
-        leases.policy.observed().lease_taken();
-        (Self { shared: Arc::clone(shared), leases: OwnedCall::new(leases), runtime, dropped: Some(sender) }, dropped)
+        let (shared, counted) = (Arc::clone(shared), leases.policy.observed().concurrent_call());
+        let leases = OwnedCall::new(leases);
+        (Self { shared, leases, runtime, dropped: Some(sender), _counted: counted }, dropped)
     }
 }
 
 impl<S: RemoteStore> Drop for RemoteLease<S> {
     fn drop(&mut self) {
-        self.leases.policy.observed().lease_given_back();
         let Some(dropped) = self.dropped.take() else { return };
         let returned = LeaseReturn::new(&self.shared, &self.leases);
         let is_at_home = Handle::try_current().is_ok_and(|runtime| runtime.id() == self.runtime);

@@ -11,7 +11,7 @@ use self::subject::StoredSubject;
 use super::counters::{BanState, places_of_cell};
 use super::tally::Tally;
 use super::trace::{Left, RemnantTable, TraceKey};
-use crate::call::TallyId;
+use crate::call::{StoredLease, TallyId};
 use crate::error::BackendError;
 use crate::observe::{GaugeChange, TallyGauge};
 #[cfg(feature = "admin")]
@@ -59,6 +59,12 @@ pub(super) struct StoredTally {
     segment: Arc<str>,
     subject: StoredSubject,
     tally: Tally,
+}
+
+/// What a tally counts of which a lease was given back.
+pub(crate) struct FreedTally {
+    pub(crate) segment: Arc<str>,
+    pub(crate) subject: String,
 }
 
 impl Shard {
@@ -151,6 +157,25 @@ impl Shard {
         unstored.insert(Tally::of_left(id.group, Left { trace, hash, now_us }))
     }
 
+    /// Gives a lease back; returns what the tally counts, if anybody waits for a lease.
+    #[inline]
+    pub(super) fn give_back(&mut self, lease: StoredLease, is_awaited: impl FnOnce() -> bool) -> Option<FreedTally> {
+        let StoredLease { hash, name } = lease;
+        // Two tallies hardly ever have the same hash.
+        let found = self.tallies.find_mut(hash, |entry| entry.hash == hash)?;
+        let entry = if found.tally.give_back(name) { found } else { self.give_back_among(lease)? };
+        is_awaited().then(|| FreedTally { segment: Arc::clone(&entry.segment), subject: entry.subject.text() })
+    }
+
+    /// Gives a lease back if another tally has the same hash, or if its own was reset.
+    #[cold]
+    fn give_back_among(&mut self, lease: StoredLease) -> Option<&mut StoredTally> {
+        let StoredLease { hash, name } = lease;
+        let entry = self.tallies.find_mut(hash, |entry| entry.hash == hash && entry.tally.has_lease(name))?;
+        entry.tally.give_back(name);
+        Some(entry)
+    }
+
     /// Changes what is left of a subject without a tally, and leaves that.
     pub(super) fn change_left(
         &mut self,
@@ -182,7 +207,7 @@ impl Shard {
         let place = |segment| names.iter().position(|names| names == policy::names(segment));
         self.tallies.iter().flat_map(move |entry| {
             let places = entry.tally.counting(&entry.segment, now_us).filter_map(place);
-            places.filter_map(|place| Some((place, entry.subject.text()?.to_owned())))
+            places.map(|place| (place, entry.subject.text()))
         })
     }
 
@@ -231,7 +256,11 @@ impl Capacity {
         left: Left<'_>,
     ) -> Result<&'t mut Tally, BackendError> {
         let Left { hash, now_us, .. } = left;
-        let expired = |entry: &StoredTally| entry.tally.is_expired(now_us).then(|| entry.policy());
+        let is_full = tallies.len() >= self.max_subjects;
+        let expired = |entry: &StoredTally| {
+            let goes = entry.tally.is_expired(now_us) || is_full && entry.tally.is_idle();
+            goes.then(|| entry.policy())
+        };
         self.population.sweep(tallies, SWEPT, usize::MAX, expired);
         let policy = Inhabitant::of(&id.group.segment);
         if tallies.len() >= self.max_subjects && !self.make_room(tallies, policy, left) {

@@ -1,5 +1,6 @@
 //! A tally: a log and cells, and the tallies of units beside it.
 
+mod leases;
 mod remainder;
 mod trace;
 mod units;
@@ -10,7 +11,6 @@ pub(super) use self::units::GroupTallies;
 use super::counters::{self, Counters};
 use super::log::Log;
 use crate::algorithm::{CostChange, Quota, Window};
-use crate::call::LeaseName;
 use crate::clock::{self, is_set_back};
 use crate::decision::Wait;
 use crate::policy::RuleGroup;
@@ -67,10 +67,6 @@ impl Tally {
             || self.more.as_deref().is_some_and(is_banned)
             || self.is_running()
             || self.all_units().iter().any(|unit| unit.tally.is_denied(now_us))
-    }
-
-    pub(super) fn is_running(&self) -> bool {
-        self.more.as_deref().is_some_and(|more| !more.counters.leases.is_empty())
     }
 
     pub(super) fn is_banned(&self, now_us: u64) -> bool {
@@ -156,7 +152,8 @@ impl Tally {
         self.decide_by_log(group, None, longest_wait, cost, now_us)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it has two callers, so that the compiler would not do it for one window")]
     fn decide_by_log(
         &mut self,
         group: &RuleGroup,
@@ -268,23 +265,6 @@ impl Tally {
             counters.note_first(&group.traced);
             counters.ban(duration_us, now_us);
             self.expires_us = self.expires_us.max(counters.expires_us(group));
-        }
-    }
-
-    pub(super) fn take_lease(&mut self, name: LeaseName, now_us: u64) {
-        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
-            counters.leases.take(name, now_us);
-            // The tally stays as long as a call is running.
-            self.expires_us = u64::MAX;
-        }
-    }
-
-    pub(super) fn give_back(&mut self, name: LeaseName) {
-        if let Some(More { counters, .. }) = self.more.as_deref_mut()
-            && counters.leases.give_back(name)
-            && counters.leases.is_empty()
-        {
-            self.expires_us = 0;
         }
     }
 

@@ -27,9 +27,9 @@ impl StoredSubject {
         are_equal(self.bytes(), text.as_bytes())
     }
 
-    #[cfg(feature = "admin")]
-    pub(super) fn text(&self) -> Option<&str> {
-        str::from_utf8(self.bytes()).ok()
+    pub(super) fn text(&self) -> String {
+        // Nothing is lost, because all of it is ASCII.
+        String::from_utf8_lossy(self.bytes()).into_owned()
     }
 
     #[inline]

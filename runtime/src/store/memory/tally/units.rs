@@ -139,7 +139,7 @@ impl Tally {
     /// The segments of all tallies in which something counts; `own` is that of this one.
     #[cfg(feature = "admin")]
     pub(in crate::store::memory) fn counting<'a>(&'a self, own: &'a str, now_us: u64) -> impl Iterator<Item = &'a str> {
-        let own = (self.expires_us > now_us).then_some(own);
+        let own = (self.expires_us > now_us && !self.is_idle()).then_some(own);
         let counting = self.all_units().iter().filter(move |unit| !unit.tally.is_expired(now_us));
         own.into_iter().chain(counting.map(|unit| &*unit.segment))
     }

@@ -150,8 +150,8 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a key in the wrong slot",
         file: "runtime/src/call/tally_key.rs",
-        old: "[prefix, \":\", segment, \":{\", prefix, \":\", slot, \":\", self.subject, \"}\"]",
-        new: "[prefix, \":\", segment, \":{\", prefix, \":\", segment, \":\", self.subject, \"}\"]",
+        old: "[prefix, \":\", segment, \":{\", prefix, \":\", slot, \":\", subject, \"}\"]",
+        new: "[prefix, \":\", segment, \":{\", prefix, \":\", segment, \":\", subject, \"}\"]",
     },
     Planted {
         name: "a drain that does not wait for corrections",

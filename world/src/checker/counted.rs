@@ -126,7 +126,9 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<Counted, Vec<Span>>
             Some(Answer::Denied { by: DecidedBy::Backend, retry_us: Some(_), .. }) => true,
             _ => false,
         };
-        if is_denied && !counts_in_parts(policy) {
+        // Before a call that waits is denied, it may have been counted, and taken back as its process was told of a pause.
+        let waits = matches!(plan.action, Action::Wait(_));
+        if is_denied && !counts_in_parts(policy) && !(waits && policy.partner.is_some()) {
             continue;
         }
         for group in policy.groups.iter().filter(|group| plan.cost_of(group.unit) > 0) {
@@ -137,7 +139,7 @@ fn spans(scenario: &Scenario, history: &[Entry]) -> BTreeMap<Counted, Vec<Span>>
             // A call that waits asks again where the standby denies after an answer was lost, or where its process has been told
             // of a pause meanwhile.
             let asks_again = scenario.on_outage(policy) == OnOutage::Local || policy.partner.is_some();
-            if matches!(plan.action, Action::Wait(_)) && asks_again {
+            if waits && asks_again {
                 spans.extend((0..ASKED_AGAIN).map(|_| span(false)));
             }
         }

@@ -66,6 +66,11 @@ fn a_report_about_a_paused_call_takes_one_deadline() {
 }
 
 #[test]
+fn a_call_that_waits_may_be_counted_before_a_pause_and_denied_after_it() {
+    play(Topology::Server, 2_843);
+}
+
+#[test]
 fn a_process_that_is_killed_twice_is_started_once() {
     play(Topology::Server, 205_035);
 }

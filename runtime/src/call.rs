@@ -1,21 +1,22 @@
 //! A call as it is handed to a store, with complete subjects: borrowed or owned.
 
+mod lease;
+mod options;
 mod slot;
 mod tally_key;
 
-use std::num::NonZeroU64;
 use std::ops::{Deref, DerefMut};
 use std::sync::Weak;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use std::{ptr, slice};
 
+pub(crate) use self::lease::{LeaseName, ReturnedLeases, StoredLease};
+pub(crate) use self::options::{CallOptions, WaitLimit};
 #[cfg(feature = "redis")]
 pub(crate) use self::slot::{SLOTS, Slot, TAG_BYTES, TAG_MARK};
 pub(crate) use self::tally_key::{PREFIX_BYTES, TallyId, TallyKey};
 use crate::policy::{GroupCost, Policy, RuleGroup, SubjectCost};
 use crate::subject::SubjectKey;
-use crate::system::{Instant, per_process};
+use crate::system::Instant;
 
 /// One call to decide: every rule of every subject counts it, or none does.
 #[derive(Clone, Copy)]
@@ -351,69 +352,6 @@ impl DerefMut for SubjectKeys {
     }
 }
 
-/// The options of a call, handed down from the caller to the store.
-#[derive(Clone, Copy, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub(crate) struct CallOptions {
-    /// As how many calls it counts.
-    pub(crate) cost: u64,
-    /// Reports where every rule stands.
-    pub(crate) report: bool,
-    /// The report is for the response to a request, for which a cached denial is enough.
-    pub(crate) report_is_optional: bool,
-    /// Decides and counts nothing.
-    pub(crate) peek: bool,
-    /// A denial does not count towards a ban, because the call may be decided again.
-    pub(crate) provisional: bool,
-    /// Charges the call even beyond the limits, because it has been made.
-    pub(crate) late: bool,
-    /// Decides the call although its subject may be paused, because that is known already.
-    pub(crate) ignores_pause: bool,
-    /// Issues a permit that can be refunded.
-    pub(crate) refundable: bool,
-    /// Waits for admission.
-    pub(crate) wait: Option<WaitLimit>,
-    /// What the caller asks for: the call runs even if it is denied. An override or a file may say otherwise.
-    pub(crate) shadow: bool,
-    /// The name of the leases that it takes; `None` if it takes none.
-    pub(crate) lease: Option<LeaseName>,
-}
-
-/// How long a call waits for admission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WaitLimit {
-    Within(Duration),
-    Unlimited,
-}
-
-impl CallOptions {
-    /// Whether the call is denied if its subject is paused.
-    pub(crate) fn heeds_pause(self) -> bool {
-        !self.late && !self.ignores_pause
-    }
-
-    /// A plain call of cost 1.
-    pub(crate) const PLAIN: Self = Self {
-        cost: 1,
-        report: false,
-        report_is_optional: false,
-        peek: false,
-        provisional: false,
-        late: false,
-        ignores_pause: false,
-        refundable: false,
-        wait: None,
-        shadow: false,
-        lease: None,
-    };
-
-    /// Whether the call needs more than an outcome, or counts otherwise than a plain call.
-    #[inline]
-    pub(crate) fn asks_for_more_than_outcome(&self) -> bool {
-        self.report || self.peek || self.provisional || self.refundable
-    }
-}
-
 /// A number of calls, and what they cost together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
@@ -434,53 +372,5 @@ impl Demand {
 
     pub(crate) fn less(self, other: Self) -> Self {
         Self { calls: self.calls.saturating_sub(other.calls), cost: self.cost.saturating_sub(other.cost) }
-    }
-}
-
-/// The name of the leases of one call, unique in its process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LeaseName(NonZeroU64);
-
-per_process! {
-    /// The number of the next lease name.
-    static LEASE_NAMES: AtomicU64 = AtomicU64::new(1);
-}
-
-impl LeaseName {
-    /// Returns a new name. Later names are greater.
-    pub(crate) fn next() -> Self {
-        let number = LEASE_NAMES.fetch_add(1, Ordering::Relaxed);
-        // In practice, the counter never wraps to 0.
-        Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MAX))
-    }
-
-    pub(crate) fn number(self) -> u64 {
-        self.0.get()
-    }
-}
-
-/// Where a lease in this process is, so that it is given back without its subject.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StoredLease {
-    /// The hash of its tally.
-    pub(crate) hash: u64,
-    pub(crate) name: LeaseName,
-}
-
-/// Leases of one subject that are given back.
-#[derive(Clone, Debug)]
-pub(crate) struct ReturnedLeases {
-    pub(crate) key: TallyKey,
-    pub(crate) names: Vec<LeaseName>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_names_are_the_same_and_later_ones_are_greater() {
-        let (one, other) = (LeaseName::next(), LeaseName::next());
-        assert!(one < other);
     }
 }

@@ -38,8 +38,8 @@ const SEED: u64 = 35;
 pub enum Habit {
     /// By the layer, under a policy that can be paused.
     Layer,
-    /// The same, and the policy stays a little behind the partner: its window is longer, as calls take different times to arrive,
-    /// and a second rule spreads the calls.
+    /// By the layer, under a policy that stays a little behind the partner. Its window is longer, as calls take different times to
+    /// arrive, and a second rule spreads the calls.
     Even,
     /// By the layer, under a policy of one rule that cannot be paused.
     Pacing,

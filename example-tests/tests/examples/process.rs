@@ -29,7 +29,7 @@ impl Service {
             .expect("it says where it listens, once in five starts")
     }
 
-    /// The same, unless it ends before it listens.
+    /// Starts the example once. Returns `None` if it ends before it listens.
     fn start_once(example: &CargoRun, variables: &[(&str, &str)]) -> Option<Self> {
         let mut child = command(example, variables).stdout(Stdio::piped()).spawn().expect("the example starts");
         let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();

@@ -15,7 +15,7 @@ fn printed(example: &str) -> [String; 3] {
     (0..5).find_map(|_| printed_once(example)).expect("Redis answers in time, once in five runs")
 }
 
-/// The same, if Redis answers in time.
+/// Runs the example once. Returns what it prints, if Redis answers in time.
 fn printed_once(example: &str) -> Option<[String; 3]> {
     let binary = built::program(example);
     let redis = Server::start();

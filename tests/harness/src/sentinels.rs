@@ -17,7 +17,7 @@ const SENTINELS: usize = 3;
 
 /// How long a server may be silent until a sentinel takes it for dead: so long that a busy machine makes none do so.
 const SILENCE: Duration = Duration::from_secs(60);
-/// The same, while a server is lost on purpose.
+/// How long a server may be silent while a test takes one away.
 const SHORT_SILENCE: Duration = Duration::from_secs(1);
 
 /// How often, in milliseconds, a sentinel asks the servers for their roles, and tells the other sentinels what it knows. By

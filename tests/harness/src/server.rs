@@ -140,11 +140,11 @@ impl Server {
         ask(&mut self.connection(), command)
     }
 
-    /// The same, where the server may refuse the command or the connection.
+    /// Sends one command, as [`ask`](Self::ask) does.
     ///
     /// # Errors
     ///
-    /// It does.
+    /// The server refuses the command or the connection.
     pub fn try_ask<T: FromRedisValue>(&self, command: &str) -> RedisResult<T> {
         try_ask(&mut self.launch.log_in(self.port)?, command)
     }

@@ -69,7 +69,7 @@ pub fn refunded(number: &u8) -> impl Future<Output = Result<u8, Rejection>> + Se
     async move { Ok(number) }
 }
 
-/// The same, boxed.
+/// Returns a boxed future that is counted no more if it fails.
 #[must_use]
 #[rate_limit(rule(count = 1, per = "60s", key = "{number}"), refund_if = Result::is_err)]
 pub fn boxed_and_refunded(number: &u8) -> Boxed<'_> {

@@ -45,7 +45,7 @@ pub enum Form {
     EpochSeconds,
     /// `X-RateLimit-Reset` in milliseconds since 1970.
     EpochMillis,
-    /// The same with a status of 403, as GitHub denies.
+    /// `X-RateLimit-Reset` in seconds since 1970, with the status 403, as GitHub denies.
     GitHub,
     /// `x-ratelimit-reset-requests` as a duration, as OpenAI says it by unit.
     ByUnit,

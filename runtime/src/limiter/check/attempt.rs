@@ -95,7 +95,7 @@ impl Check<'_> {
             Ok(attempt) => attempt,
             Err(mistake) => return Some(Err(mistake)),
         };
-        // What is cached here says nothing of a pause.
+        // A cached denial does not say whether the subject is paused.
         attempt.asked = None;
         let is_asked = state == StoreState::There && attempt.core.stack.is_remote();
         match attempt.due() {

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::ptr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tallygate_rules::{Ban, OnOutage, Rule};
@@ -31,12 +31,11 @@ pub(crate) use self::rule_group::names;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, TracedRules, own_name};
 use self::shared::Shared;
 pub(crate) use self::shared::{NO_REGISTRY, Registration};
-pub(crate) use self::stored::{Ahead, Stored};
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
-pub(crate) use self::trial::Trial;
 pub(crate) use self::units::{GroupCost, SubjectCost, UnitCost};
+use crate::micros;
 use crate::observe::{Observed, PolicyMetrics};
 
 /// A named, ordered list of rules that decide a call together.
@@ -110,6 +109,43 @@ enum CallForm {
     Units,
     /// Several subjects, leases, a pause, a report, or rules in shadow beside it.
     General,
+}
+
+/// A policy as Redis decides it if calls are taken ahead. It has tallies of its own, because each call may be made up
+/// to `ahead` after it was counted.
+pub(crate) struct Stored {
+    pub(crate) policy: Policy,
+    ahead: Ahead,
+    /// For each group, whether its calls are taken ahead. Some rules have to count each call when it is made.
+    taken: Box<[bool]>,
+    /// The policies for calls on some groups alone, each with a flag for each group.
+    rests: Mutex<Vec<(Box<[bool]>, Policy)>>,
+}
+
+/// The shortest time by which a part ends early.
+const LEAST_MARGIN_US: u64 = 2_000;
+
+/// How long calls are taken ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ahead {
+    pub(crate) us: u64,
+    /// The time by which a part ends early, because no two clocks run alike and a server's clock may go back a little.
+    pub(crate) margin_us: u64,
+}
+
+impl Ahead {
+    pub(crate) fn new(ahead: Duration) -> Self {
+        let us = micros::from_duration(ahead);
+        Self { us, margin_us: LEAST_MARGIN_US.max(us / 100) }
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct Trial {
+    /// The policy of the rule alone.
+    pub(crate) policy: Policy,
+    /// The label of the rule's subject; `None` for the main one.
+    pub(crate) label: Option<Arc<str>>,
 }
 
 /// The settings of a policy beside its rules. The limiter sets `on_outage` and `deadline` if the policy does not.
@@ -466,5 +502,11 @@ mod tests {
         };
         assert_eq!(counted_on("a"), counted_on("a"));
         assert_ne!(counted_on("a"), counted_on("b"));
+    }
+
+    #[test]
+    fn the_margin_grows_with_the_time() {
+        let margin_us = |ms| Ahead::new(Duration::from_millis(ms)).margin_us;
+        assert_eq!([10, 100, 5_000].map(margin_us), [2_000, 2_000, 50_000]);
     }
 }

@@ -6,38 +6,8 @@ use std::time::Duration;
 use tallygate_rules::{MIN_PREFETCH_COUNT, Rule};
 
 use super::rule_group::RuleGroup;
-use super::{Policy, PolicyInner};
+use super::{Ahead, Policy, PolicyInner, Stored};
 use crate::lock::lock;
-use crate::micros;
-
-/// A policy as Redis decides it if calls are taken ahead. It has tallies of its own, because each call may be made up
-/// to `ahead` after it was counted.
-pub(crate) struct Stored {
-    pub(crate) policy: Policy,
-    ahead: Ahead,
-    /// For each group, whether its calls are taken ahead. Some rules have to count each call when it is made.
-    taken: Box<[bool]>,
-    /// The policies for calls on some groups alone, each with a flag for each group.
-    rests: Mutex<Vec<(Box<[bool]>, Policy)>>,
-}
-
-/// The shortest time by which a part ends early.
-const LEAST_MARGIN_US: u64 = 2_000;
-
-/// How long calls are taken ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ahead {
-    pub(crate) us: u64,
-    /// The time by which a part ends early, because no two clocks run alike and a server's clock may go back a little.
-    pub(crate) margin_us: u64,
-}
-
-impl Ahead {
-    pub(crate) fn new(ahead: Duration) -> Self {
-        let us = micros::from_duration(ahead);
-        Self { us, margin_us: LEAST_MARGIN_US.max(us / 100) }
-    }
-}
 
 impl Policy {
     /// Returns the time for which calls are [taken ahead](crate::PolicyBuilder::prefetch), if they are.
@@ -163,11 +133,5 @@ mod tests {
             assert_eq!(segment(&other.policy), segment(&stored.policy));
             assert_eq!(other.ahead_of(0).is_some(), takes);
         }
-    }
-
-    #[test]
-    fn the_margin_grows_with_the_time() {
-        let margin_us = |ms| Ahead::new(Duration::from_millis(ms)).margin_us;
-        assert_eq!([10, 100, 5_000].map(margin_us), [2_000, 2_000, 50_000]);
     }
 }

@@ -9,16 +9,7 @@ use tallygate_rules::Rule;
 
 use super::rule_group::RuleGroup;
 use super::shared::NO_REGISTRY;
-use super::{Policy, PolicyInner, PolicySettings};
-
-/// A rule in shadow.
-#[derive(Clone)]
-pub(crate) struct Trial {
-    /// The policy of the rule alone.
-    pub(crate) policy: Policy,
-    /// The label of the rule's subject; `None` for the main one.
-    pub(crate) label: Option<Arc<str>>,
-}
+use super::{Policy, PolicyInner, PolicySettings, Trial};
 
 impl Trial {
     pub(super) fn new(

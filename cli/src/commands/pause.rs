@@ -55,7 +55,7 @@ impl PauseCommand {
         self.confirmation.ask(&format!("Pause {somebody} under {policy} for {shown}?"))?;
         let check = || subjects.check(&fleet.limiter, &listed.policy);
         check().pause(self.length).await.map_err(|error| Failure::from(error).amid_changes())?;
-        let held = held_pause(check(), self.length).await.map_err(|error| Failure::from(error).amid_changes())?;
+        let held = held_pause(check(), self.length).await;
         let json = json!({ "policy": policy, "paused": subject, "duration_ms": duration::ms(held) });
         let text = if held > self.length {
             format!("{somebody} stays paused under {policy} for {}, as a longer pause holds", duration::shown(held))

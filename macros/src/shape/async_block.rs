@@ -140,7 +140,8 @@ fn is_output_returned(statements: &[TokenTree], name: &str) -> bool {
             let is_call = is_word(method, "block_on") && holds_only(argument, name);
             let (before, chain) = chain.split_at(without_chain(chain).len());
             let is_returned = chain.first().is_some_and(|first| is_word(first, "return"));
-            is_call && (is_returned || !ended) && goes_on(without_attributes(before), name)
+            let is_left = chain.iter().any(|tree| can_leave(&contents(tree)));
+            is_call && (is_returned || !ended) && !is_left && goes_on(without_attributes(before), name)
         }
     }
 }
@@ -274,6 +275,7 @@ mod tests {
             "if quick { return Ok(0); } rt.block_on(body)",
             "ensure!(quick); rt.block_on(body)",
             "check()?; rt.block_on(body)",
+            "Builder::new().threads(threads()?).block_on(body)",
             "if quick { Ok(0) } else { rt.block_on(body) }",
             "match quick { _ => rt.block_on(body) }",
             "std::thread::spawn(move || { rt.block_on(body) }); Ok(0)",

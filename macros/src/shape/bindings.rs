@@ -3,7 +3,7 @@
 use proc_macro2::Ident;
 use syn::ext::IdentExt as _;
 use syn::visit::{Visit, visit_pat_ident};
-use syn::{FnArg, Pat, PatIdent, PatRest, PatWild, Type};
+use syn::{FnArg, Pat, PatIdent, PatRest, PatWild, Path, Type};
 
 /// A name that an argument binds, or a part of an argument that is destructured.
 #[derive(Clone)]
@@ -34,16 +34,8 @@ pub(super) fn bound_names<'a>(
 /// Returns whether an argument of that name is a `&str`. A user's own type with the name `str` can be borrowed in the
 /// same way.
 pub(super) fn is_text<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: &str) -> bool {
-    arguments.into_iter().any(|argument| match argument {
-        FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
-            (Pat::Ident(binding), Type::Reference(reference)) => {
-                let is_str = matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("str"));
-                is_str && binding.by_ref.is_none() && binding.ident.unraw() == name
-            }
-            _ => false,
-        },
-        FnArg::Receiver(_) => false,
-    })
+    let is_str = |of: &Type| matches!(of, Type::Path(path) if path.path.is_ident("str"));
+    matches!(type_of(arguments, name), Some(Type::Reference(reference)) if is_str(&reference.elem))
 }
 
 /// The types of whole numbers.
@@ -51,15 +43,16 @@ const NUMBERS: [&str; 12] = ["u8", "u16", "u32", "u64", "u128", "usize", "i8", "
 
 /// Returns whether an argument of that name is a whole number, by the name of its type.
 pub(super) fn is_number<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: &str) -> bool {
-    arguments.into_iter().any(|argument| match argument {
-        FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
-            (Pat::Ident(binding), Type::Path(path)) => {
-                let is_number = NUMBERS.iter().any(|number| path.path.is_ident(number));
-                is_number && binding.by_ref.is_none() && binding.ident.unraw() == name
-            }
-            _ => false,
-        },
-        FnArg::Receiver(_) => false,
+    let is_whole = |path: &Path| NUMBERS.iter().any(|number| path.is_ident(number));
+    matches!(type_of(arguments, name), Some(Type::Path(of)) if is_whole(&of.path))
+}
+
+/// Returns the type of the argument of that name; `None` for a part of an argument that is destructured.
+fn type_of<'a>(arguments: impl IntoIterator<Item = &'a FnArg>, name: &str) -> Option<&'a Type> {
+    arguments.into_iter().find_map(|argument| {
+        let FnArg::Typed(typed) = argument else { return None };
+        let Pat::Ident(binding) = &*typed.pat else { return None };
+        (binding.by_ref.is_none() && binding.ident.unraw() == name).then_some(&*typed.ty)
     })
 }
 

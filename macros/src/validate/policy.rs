@@ -94,9 +94,10 @@ pub(super) fn check_pause(model: &Model, diagnostics: &mut Diagnostics) {
         return;
     }
     let longest = model.longest_pause.as_ref().map_or(Duration::from_secs(1), |longest| longest.value);
-    let is_paused = |rule: &RuleModel| model.label(rule) == model.paused_label() && !rule.rule.is_shadow();
-    let counts_paused = !model.complete || model.rules.iter().any(|rule| !rule.written.complete || is_paused(rule));
-    if let Err(mistake) = validate_longest_pause(longest, counts_paused, model.prefetch.is_some()) {
+    let is_known = model.complete && model.rules.iter().all(|rule| rule.written.complete);
+    let known = model.rules.iter().filter(|_| is_known);
+    let known = known.map(|rule| (model.label(rule) == model.paused_label(), &rule.rule));
+    if let Err(mistake) = validate_longest_pause(longest, known, model.prefetch.is_some()) {
         diagnostics.report(span, mistake);
     }
 }

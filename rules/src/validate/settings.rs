@@ -22,18 +22,23 @@ pub fn validate_deadline(deadline: Duration) -> Result<(), RuleError> {
     Err(RuleError::new(Field::Deadline, format!("`deadline` {mistake}, like `deadline = \"50ms\"`")))
 }
 
-/// Checks the longest pause of a subject.
+/// Checks the longest pause of a subject, with the rules that are known, and whether each counts that subject.
 ///
 /// # Errors
 ///
-/// Returns an error if it is zero or longer than [`MAX_PER`], if no enforced rule counts the subject that is paused, or if
-/// calls are taken ahead.
-pub fn validate_longest_pause(longest: Duration, counts_paused: bool, is_prefetched: bool) -> Result<(), RuleError> {
+/// Returns an error if it is zero or longer than [`MAX_PER`], if none of the rules that decide counts the subject that is
+/// paused, or if calls are taken ahead.
+pub fn validate_longest_pause<'a>(
+    longest: Duration,
+    rules: impl IntoIterator<Item = (bool, &'a Rule)>,
+    is_prefetched: bool,
+) -> Result<(), RuleError> {
+    let rules = deciding(rules.into_iter().collect(), |(_, rule)| rule);
     let (field, mistake) = if longest.is_zero() {
         (Field::LongestPause, "`longest_pause` must be longer than zero, like `longest_pause = \"1h\"`")
     } else if longest > MAX_PER {
         (Field::LongestPause, "`longest_pause` is at most 3660 days, like `longest_pause = \"1h\"`")
-    } else if !counts_paused {
+    } else if !rules.is_empty() && !rules.iter().any(|(is_of_paused, _)| *is_of_paused) {
         (Field::Subject, "no enforced rule counts the subject that is paused; add a rule on it")
     } else if is_prefetched {
         let mistake = "a subject cannot be paused beside `prefetch`: other processes would still make the calls that they \
@@ -86,20 +91,27 @@ mod tests {
 
     #[test]
     fn a_pause_is_longer_than_zero_on_a_subject_that_is_counted_and_of_which_nothing_is_taken_ahead() {
-        let mistake = |longest, counts_paused, is_prefetched| {
-            let error = validate_longest_pause(longest, counts_paused, is_prefetched).unwrap_err();
+        let (rule, in_shadow) = (Rule::sliding_window(9, MINUTE), Rule::sliding_window(9, MINUTE).shadow());
+        let (own, other) = ((true, &rule), (false, &rule));
+        let (own_in_shadow, other_in_shadow) = ((true, &in_shadow), (false, &in_shadow));
+        for rules in [&[][..], &[own], &[other, own], &[own, other_in_shadow], &[own_in_shadow, other_in_shadow]] {
+            for longest in [MINUTE, MAX_PER] {
+                assert!(validate_longest_pause(longest, rules.iter().copied(), false).is_ok(), "{rules:?}");
+            }
+        }
+        let mistake = |longest, rules: &[(bool, &Rule)], is_prefetched| {
+            let error = validate_longest_pause(longest, rules.iter().copied(), is_prefetched).unwrap_err();
             assert_eq!(error.position(), None);
             (error.field(), error.to_string())
         };
         let is_mistake = |(field, text): (Field, String), expected, part| field == expected && text.contains(part);
-        assert!(
-            validate_longest_pause(MINUTE, true, false).is_ok() && validate_longest_pause(MAX_PER, true, false).is_ok()
-        );
-        let too_short = mistake(Duration::ZERO, true, false);
+        let too_short = mistake(Duration::ZERO, &[own], false);
         assert!(is_mistake(too_short, Field::LongestPause, "must be longer than zero"));
-        assert!(is_mistake(mistake(MAX_PER + MINUTE, true, false), Field::LongestPause, "at most 3660 days"));
-        assert!(is_mistake(mistake(MINUTE, false, false), Field::Subject, "add a rule on it"));
-        assert!(is_mistake(mistake(MINUTE, true, true), Field::Prefetch, "beside `prefetch`"));
+        assert!(is_mistake(mistake(MAX_PER + MINUTE, &[own], false), Field::LongestPause, "at most 3660 days"));
+        for rules in [&[other][..], &[own_in_shadow, other]] {
+            assert!(is_mistake(mistake(MINUTE, rules, false), Field::Subject, "add a rule on it"));
+        }
+        assert!(is_mistake(mistake(MINUTE, &[own], true), Field::Prefetch, "beside `prefetch`"));
     }
 
     use std::time::Duration;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
-use tallygate_rules::{CALLS, Rule, meant, remedy};
+use tallygate_rules::{CALLS, Role, Rule, meant, remedy};
 
 pub use self::body::PacedBody;
 pub use self::error::PaceError;
@@ -265,12 +265,13 @@ impl Pace {
     }
 
     /// Names the rule that counts what the other side counts in fixed windows, so that no more is sent than an answer says is
-    /// [left](super::HeardLimit::remaining). Without a name, that is the rule whose window is that of the answer or, if the
-    /// answer names none, the one of the same count. A policy with several units may name one for each.
+    /// [left](super::HeardLimit::remaining). That is the rule whose window is that of the answer. If there is none, it is the one
+    /// that is named here, and without a name the one of the same count. A policy with several units may name one for each.
     ///
     /// # Errors
     ///
-    /// The policy has no rule of that name.
+    /// The policy has no rule of that name, the rule is no limit on the subject that can be paused, or no subject of the policy
+    /// can be paused.
     ///
     /// # Examples
     ///
@@ -285,18 +286,7 @@ impl Pace {
     /// # Ok::<(), tallygate::Error>(())
     /// ```
     pub fn shared_rule(self, name: &str) -> Result<Self, Error> {
-        let policy = &self.settings.policy;
-        let names: Vec<&str> = policy.rules().iter().filter_map(Rule::name).collect();
-        if !names.contains(&name) {
-            let remedy = match meant(name, &names) {
-                None if names.is_empty() => "give the rule a name with `Rule::named`".to_owned(),
-                meant => remedy(meant, "the rules are", &names),
-            };
-            return Err(Error::new(format!(
-                "`shared_rule`: policy `{}` has no rule `{name}`; {remedy}",
-                policy.name()
-            )));
-        }
+        check_shared_rule(&self.settings.policy, name)?;
         Ok(self.set(|settings| settings.shared_rules.push(name.to_owned())))
     }
 
@@ -304,6 +294,28 @@ impl Pace {
         set(Arc::make_mut(&mut self.settings));
         self
     }
+}
+
+fn check_shared_rule(policy: &Policy, name: &str) -> Result<(), Error> {
+    let mistake = |text: &str| Error::new(format!("`shared_rule`: policy `{}` {text}", policy.name()));
+    if policy.longest_pause().is_none() {
+        return Err(mistake("hears nothing of what is left, as it cannot be paused; make it `pausable`"));
+    }
+    let names: Vec<&str> = policy.rules().iter().filter_map(Rule::name).collect();
+    let Some((position, rule)) = policy.rules().iter().enumerate().find(|(_, rule)| rule.name() == Some(name)) else {
+        let remedy = match meant(name, &names) {
+            None if names.is_empty() => "give the rule a name with `Rule::named`".to_owned(),
+            meant => remedy(meant, "the rules are", &names),
+        };
+        return Err(mistake(&format!("has no rule `{name}`; {remedy}")));
+    };
+    if rule.role() != Role::Limit || policy.label(position) != policy.paused_label() {
+        let text = format!(
+            "counts by `{name}` something else than the calls of the subject that is paused; name a limit on it"
+        );
+        return Err(mistake(&text));
+    }
+    Ok(())
 }
 
 opaque_debug!(Pace, pace => { policy: pace.settings.policy.name() });

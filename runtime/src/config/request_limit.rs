@@ -193,10 +193,9 @@ fn check_longest_pause(
     lines: &mut Lines<'_>,
 ) {
     let Some(At { value, place }) = longest else { return };
-    let is_all_shadow = rules.value.iter().all(|rule| rule.rule.is_shadow());
-    let mut of_main = rules.value.iter().filter(|rule| rule.label(main).is_none());
-    let counts_main = of_main.any(|rule| is_all_shadow || !rule.rule.is_shadow());
-    lines.ok_or_report(*place, validate_longest_pause(*value, counts_main, is_prefetched));
+    let known = rules.value.iter().filter(|_| rules.value.iter().all(|rule| rule.is_complete));
+    let known = known.map(|rule| (rule.label(main).is_none(), &rule.rule));
+    lines.ok_or_report(*place, validate_longest_pause(*value, known, is_prefetched));
 }
 
 /// Reports rules that would limit nothing, because no request uses anything of their unit.

@@ -141,8 +141,8 @@ impl Core {
         let PlainCall { policy, subject, .. } = call;
         let (Stack::Here(memory), [group]) = (&self.stack, policy.groups()) else { return None };
         let permit = |lease| {
-            let lease = OnlyLease::new(Arc::clone(self) as _, lease, policy.observed().concurrent_call());
-            Permit::with_lease(DecidedBy::Backend, lease)
+            let count = || policy.observed().concurrent_call();
+            Permit::with_lease(DecidedBy::Backend, OnlyLease::new(Arc::clone(self) as _, lease, count))
         };
         let leased = memory.lease(TallyId { group, subject })?;
         Some(leased.map(permit).map_err(|wait| Outcome::denied(0, wait).with_position(policy)))

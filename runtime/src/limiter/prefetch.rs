@@ -124,9 +124,11 @@ impl<S: Decider> Decider for Prefetch<S> {
     async fn reset(&self, call: Call<'_>) -> Result<(), BackendError> {
         let stored = call.stored();
         // Before, so that no part is asked for afterwards; and again, for what others have begun meanwhile.
-        self.0.ledgers.end_with_tallies(stored);
+        let ended = self.0.ledgers.end_with_tallies(stored);
         let reset = self.0.below.reset(stored).await;
-        self.0.ledgers.end_with_tallies(stored);
+        let ended = ended.into_iter().chain(self.0.ledgers.end_with_tallies(stored));
+        // Of tallies that are still there, what is left of the parts is given back.
+        ended.for_each(|is_reset| is_reset.store(reset.is_ok(), Ordering::Release));
         self.0.sleepers.wake(stored);
         reset
     }
@@ -231,19 +233,20 @@ impl<S: Decider> PrefetchedStore<S> {
             return;
         }
         let call = refill.call.as_call();
-        let (sent_us, resets) = (self.clock.now_us(), self.ledgers.resets());
+        let sent_us = self.clock.now_us();
         if self.ledgers.with_numbered(&refill, |_| ()).is_none() {
             return;
         }
         let Some(answer) = self.ask_for_part(&refill, sent_us).await else { return };
-        let (part, until_us) = self.add(&refill, answer, sent_us, resets);
+        let (part, until_us) = self.add(&refill, answer, sent_us);
         self.sleepers.wake(call);
         self.runtimes.background.pause(self.clock.sleep_until(until_us)).await;
         self.ledgers.with(call, |ledger| ledger.remove(&part));
         let left = part.end();
-        call.policy.observed().prefetched(PrefetchUse::Used, part.used_but(left));
+        call.policy.observed().prefetched(PrefetchUse::Used, part.units.saturating_sub(left));
         let rest = Call { options: CallOptions { cost: left, ..CallOptions::PLAIN }, ..call };
-        if left > 0 && self.give_back(rest, &part.at).await {
+        let is_due = left > 0 && !refill.is_reset.load(Ordering::Acquire);
+        if is_due && self.give_back(rest, &part.at).await {
             call.policy.observed().prefetched(PrefetchUse::GivenBack, left);
         }
     }
@@ -276,9 +279,9 @@ impl<S: Decider> PrefetchedStore<S> {
         }
     }
 
-    /// Adds a part to the ledger that has asked for it, when there had been so many resets. Returns until when the part is
-    /// used: until now if it came late, or if the ledger has ended.
-    fn add(&self, refill: &Refill, answer: Answer, sent_us: u64, resets: u64) -> (Arc<Part>, u64) {
+    /// Adds a part to the ledger that has asked for it. Returns until when the part is used: until now if it came late, or if
+    /// the ledger has ended.
+    fn add(&self, refill: &Refill, answer: Answer, sent_us: u64) -> (Arc<Part>, u64) {
         let now_us = self.clock.now_us();
         let Answer { report, at, .. } = answer;
         let ends_us = sent_us.saturating_add(lasts_us(&report, refill.ahead.us)).saturating_sub(refill.ahead.margin_us);
@@ -292,9 +295,6 @@ impl<S: Decider> PrefetchedStore<S> {
                 ledger.pause(now_us.saturating_add(PAUSE_US));
             }
         });
-        if added.is_none() && self.ledgers.resets() != resets {
-            part.end_with_tally();
-        }
         // Nobody takes from a part that no ledger has.
         let until_us = if added.is_some() { ends_us } else { now_us };
         (part, until_us)

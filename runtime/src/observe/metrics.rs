@@ -135,6 +135,7 @@ impl PolicyMetrics {
 }
 
 /// A call that a gauge counts until this is dropped.
+#[derive(Default)]
 pub(crate) struct GaugedCall(Option<Gauge>);
 
 impl GaugedCall {

@@ -16,8 +16,6 @@ pub(crate) struct RequestPath<'p> {
     /// another way.
     others: OnceLock<Vec<String>>,
     key: Cow<'p, str>,
-    /// Whether some server takes a segment for `..`.
-    has_parents: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -144,19 +142,10 @@ impl<'p> RequestPath<'p> {
     pub(crate) fn read(sent: &'p str, seen: &'p str) -> Self {
         if is_plain(sent) {
             let key = Cow::Borrowed(without_end(sent));
-            return Self {
-                sent,
-                seen: Cow::Borrowed(sent),
-                others: OnceLock::from(Vec::new()),
-                key,
-                has_parents: false,
-            };
+            return Self { sent, seen: Cow::Borrowed(sent), others: OnceLock::from(Vec::new()), key };
         }
         let key = Cow::Owned(without_end(&resolved(sent)).to_owned());
-        let with_slashes = with_slashes(sent, ALL_SLASHES);
-        let is_parent = |segment| Dots::RESOLVED.resolves(segment) == Some(DotSegment::Parent);
-        let has_parents = with_slashes.split('/').any(is_parent);
-        Self { sent, seen: Cow::Owned(as_seen(seen)), others: OnceLock::new(), key, has_parents }
+        Self { sent, seen: Cow::Owned(as_seen(seen)), others: OnceLock::new(), key }
     }
 
     /// Returns the path as keys show it: decoded, with its dots resolved, and without repeated slashes or one at the
@@ -168,7 +157,8 @@ impl<'p> RequestPath<'p> {
     /// Whether some server takes a segment for `..`. Several servers in a row can then read the path in more ways than
     /// [`readings`](Self::readings) has.
     pub(crate) fn has_parents(&self) -> bool {
-        self.has_parents
+        let is_parent = |segment| Dots::RESOLVED.resolves(segment) == Some(DotSegment::Parent);
+        !is_plain(self.sent) && with_slashes(self.sent, ALL_SLASHES).split('/').any(is_parent)
     }
 
     pub(crate) fn readings(&self) -> impl Iterator<Item = PathReading<'_>> {

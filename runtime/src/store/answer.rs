@@ -55,8 +55,11 @@ impl LayeredAnswer {
         let is_admitted = answer.outcome == Outcome::Admitted;
         let leases = if is_admitted { call.leases() } else { None };
         let lease = leases.map(|leases| -> Lease {
-            let counted = leases.policy.observed().concurrent_call();
-            Box::new(LeaseHere { holder: holder(), call: OwnedCall::new(leases), _counted: counted })
+            let (holder, call) = (holder(), OwnedCall::new(leases));
+            let mut held = Box::new(LeaseHere { holder, call, counted: GaugedCall::default() });
+            // If the recorder of a program panics, the leases are given back.
+            held.counted = leases.policy.observed().concurrent_call();
+            held
         });
         Self { lease, ..Self::from(answer) }
     }
@@ -73,7 +76,7 @@ struct LeaseHere {
     holder: Arc<dyn LeaseHolder>,
     /// The part of the call that has taken the leases.
     call: OwnedCall,
-    _counted: GaugedCall,
+    counted: GaugedCall,
 }
 
 impl Drop for LeaseHere {

@@ -25,7 +25,7 @@ pub(crate) struct StubStore {
 }
 
 impl StubStore {
-    /// Answers the next calls with `answers`.
+    /// Answers the next calls and resets with `answers`.
     pub(crate) fn answering(answers: impl IntoIterator<Item = Result<Outcome, BackendError>>) -> Self {
         Self { answers: Mutex::new(answers.into_iter().collect()), ..Self::default() }
     }
@@ -74,7 +74,7 @@ impl Decider for StubStore {
 
     async fn reset(&self, _: Call<'_>) -> Result<(), BackendError> {
         self.note_asked("reset");
-        Ok(())
+        lock(&self.answers).pop_front().map_or(Ok(()), |answered| answered.map(drop))
     }
 
     async fn ban(&self, _: Call<'_>, _: Duration) -> Result<(), BackendError> {

@@ -6,7 +6,7 @@ use tallygate_rules::{MAX_PER, format_duration};
 
 use super::OpenPolicy;
 use crate::admin::RegisteredPolicy;
-use crate::error::{BackendError, Error};
+use crate::error::Error;
 use crate::limiter::{Check, Limiter, Override, OverrideBuilder};
 use crate::subject::Subject;
 
@@ -75,13 +75,10 @@ pub fn check_pause_length(length: Duration, longest: Duration, argument: &str, e
 }
 
 /// Returns for how long a subject is paused that was paused for `length` just now: for longer, if a longer pause holds.
-///
-/// # Errors
-///
-/// The backend did not answer within the deadline.
-pub async fn held_pause(check: Check<'_>, length: Duration) -> Result<Duration, BackendError> {
-    let status = check.pause_status().await?;
-    Ok(status.map_or(length, |status| status.left().max(length)))
+/// If the backend does not answer, it is paused all the same, for `length` as far as is known.
+pub async fn held_pause(check: Check<'_>, length: Duration) -> Duration {
+    let status = check.pause_status().await.ok().flatten();
+    status.map_or(length, |status| status.left().max(length))
 }
 
 /// Starts an override by the policy, label and subject that lists show, to clear it even if these no longer exist.

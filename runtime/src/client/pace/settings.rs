@@ -179,8 +179,8 @@ impl AdmittedCall {
         }
     }
 
-    /// Returns the rule that counts what the limit of a server counts: one that was named, or one that counts for as long. If
-    /// the limit does not say how long it counts, the rule has the same count.
+    /// Returns the rule that counts what the limit of a server counts: one that counts for as long as the limit says, one that
+    /// was named, or, if the limit does not say how long it counts, one of the same count.
     fn rule_of<'a>(&self, limit: &HeardLimit, report: &'a [RuleStatus], policy: &Policy) -> Option<&'a RuleStatus> {
         let alike = || {
             report.iter().filter(|status| {
@@ -191,10 +191,10 @@ impl AdmittedCall {
         let is_named = |status: &&RuleStatus| {
             status.rule().name().is_some_and(|name| self.settings.shared_rules.iter().any(|shared| shared == name))
         };
-        alike().find(is_named).or_else(|| match limit.window() {
-            Some(window) => alike().find(|status| status.rule().per() == Some(window)),
-            None => alike().find(|status| Some(status.limit()) == limit.limit()),
-        })
+        let counts_as_long = |status: &&RuleStatus| limit.window().is_some() && status.rule().per() == limit.window();
+        let counts_as_many = |status: &&RuleStatus| limit.window().is_none() && Some(status.limit()) == limit.limit();
+        // A partner may have several limits. A name is for those whose window says nothing.
+        alike().find(counts_as_long).or_else(|| alike().find(is_named)).or_else(|| alike().find(counts_as_many))
     }
 
     fn pause_after(&self, heard: &Heard) -> Option<SaidPause> {

@@ -92,8 +92,7 @@ impl Check<'_> {
 
     fn asks_more_than_memory(&self, policy: &Policy) -> bool {
         let CallOptions { shadow, wait, .. } = self.options;
-        let is_heard = observe::has_listeners() || Observation::is_heard(Purpose::Call);
-        is_heard || shadow || wait.is_some() || policy.is_shadow()
+        shadow || wait.is_some() || self.limiter().heeds_more_than_policy(policy)
     }
 
     pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {

@@ -10,7 +10,7 @@ use crate::decision::Report;
 use crate::policy::{Ahead, Policy};
 use crate::population::Inhabitant;
 use crate::subject::SubjectKey;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
 
 /// A subject with at least this many calls in the time of `ahead` is busy. Fewer calls are not worth a part.
@@ -53,6 +53,8 @@ pub(super) struct Ledger {
     paused_until_us: AtomicU64,
     /// The most to ask for, as far as the last answer tells; `None` before there was one.
     units_at_most: Option<u64>,
+    /// Whether the tally was reset, of which its parts were taken.
+    pub(super) is_reset: Arc<AtomicBool>,
 }
 
 pub(super) struct Refill {
@@ -60,6 +62,8 @@ pub(super) struct Refill {
     pub(super) ahead: Ahead,
     /// The number of the ledger.
     pub(super) number: u64,
+    /// Whether the tally of the ledger was reset: then nothing of the part is given back.
+    pub(super) is_reset: Arc<AtomicBool>,
 }
 
 impl Ledger {
@@ -82,6 +86,7 @@ impl Ledger {
             refilling_until_us: AtomicU64::new(0),
             paused_until_us: AtomicU64::new(0),
             units_at_most: None,
+            is_reset: Arc::default(),
         }
     }
 
@@ -191,7 +196,8 @@ impl Ledger {
     fn refill(&self, call: Call<'_>, units: u64) -> Refill {
         // A denied refill denies no caller, so it does not count towards a ban.
         let options = CallOptions { cost: units, report: true, provisional: true, ..CallOptions::PLAIN };
-        Refill { call: OwnedCall::new(Call { options, awaited: None, ..call }), ahead: self.ahead, number: self.number }
+        let call = OwnedCall::new(Call { options, awaited: None, ..call });
+        Refill { call, ahead: self.ahead, number: self.number, is_reset: Arc::clone(&self.is_reset) }
     }
 
     /// Adds a part, and lets the next one be several times larger if enough remains. Removes ended parts.

@@ -12,7 +12,7 @@ use crate::observe::opaque_debug;
 use crate::policy::Ahead;
 use crate::population::{Inhabitant, Population};
 use crate::store::Outcome;
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{RwLock, read, write};
 use crate::system::RandomState;
 
@@ -33,8 +33,6 @@ pub(super) struct Ledgers {
     seed: RandomState,
     shards: [RwLock<LedgerShard>; SHARDS],
     refills: AtomicUsize,
-    /// How often tallies were reset.
-    resets: AtomicU64,
 }
 
 #[derive(Default)]
@@ -50,13 +48,8 @@ pub(super) struct RefillUnderWay<'a>(&'a AtomicUsize);
 
 impl Ledgers {
     pub(super) fn new(clock: Clock) -> Self {
-        Self {
-            clock,
-            seed: RandomState::default(),
-            shards: Default::default(),
-            refills: AtomicUsize::new(0),
-            resets: AtomicU64::new(0),
-        }
+        let (seed, shards) = (RandomState::default(), Default::default());
+        Self { clock, seed, shards, refills: AtomicUsize::new(0) }
     }
 
     /// Takes a call of one subject from its parts, if enough is left. Returns the refill to start in the background.
@@ -116,25 +109,25 @@ impl Ledgers {
     /// Ends the ledgers of the call's subjects, so that the store decides the next calls. Tasks give the parts back
     /// when these would have ended.
     pub(super) fn end(&self, call: Call<'_>) {
-        self.end_each(call, |_| {});
+        self.end_each(call).for_each(drop);
     }
 
-    /// Ends the ledgers of the call's subjects, whose tallies are reset, so that nothing of the parts is given back. A tally
-    /// that does not know when its calls came would give back later calls for them.
-    pub(super) fn end_with_tallies(&self, call: Call<'_>) {
-        self.resets.fetch_add(1, Ordering::AcqRel);
-        self.end_each(call, |ledger| ledger.parts().iter().for_each(|part| part.end_with_tally()));
+    /// Ends the ledgers of the call's subjects, whose tallies are being reset, so that nothing of their parts is given back. A
+    /// tally that does not know when its calls came would give back later calls for them. Returns what to unset if they were
+    /// not reset.
+    pub(super) fn end_with_tallies(&self, call: Call<'_>) -> Vec<Arc<AtomicBool>> {
+        let marks = self.end_each(call).map(|ended| ended.is_reset);
+        marks.inspect(|is_reset| is_reset.store(true, Ordering::Release)).collect()
     }
 
-    fn end_each(&self, call: Call<'_>, end: impl Fn(&Ledger)) {
+    fn end_each(&self, call: Call<'_>) -> impl Iterator<Item = Ledger> {
         let now_us = self.clock.now_us();
-        for id in call.tally_ids() {
-            let Some(ended) = self.remove(id) else { continue };
+        let ended = call.tally_ids().filter_map(|id| self.remove(id));
+        ended.inspect(move |ended| {
             if ended.left(now_us) > 0 {
                 call.policy.observed().ended_early();
             }
-            end(&ended);
-        }
+        })
     }
 
     fn remove(&self, id: TallyId<'_>) -> Option<Ledger> {
@@ -148,11 +141,6 @@ impl Ledgers {
     /// Calls `with` on the ledger that has asked for a part, if it still exists.
     pub(super) fn with_numbered<T>(&self, refill: &Refill, with: impl FnOnce(&mut Ledger) -> T) -> Option<T> {
         self.with(refill.call.as_call(), |ledger| (ledger.number == refill.number).then(|| with(ledger)))?
-    }
-
-    /// How often tallies were reset. A part that was asked for before one of these may have been removed by it.
-    pub(super) fn resets(&self) -> u64 {
-        self.resets.load(Ordering::Acquire)
     }
 
     /// Records that a refill runs, until the result is dropped.

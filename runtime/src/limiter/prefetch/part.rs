@@ -23,8 +23,6 @@ pub(super) struct Part {
     pub(super) at: AdmittedAt,
     /// The report of the answer that admitted the part.
     report: Report,
-    /// The units that were left when the tally was reset: nobody has used them.
-    reset: AtomicU64,
 }
 
 /// The units that one call has taken from a part.
@@ -53,7 +51,7 @@ pub(super) enum PutBack {
 
 impl Part {
     pub(super) fn new(units: u64, ends_us: u64, at: AdmittedAt, report: Report) -> Self {
-        Self { units, state: AtomicU64::new(units), ends_us, at, report, reset: AtomicU64::new(0) }
+        Self { units, state: AtomicU64::new(units), ends_us, at, report }
     }
 
     /// Takes units, if enough are left. Returns the time at which they were taken.
@@ -109,16 +107,6 @@ impl Part {
     /// Ends the part, and returns the units that were left.
     pub(super) fn end(&self) -> u64 {
         left_of(self.state.swap(0, Ordering::AcqRel))
-    }
-
-    /// Ends the part with its tally, which is reset: there is nothing to give back.
-    pub(super) fn end_with_tally(&self) {
-        self.reset.fetch_add(self.end(), Ordering::AcqRel);
-    }
-
-    /// Returns the units that calls have used, if so many were left when it ended.
-    pub(super) fn used_but(&self, left: u64) -> u64 {
-        self.units.saturating_sub(left).saturating_sub(self.reset.load(Ordering::Acquire))
     }
 }
 

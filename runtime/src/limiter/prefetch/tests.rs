@@ -6,6 +6,7 @@ use tokio::task::yield_now;
 
 use super::ledger::Ledger;
 use super::*;
+use crate::lock::lock;
 use crate::policy::Policy;
 use crate::store::stub::StubStore;
 use crate::subject::{Subject, SubjectKey};
@@ -83,6 +84,17 @@ async fn nothing_that_was_asked_for_before_a_reset_is_given_back_after_it() {
         assert!(!asked.iter().any(|asked| asked.starts_with("recount")), "{asked:?}");
         assert_eq!(asked.iter().any(|asked| asked.starts_with("decide") && asked != "decide 1"), is_answered);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_is_given_back_after_a_reset_that_failed() {
+    let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
+    call_often(&prefetch, &policy, &subject).await;
+    lock(&prefetch.0.below.answers).push_back(Err(BackendError::away("gone")));
+    assert!(prefetch.reset(Call::new(&policy, &subject, CallOptions::PLAIN)).await.is_err());
+    tokio::time::sleep(2 * AHEAD).await;
+    let asked = prefetch.0.below.asked();
+    assert!(asked.iter().any(|asked| asked.starts_with("recount") && asked.ends_with("as 0")), "{asked:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -49,12 +49,6 @@ impl PolicyBuilder {
         subjects.zip(self.rules.iter().map(|(_, rule)| rule.clone())).collect()
     }
 
-    /// Whether a rule on the subject that can be paused is enforced, or would be if all of them were.
-    fn enforces_paused(&self) -> bool {
-        let is_all_shadow = self.rules.iter().all(|(_, rule)| rule.is_shadow());
-        self.rules.iter().any(|(label, rule)| *label == self.paused && (is_all_shadow || !rule.is_shadow()))
-    }
-
     fn mistakes_in_prefetch(&self) -> Vec<RuleError> {
         // A check by hand may have any cost.
         let mistakes = |ahead| validate_prefetch(ahead, &self.rules_by_subject(), |_| 1).err();
@@ -85,8 +79,8 @@ impl PolicyBuilder {
         let deadline = self.settings.deadline.and_then(|deadline| validate_deadline(deadline).err());
         let warn_at = self.settings.warn_at.and_then(|share| validate_warn_at(share, own()).err());
         let pause = self.settings.longest_pause.and_then(|longest| {
-            let is_prefetched = self.settings.prefetch.is_some();
-            validate_longest_pause(longest, self.enforces_paused(), is_prefetched).err()
+            let rules = self.rules.iter().map(|(label, rule)| (*label == self.paused, rule));
+            validate_longest_pause(longest, rules, self.settings.prefetch.is_some()).err()
         });
         let settings = deadline.into_iter().chain(warn_at).chain(prefetch).chain(pause);
         let mistakes: Vec<_> = rules.into_iter().chain(ban).flatten().chain(settings).collect();

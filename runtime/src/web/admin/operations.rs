@@ -162,8 +162,7 @@ impl PolicyRequest<'_> {
         let subjects = self.pausable()?;
         let check = || subjects.check(&self.operated.limiter, &self.listed.policy);
         self.changed(check().pause(length).await, "a subject was paused")?;
-        // The subject is paused, even if the question fails whether another pause is longer.
-        let held = held_pause(check(), length).await.unwrap_or(length);
+        let held = held_pause(check(), length).await;
         let subject = self.paused(&subjects);
         Ok(json!({ "policy": self.name(), "paused": subject, "duration_ms": ms(held) }))
     }

@@ -163,10 +163,13 @@ pub async fn a_caller_that_waits_is_woken_when_a_call_is_over(stage: &Stage) {
     let (policy, subject) = (at_most(1), Subject::of("alice"));
     let first = permit(stage, &policy, &subject).await;
     let wait = stage.limiter().check(&policy, &subject).wait(LEASE);
+    let before = stage.now();
     let (second, ()) = tokio::join!(wait, async {
         tokio::task::yield_now().await;
         drop(first);
     });
+    // Its lease would have ended by itself later.
+    assert_eq!(stage.now(), before);
     let second = second.expect("the backend answers");
     assert!(second.is_allowed(), "{second:?}");
 }

@@ -1,5 +1,7 @@
 //! Answers that say that less is left of a fixed window than is left here.
 
+use tallygate::client::ResponseReader;
+use tallygate::{PolicyBuilder, RuleStatus};
 use tallygate_harness::server::{Server as Redis, connected, patient};
 use tallygate_harness::until::until_found;
 
@@ -75,8 +77,48 @@ async fn a_rule_that_is_named_counts_what_the_other_side_counts_whatever_its_win
         let peeked = limiter.peek(&policy, &Subject::of("127.0.0.1")).await.unwrap();
         assert_eq!(peeked.report()[0].remaining(), left, "{name:?}");
     }
-    let mistake = |name| client::pace(&policy, "all").unwrap().shared_rule(name).err().unwrap().to_string();
-    assert_eq!(mistake("share"), "`shared_rule`: policy `partner` has no rule `share`; did you mean `shared`?");
+}
+
+/// A partner that answers with its limits of a minute and of an hour, and how much is left of each.
+async fn partner_of_two_limits() -> Partner {
+    let answer = async || {
+        let policy = r#""minute";q=10;w=60, "hour";q=100;w=3600"#;
+        let left = r#""minute";r=3;t=45, "hour";r=40;t=1800"#;
+        ([("ratelimit-policy", policy), ("ratelimit", left)], "well")
+    };
+    Partner::answering(|router| router.route("/shared", any(answer))).await
+}
+
+#[tokio::test]
+async fn a_rule_that_is_named_leaves_the_limit_of_another_window_to_the_rule_that_counts_as_long() {
+    let (partner, limiter) = (partner_of_two_limits().await, Limiter::in_memory());
+    let daily = Rule::fixed_window(90, 60 * MINUTE).named("hourly");
+    let policy = Policy::builder("partner").rules([Rule::fixed_window(9, MINUTE), daily]).pausable().build().unwrap();
+    let pace = client::pace(&policy, "{@host}").unwrap().limiter(&limiter).shared_rule("hourly").unwrap();
+    let pace = pace.responses(ResponseReader::new().fixed_windows(true));
+    let client = pace.layer(Client::builder(TokioExecutor::new()).build_http());
+    assert_eq!(rejected(&client, partner.request("/shared")).await, None);
+    let peeked = limiter.peek(&policy, &Subject::of("127.0.0.1")).await.unwrap();
+    assert_eq!(peeked.report().iter().map(RuleStatus::remaining).collect::<Vec<_>>(), [3, 40]);
+}
+
+#[test]
+fn only_a_limit_on_the_subject_that_can_be_paused_is_shared() {
+    let mistake = |policy: PolicyBuilder, name| {
+        let policy = policy.build().unwrap();
+        client::pace(&policy, "all").unwrap().shared_rule(name).err().map(|error| error.to_string())
+    };
+    let policy = || Policy::builder("partner").rule(per_minute(90).named("shared"));
+    assert_eq!(mistake(policy().pausable(), "shared"), None);
+    assert_eq!(
+        mistake(policy().pausable(), "share").unwrap(),
+        "`shared_rule`: policy `partner` has no rule `share`; did you mean `shared`?"
+    );
+    assert!(mistake(policy(), "shared").unwrap().ends_with("make it `pausable`"));
+    let of_host = policy().rule_on("host", per_minute(900)).pausable_on("host");
+    assert!(mistake(of_host, "shared").unwrap().ends_with("name a limit on it"));
+    let concurrent = policy().rule(Rule::concurrency(3, MINUTE).named("running")).pausable();
+    assert!(mistake(concurrent, "running").unwrap().ends_with("name a limit on it"));
 }
 
 #[tokio::test]

@@ -151,8 +151,8 @@ impl Limiter {
     /// concurrency limit until its lease ends, and a settlement may be lost. So call this at the end of `main`, when the
     /// server has answered its last request.
     ///
-    /// It gives back what is left of [units taken ahead](crate::guide::prefetch), and then waits until all refunds,
-    /// settlements and leases have ended, and what is sent in the background, or until the time is over. A decision that a caller
+    /// It gives back what is left of [units taken ahead](crate::guide::prefetch), tells Redis of pauses that could not be stored before,
+    /// and then waits until all refunds, settlements and leases have ended, and what is sent in the background, or until the time is over. A decision that a caller
     /// awaits is left to that caller. Calls that are still running under a
     /// concurrency limit, or whose [meters](crate::Meter) are in use, are waited for, too. It returns what was under way
     /// when the time was over; in memory, that can only be metered calls and plain functions that wait. A correction that
@@ -184,7 +184,7 @@ impl Limiter {
     /// # }
     /// ```
     pub async fn drain(&self, within: Duration) -> UnderWay {
-        self.core.runtimes.drain(within).await
+        self.core.runtimes.drain(within, || self.core.tell_unstored_pauses()).await
     }
 
     /// Returns the policy of that name, if this process knows one.

@@ -21,6 +21,9 @@ pub(super) struct AnswerClock {
 /// No limit is reset later. A time behind it shows that one of the clocks is wrong.
 const FARTHEST: SignedDuration = SignedDuration::from_hours(400 * 24);
 
+/// By so much, a time that has just come may be rounded down, or the date of the answer up.
+const ROUNDED: SignedDuration = SignedDuration::from_secs(2);
+
 impl AnswerClock {
     pub(super) fn new(headers: &HeaderMap, now: Timestamp, longest: SignedDuration) -> Self {
         let text = |name| headers.get(name)?.to_str().ok();
@@ -31,13 +34,13 @@ impl AnswerClock {
         Self { answered, now, longest }
     }
 
-    /// Returns the time until then, cut to the longest pause, and whether it was cut.
+    /// Returns the time until then, and whether that is longer than the longest pause. A limit may be reset long after it.
     pub(super) fn until(&self, then: Moment) -> (Duration, bool) {
         let wait = match then {
             Moment::After(wait) => SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX),
             Moment::At(then) => self.until_timestamp(then),
         };
-        (wait.min(self.longest).try_into().unwrap_or_default(), wait > self.longest)
+        (wait.min(self.longest.max(FARTHEST)).try_into().unwrap_or_default(), wait > self.longest)
     }
 
     /// Whether a point in time was more than a day ago.
@@ -45,11 +48,12 @@ impl AnswerClock {
         self.until_timestamp(then) < SignedDuration::from_hours(-24)
     }
 
-    /// The server wrote the time by its own clock, so that is the one to compare it with, unless this makes no sense.
+    /// The server wrote the time by its own clock, so that is the one to compare it with, unless this makes no sense: a server
+    /// in front of it may have added a date by another clock, by which the time has long come.
     fn until_timestamp(&self, then: Timestamp) -> SignedDuration {
         let by_ours = then.duration_since(self.now);
         let by_theirs = self.answered.map(|answered| then.duration_since(answered));
-        let is_plausible = |wait: &SignedDuration| (-self.longest..=self.longest.max(FARTHEST)).contains(wait);
+        let is_plausible = |wait: &SignedDuration| (-ROUNDED..=self.longest.max(FARTHEST)).contains(wait);
         let plausible = by_theirs.into_iter().chain([by_ours]).find(is_plausible);
         plausible.unwrap_or(by_theirs.unwrap_or(by_ours))
     }

@@ -190,8 +190,8 @@ impl HeardLimit {
         self.window
     }
 
-    /// Returns the time until the reset, counted from the time at which the answer was read. It is at most the
-    /// [longest](super::ResponseReader::longest_pause) pause.
+    /// Returns the time until the reset, counted from the time at which the answer was read: 400 days at most, or the
+    /// [longest](super::ResponseReader::longest_pause) pause if that is longer.
     ///
     /// Servers mean different things by it: the end of a fixed window, the time until nothing is counted any more, or the time
     /// in which no more than the [remaining](Self::remaining) is admitted. At its end, something is left in any case. Versions 10

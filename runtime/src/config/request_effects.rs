@@ -113,8 +113,16 @@ impl RequestEffects {
         for (name, At { value: counts, place }) in self.plans.counts_at(plan.place) {
             let planned = counts_by_position(counts, &rules).into_iter();
             let planned = planned.filter_map(|(at, count)| Some(rules.get(at)?.clone().with_count(count)));
-            for why in planned.filter_map(|rule| self.why_never(&rule, ahead)) {
-                lines.report(place, format!("no request of plan `{name}` is ever admitted: {why}"));
+            for rule in planned {
+                if rule.count() > rule.greatest_count() {
+                    let (count, greatest) = (rule.count(), rule.greatest_count());
+                    let message = format!(
+                        "plan `{name}` has a count of {count}, and that of this algorithm is at most {greatest}; lower it"
+                    );
+                    lines.report(place, message);
+                } else if let Some(why) = self.why_never(&rule, ahead) {
+                    lines.report(place, format!("no request of plan `{name}` is ever admitted: {why}"));
+                }
             }
         }
     }

@@ -114,6 +114,7 @@ pub(super) fn read(
         check_longest_pause(longest_pause.as_ref(), rules, main, prefetch.is_some(), lines);
         check_key_used(rules, key.as_ref(), ban.is_some(), lines);
     }
+    let rules = rules.filter(|rules| rules.value.iter().all(|rule| rule.is_complete));
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
         return None;
     };
@@ -177,7 +178,9 @@ fn check_prefetch(
     lines: &mut Lines<'_>,
 ) {
     let Some(At { value, place }) = prefetch else { return };
-    let rules: Vec<_> = rules.value.iter().map(|rule| (subject(rule, main), rule.rule.clone())).collect();
+    // What could not be read is not known.
+    let known = rules.value.iter().filter(|rule| rule.is_complete);
+    let rules: Vec<_> = known.map(|rule| (subject(rule, main), rule.rule.clone())).collect();
     let cost_of = |unit: &str| effects.cost_of(unit).unwrap_or(1);
     for mistake in validate_prefetch(*value, &rules, cost_of).err().into_iter().flatten() {
         lines.report(*place, mistake.to_string());

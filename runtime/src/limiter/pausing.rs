@@ -14,7 +14,7 @@ use crate::decision::{Pausable, PauseSource, PauseStatus, Pauser, Pausing, Probe
 use crate::error::BackendError;
 use crate::micros;
 use crate::observe::log;
-use crate::policy::Policy;
+use crate::policy::{Policy, registry};
 use crate::store::{KnownPause, Outcome, PauseDue, PauseMoment, ProbeStep, ToldPause};
 use crate::system::under_way::TaskKind;
 
@@ -62,7 +62,8 @@ impl Core {
     async fn step_in_store(&self, pausable: &Pausable, name: LeaseName, step: ProbeStep) -> Result<(), BackendError> {
         let (id, asked) = (pausable.id()?, self.pauses.moment());
         let Stack::Remote(layers) = &self.stack else { return Ok(()) };
-        let outcome = layers.server().probe(&pausable.policy, id, name, step, None).await?;
+        let stepped = layers.server().probe(&pausable.policy, id, name, step, None).await;
+        let outcome = stepped.inspect_err(|_| self.runtimes.background.note_failed_correction())?;
         // If the call gives its place back, the answer says how the pause was before. Only a pause is news then.
         if step == ProbeStep::Open || matches!(outcome, Outcome::Paused { .. }) {
             self.hear_of_pause(id, asked, outcome);
@@ -170,7 +171,8 @@ impl Core {
     /// Tells the store of a pause.
     async fn tell(&self, pausable: &Pausable, told: ToldPause) -> Result<(), BackendError> {
         let (id, Stack::Remote(layers)) = (pausable.id()?, &self.stack) else { return Ok(()) };
-        let (paused, _) = layers.server().pause(&pausable.policy, id, told.length_us, told.source).await?;
+        let telling = layers.server().pause(&pausable.policy, id, told.length_us, told.source).await;
+        let (paused, _) = telling.inspect_err(|_| self.runtimes.background.note_failed_correction())?;
         self.hear_of_pause(id, told.told, paused);
         Ok(())
     }
@@ -180,6 +182,21 @@ impl Core {
     pub(super) fn tell_again(self: &Arc<Self>, policy: &Policy, id: TallyId<'_>) {
         let Some(told) = self.pauses.begin_telling(id, self.clock.now_us()) else { return };
         self.tell_in_background(Pausable { policy: policy.clone(), subject: *id.subject }, told, None);
+    }
+
+    /// Tells the store, in the background, of every pause that it may not know of: this process may not be there for another call.
+    pub(super) fn tell_unstored_pauses(self: &Arc<Self>) {
+        let unstored = if self.stack.is_remote() { self.pauses.unstored(self.clock.now_us()) } else { Vec::new() };
+        for (segment, subject) in unstored {
+            // What no policy can be paused by any more need not be told.
+            let paused = registry::all().into_iter().filter_map(|policy| Pausable::new(&policy, Some(&subject)).ok());
+            let mut known = paused.filter(|pausable| pausable.id().is_ok_and(|id| id.group.has_segment(&segment)));
+            let Some(pausable) = known.next() else { continue };
+            let told = pausable.id().ok().and_then(|id| self.pauses.begin_telling_now(id, self.clock.now_us()));
+            if let Some(told) = told {
+                self.tell_in_background(pausable, told, None);
+            }
+        }
     }
 
     /// Tells the store, even if nobody awaits that any more. If it fails, it is due again later.

@@ -160,6 +160,11 @@ impl Pause {
         now_us >= self.ends_us
     }
 
+    /// Whether it holds, and the store may not know of it.
+    fn is_unstored(&self, now_us: u64) -> bool {
+        matches!(self.known_by, KnownBy::Process { .. }) && !self.is_over(now_us)
+    }
+
     fn known(&self, now_us: u64) -> KnownPause {
         if self.is_over(now_us) {
             let until_us = self.probe.map_or(0, |probe| probe.until_us.min(self.opens_us()));
@@ -296,11 +301,27 @@ impl Pauses {
 
     /// Returns what the store is to be told again, if that is due. It is due again only later.
     pub(crate) fn begin_telling(&self, id: TallyId<'_>, now_us: u64) -> Option<ToldPause> {
+        self.begin_telling_if(id, now_us, |pause| pause.known(now_us).due == PauseDue::Tell)
+    }
+
+    /// Returns what the store is to be told now, if it may not know of the pause.
+    pub(crate) fn begin_telling_now(&self, id: TallyId<'_>, now_us: u64) -> Option<ToldPause> {
+        self.begin_telling_if(id, now_us, |pause| pause.is_unstored(now_us))
+    }
+
+    fn begin_telling_if(&self, id: TallyId<'_>, now_us: u64, is_due: impl Fn(&Pause) -> bool) -> Option<ToldPause> {
         self.change(id, now_us, |pause, changed| {
-            let pause = pause.as_mut().filter(|pause| pause.known(now_us).due == PauseDue::Tell)?;
+            let pause = pause.as_mut().filter(|pause| is_due(pause))?;
             (pause.changed, pause.known_by) = (changed, self.known_by_process(now_us));
             Some(pause.told(now_us))
         })
+    }
+
+    /// Returns the subjects of all pauses of which the store may not know, each with the segment of its policy's group.
+    pub(crate) fn unstored(&self, now_us: u64) -> Vec<(Arc<str>, SubjectKey)> {
+        let table = lock(&self.table);
+        let unstored = table.subjects.iter().filter(|paused| paused.pause.is_unstored(now_us));
+        unstored.map(|paused| (Arc::clone(&paused.segment), paused.subject)).collect()
     }
 
     fn known_by_process(&self, now_us: u64) -> KnownBy {

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::io;
 use std::mem;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -75,10 +75,17 @@ impl Runtimes {
         ))
     }
 
-    /// Lets no pause of the background go on, and waits until nothing is under way, at most for that time.
-    pub(crate) async fn drain(&self, within: Duration) -> UnderWay {
-        self.background.begin_draining();
-        self.background.drained(sleep_apart(within)).await
+    /// Lets no pause of the background go on, and waits until nothing is under way, at most for that time. Then `send_rest` begins
+    /// what else is to be done before the end, which is waited for, too.
+    pub(crate) async fn drain(&self, within: Duration, send_rest: impl FnOnce()) -> UnderWay {
+        let failed_before = self.background.begin_draining();
+        let mut timer = pin!(sleep_apart(within));
+        let mut left = self.background.drained(timer.as_mut()).await;
+        if left.is_nothing() {
+            send_rest();
+            left = self.background.drained(timer).await;
+        }
+        self.background.with_failed(left, failed_before)
     }
 
     /// Counts a task as under way until it is dropped.

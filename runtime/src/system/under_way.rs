@@ -132,8 +132,10 @@ impl Background {
         self.failed_corrections.fetch_add(1, Ordering::AcqRel);
     }
 
-    pub(crate) fn begin_draining(&self) {
+    /// Returns how many corrections had failed before.
+    pub(crate) fn begin_draining(&self) -> usize {
         self.is_draining.send_replace(true);
+        self.failed_corrections.load(Ordering::Acquire)
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -146,21 +148,23 @@ impl Background {
         first(pause, async { drop(is_draining.wait_for(|is_draining| *is_draining).await) }).await;
     }
 
-    /// Waits until nothing is under way, or until the timer ends. Returns what is under way then, and what has failed
-    /// meanwhile.
+    /// Waits until nothing is under way, or until the timer ends. Returns what is under way then.
     pub(crate) async fn drained(&self, timer: impl Future<Output = ()>) -> UnderWay {
-        let failed_before = self.failed_corrections.load(Ordering::Acquire);
         let mut under_way = self.under_way.subscribe();
         let nothing = async {
             drop(under_way.wait_for(UnderWay::is_nothing).await);
             UnderWay::default()
         };
         // What begins after this has seen that nothing is left is not waited for.
-        let left = first(nothing, async {
+        first(nothing, async {
             timer.await;
             *self.under_way.borrow()
         })
-        .await;
+        .await
+    }
+
+    /// Adds the corrections that have failed since so many had.
+    pub(crate) fn with_failed(&self, left: UnderWay, failed_before: usize) -> UnderWay {
         let failed = self.failed_corrections.load(Ordering::Acquire);
         UnderWay { failed_corrections: failed.saturating_sub(failed_before), ..left }
     }

@@ -22,7 +22,7 @@ use crate::limiter::{Check, Limiter};
 use crate::observe::{ReportedOnce, log};
 use crate::policy::Policy;
 use crate::subject::Subject;
-use crate::system::Instant;
+use crate::system::TokioInstant;
 
 #[derive(Clone)]
 pub(super) struct PaceSettings {
@@ -60,6 +60,8 @@ pub(super) struct PacedCall {
     check: Check<'static>,
     /// The subject that its answer may pause; `None` if nothing is made of its answer.
     paused: Option<Subject>,
+    /// Whether its answer may be asked how much is left.
+    may_look: bool,
     /// In the order of the settings.
     costs: Vec<u64>,
 }
@@ -68,14 +70,15 @@ impl PacedCall {
     /// Prepares a call in the current context.
     pub(super) fn new(settings: &Arc<PaceSettings>, request: &Parts) -> Self {
         let costs: Vec<u64> = settings.costs.iter().map(|(_, cost)| cost(request)).collect();
-        let (check, paused) = settings.check(request, &costs);
-        Self { settings: Arc::clone(settings), check, paused, costs }
+        let (check, paused, may_look) = settings.check(request, &costs);
+        Self { settings: Arc::clone(settings), check, paused, may_look, costs }
     }
 
     /// Waits for its turn. A request that this program answers meanwhile hears nothing of that: its answer is about other limits.
     pub(super) async fn admit(self) -> Result<AdmittedCall, Rejection> {
         let permit = context::unheard(self.check.admit()).await?;
-        let on_its_way = self.paused.map(|subject| self.settings.traffic.depart(&subject));
+        let (traffic, now) = (&self.settings.traffic, TokioInstant::now());
+        let on_its_way = self.paused.map(|subject| traffic.depart(&subject, now, self.may_look));
         Ok(AdmittedCall {
             settings: self.settings,
             costs: self.costs,
@@ -103,9 +106,12 @@ impl AdmittedCall {
     /// pause waits, because the others wait for its end.
     pub(super) async fn hear(&mut self, status: StatusCode, headers: &HeaderMap) -> Heard {
         let heard = self.settings.responses.read(status, headers);
-        let on_their_way = self.on_its_way.take().map_or(0, OnItsWay::arrive);
-        if heard.pause().is_none() {
-            self.leave_less(&heard, on_their_way);
+        if let Some(arrived) = self.on_its_way.take() {
+            let looks = arrived.looks && heard.pause().is_none();
+            let on_their_way = arrived.arrive();
+            if looks {
+                self.leave_less(&heard, on_their_way);
+            }
         }
         match self.permit.as_ref().filter(|permit| permit.is_probe()) {
             // After a failure that says no time, the next call is tried: zero neither pauses nor opens. Nor does an answer of gRPC
@@ -210,8 +216,9 @@ impl AdmittedCall {
 }
 
 impl PaceSettings {
-    /// Returns the check of a call, and the subject that may be paused if its policy makes something of the answer.
-    fn check(&self, request: &Parts, costs: &[u64]) -> (Check<'static>, Option<Subject>) {
+    /// Returns the check of a call, the subject that may be paused if its policy makes something of the answer, and whether that
+    /// may be asked how much is left.
+    fn check(&self, request: &Parts, costs: &[u64]) -> (Check<'static>, Option<Subject>, bool) {
         let limiter = self.limiter.as_ref().unwrap_or_else(|| Limiter::installed());
         labels::report_lack_of_keys(&self.lack_of_keys, "client::pace", &self.policy, &self.subjects);
         let (subject, others) = context::enter(&mut self.context(request), || {
@@ -221,10 +228,10 @@ impl PaceSettings {
         let paused = others.iter().find(|(label, _)| self.policy.paused_label() == Some(label.as_str()));
         let paused = paused.map_or(&subject, |(_, other)| other);
         let paused = self.policy.longest_pause().map(|_| paused.clone());
-        let looks = paused.as_ref().is_some_and(|subject| self.traffic.is_due(subject, Instant::now()));
+        let may_look = paused.as_ref().is_some_and(|subject| self.traffic.may_look(subject, TokioInstant::now()));
         // A denied call needs no report: it has no answer to compare it with.
-        let refundable = looks || !self.metered.is_empty();
-        let options = CallOptions { report: looks, report_is_optional: looks, refundable, ..CallOptions::PLAIN };
+        let refundable = may_look || !self.metered.is_empty();
+        let options = CallOptions { report: may_look, report_is_optional: may_look, refundable, ..CallOptions::PLAIN };
         let check = Check::new(limiter, &self.policy, &subject, options);
         let mut check = others.iter().fold(check, |check, (label, subject)| check.subject(label, subject));
         for ((unit, _), cost) in self.costs.iter().zip(costs) {
@@ -233,7 +240,7 @@ impl PaceSettings {
         if let Some(wait) = self.wait {
             check = check.wait(wait);
         }
-        (check.into_owned(), paused)
+        (check.into_owned(), paused, may_look)
     }
 
     /// Returns the names of the values that the keys show.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::subject::Subject;
 use crate::sync::{Mutex, lock};
-use crate::system::{Instant, RandomState};
+use crate::system::{RandomState, TokioInstant};
 
 /// The calls of a subject look at most this often, because a report takes the store longer than a decision does.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -27,13 +27,15 @@ struct TrafficTable {
 #[derive(Default)]
 struct SubjectTraffic {
     on_their_way: u64,
-    looked: Option<Instant>,
+    looked: Option<TokioInstant>,
 }
 
 /// A call that is on its way to the other side, from its admission to the first answer.
 pub(super) struct OnItsWay {
     traffic: Arc<Traffic>,
     subject: Subject,
+    /// Whether its answer is asked how much is left.
+    pub(super) looks: bool,
 }
 
 impl Traffic {
@@ -42,25 +44,26 @@ impl Traffic {
         Self { subjects: Mutex::new(table) }
     }
 
-    /// Whether a call of this subject is to look. The next one is to look only later.
-    pub(super) fn is_due(&self, subject: &Subject, now: Instant) -> bool {
-        let mut table = lock(&self.subjects);
-        let traffic = table.of(subject, now);
-        let is_due = !traffic.has_looked(now);
-        if is_due {
-            traffic.looked = Some(now);
-        }
-        is_due
+    /// Whether a call of this subject may look at what is left, if none does before it departs.
+    pub(super) fn may_look(&self, subject: &Subject, now: TokioInstant) -> bool {
+        lock(&self.subjects).subjects.get(subject).is_none_or(|traffic| !traffic.has_looked(now))
     }
 
-    pub(super) fn depart(self: &Arc<Self>, subject: &Subject) -> OnItsWay {
-        lock(&self.subjects).of(subject, Instant::now()).on_their_way += 1;
-        OnItsWay { traffic: Arc::clone(self), subject: subject.clone() }
+    /// Lets a call begin its way at this time. If it looks, others do so only later.
+    pub(super) fn depart(self: &Arc<Self>, subject: &Subject, now: TokioInstant, may_look: bool) -> OnItsWay {
+        let mut table = lock(&self.subjects);
+        let traffic = table.of(subject, now);
+        traffic.on_their_way += 1;
+        let looks = may_look && !traffic.has_looked(now);
+        if looks {
+            traffic.looked = Some(now);
+        }
+        OnItsWay { traffic: Arc::clone(self), subject: subject.clone(), looks }
     }
 }
 
 impl TrafficTable {
-    fn of(&mut self, subject: &Subject, now: Instant) -> &mut SubjectTraffic {
+    fn of(&mut self, subject: &Subject, now: TokioInstant) -> &mut SubjectTraffic {
         if self.subjects.len() >= self.sweep_at {
             self.subjects.retain(|_, traffic| traffic.on_their_way > 0 || traffic.has_looked(now));
             self.sweep_at = self.subjects.len().saturating_mul(2).max(FEW);
@@ -71,7 +74,7 @@ impl TrafficTable {
 
 impl SubjectTraffic {
     /// Whether a call has looked a short time ago.
-    fn has_looked(&self, now: Instant) -> bool {
+    fn has_looked(&self, now: TokioInstant) -> bool {
         self.looked.is_some_and(|looked| now.saturating_duration_since(looked) < LOOK_EVERY)
     }
 }
@@ -96,34 +99,48 @@ impl Drop for OnItsWay {
 mod tests {
     use super::*;
 
+    /// Whether a call that is prepared now looks once it departs.
+    fn looks(traffic: &Arc<Traffic>, subject: &Subject, now: TokioInstant) -> bool {
+        let may_look = traffic.may_look(subject, now);
+        traffic.depart(subject, now, may_look).looks
+    }
+
     #[test]
     fn a_call_of_each_subject_looks_every_100_ms() {
-        let (traffic, now) = (Traffic::new(), Instant::now());
+        let (traffic, now) = (Arc::new(Traffic::new()), TokioInstant::now());
         let [alice, bob] = ["alice", "bob"].map(Subject::of);
-        assert!(traffic.is_due(&alice, now) && traffic.is_due(&bob, now));
-        assert!(!traffic.is_due(&alice, now) && !traffic.is_due(&bob, now + LOOK_EVERY / 2));
+        assert!(looks(&traffic, &alice, now) && looks(&traffic, &bob, now));
+        assert!(!looks(&traffic, &alice, now) && !looks(&traffic, &bob, now + LOOK_EVERY / 2));
         let later = now + LOOK_EVERY;
-        assert!(traffic.is_due(&alice, later) && !traffic.is_due(&alice, later));
+        assert!(looks(&traffic, &alice, later) && !looks(&traffic, &alice, later));
+    }
+
+    #[test]
+    fn of_calls_that_wait_the_first_that_departs_looks() {
+        let (traffic, alice, now) = (Arc::new(Traffic::new()), Subject::of("alice"), TokioInstant::now());
+        assert!(traffic.may_look(&alice, now) && traffic.may_look(&alice, now), "the first one may be denied");
+        assert!(traffic.depart(&alice, now, true).looks);
+        assert!(!traffic.depart(&alice, now, true).looks);
     }
 
     #[test]
     fn only_calls_of_the_same_subject_are_on_their_way_beside_one_that_arrives() {
-        let traffic = Arc::new(Traffic::new());
+        let (traffic, now) = (Arc::new(Traffic::new()), TokioInstant::now());
         let [alice, bob] = ["alice", "bob"].map(Subject::of);
-        let (first, second, dropped) = (traffic.depart(&alice), traffic.depart(&alice), traffic.depart(&alice));
-        let of_bob = traffic.depart(&bob);
+        let [first, second, dropped] = [(); 3].map(|()| traffic.depart(&alice, now, false));
+        let of_bob = traffic.depart(&bob, now, false);
         drop(dropped);
         assert_eq!((first.arrive(), second.arrive(), of_bob.arrive()), (1, 0, 0));
     }
 
     #[test]
     fn subjects_without_calls_are_forgotten() {
-        let traffic = Arc::new(Traffic::new());
-        let on_its_way = traffic.depart(&Subject::of("busy"));
+        let (traffic, now, busy) = (Arc::new(Traffic::new()), TokioInstant::now(), Subject::of("busy"));
+        let on_its_way = traffic.depart(&busy, now, false);
         for number in 0..10_000 {
-            drop(traffic.depart(&Subject::of(number)));
+            drop(traffic.depart(&Subject::of(number), now, false));
         }
         assert!(lock(&traffic.subjects).subjects.len() <= 2 * FEW);
-        assert_eq!((on_its_way.arrive(), traffic.depart(&Subject::of("busy")).arrive()), (0, 0));
+        assert_eq!((on_its_way.arrive(), traffic.depart(&busy, now, false).arrive()), (0, 0));
     }
 }

@@ -148,6 +148,27 @@ fn a_date_that_makes_no_sense_gives_way_to_our_clock() {
 }
 
 #[test]
+fn a_date_by_which_the_time_has_long_come_gives_way_to_our_clock() {
+    let (reset, ahead) = (("retry-after", "1800000600"), ("date", "Fri, 15 Jan 2027 08:20:00 GMT"));
+    assert_eq!(paused_ms(&[ahead, reset], LATER), 600_000);
+    // By ours, it has come, too.
+    assert_eq!(read_at(ResponseReader::new(), 503, &[ahead, reset], LATER + 700).pause(), None);
+    // It has just come, and our clock is behind.
+    let just = ("date", "Fri, 15 Jan 2027 08:10:01 GMT");
+    assert_eq!(read_at(ResponseReader::new(), 503, &[just, reset], LATER).pause(), None);
+}
+
+#[test]
+fn a_reset_may_be_later_than_the_end_of_the_longest_pause() {
+    let day = [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1800072000")];
+    let heard = read_at(ResponseReader::new(), 200, &day, LATER);
+    assert_eq!(heard.limits()[0].reset(), Some(Duration::from_secs(20 * 3_600)));
+    assert_eq!(pause(&heard), Some((3_600_000, Some("x-ratelimit"))));
+    let spaced = [("ratelimit", r#""day";r=0;t=72000"#)];
+    assert_eq!(read_at(ResponseReader::new(), 200, &spaced, LATER).wait(), Some(Duration::from_secs(3_600)));
+}
+
+#[test]
 fn no_pause_is_longer_than_the_longest() {
     let reader = ResponseReader::new().longest_pause(Duration::from_secs(90)).default_pause(Duration::from_secs(100));
     let millions = "99999999";

@@ -154,7 +154,7 @@ async fn a_drained_limiter_gives_back_at_once_and_takes_nothing_ahead() {
     let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
     assert!(call_often(&prefetch, &policy, &subject).await > 0);
     prefetch.0.below.asked();
-    assert!(prefetch.0.runtimes.drain(AHEAD / 2).await.is_nothing());
+    assert!(prefetch.0.runtimes.drain(AHEAD / 2, || {}).await.is_nothing());
     let given_back = prefetch.0.below.asked();
     assert!(given_back.iter().any(|asked| asked.starts_with("recount") && asked.ends_with("as 0")), "{given_back:?}");
     assert_eq!(call_often(&prefetch, &policy, &subject).await, 0);

@@ -125,6 +125,18 @@ async fn a_pause_that_could_not_be_stored_is_stored_when_redis_is_back_and_can_t
 }
 
 #[tokio::test]
+async fn a_pause_that_could_not_be_stored_is_stored_by_a_limiter_that_is_drained() {
+    let server = Server::start();
+    let (limiter, other, policy) = (doubting(&server, OnOutage::Local), doubting(&server, OnOutage::Local), pausable());
+    refuse(&server, true);
+    check(&limiter, &policy).pause(10 * MINUTE).await.unwrap_err();
+    assert_eq!(limiter.drain(PATIENCE).await.failed_corrections(), 1);
+    refuse(&server, false);
+    assert!(limiter.drain(PATIENCE).await.is_nothing());
+    assert_paused(&other, &policy).await;
+}
+
+#[tokio::test]
 async fn a_pause_that_the_call_after_one_has_begun_is_stored_although_its_caller_is_dropped() {
     let server = Server::start();
     let connect = async || patient().denial_cache(Duration::ZERO).connect(server.url()).await.unwrap();

@@ -1,9 +1,12 @@
 //! Answers that say that less is left of a fixed window than is left here.
 
-use tallygate::client::ResponseReader;
+use http::Response;
+use tallygate::client::{Meters, ResponseReader};
 use tallygate::{PolicyBuilder, RuleStatus};
 use tallygate_harness::server::{Server as Redis, connected, patient};
 use tallygate_harness::until::until_found;
+
+use tower::service_fn;
 
 use super::pauses::pausable;
 use super::*;
@@ -48,6 +51,56 @@ async fn a_reset_that_may_be_that_of_a_sliding_window_leaves_the_counts_alone_in
     let client = pausable().limiter(&limiter).layer(Client::builder(TokioExecutor::new()).build_http());
     assert_eq!(rejected(&client, partner.request("/shared")).await, None);
     assert_eq!(remaining(&limiter).await, 99);
+}
+
+#[tokio::test]
+async fn no_more_is_sent_until_a_reset_that_is_later_than_the_end_of_the_longest_pause() {
+    let server = Redis::start();
+    for limiter in [Limiter::in_memory(), connected(&patient(), &server.url()).await] {
+        let partner = partner("1795924800").await;
+        let policy = Policy::builder("day").rule(Rule::fixed_window(100, 24 * 60 * MINUTE)).pausable().build().unwrap();
+        let pace = client::pace(&policy, "{@host}").unwrap().limiter(&limiter);
+        let client = pace.layer(Client::builder(TokioExecutor::new()).build_http());
+        assert_eq!(rejected(&client, partner.request("/shared")).await, None);
+        until_found("no more than the partner says is left", async || {
+            limiter.peek(&policy, &Subject::of("127.0.0.1")).await.unwrap().report()[0].remaining() == 5
+        })
+        .await;
+    }
+}
+
+/// A client whose answers say that so much is left of 100 until a point in time.
+fn answering(
+    left: &'static str,
+) -> impl tower::Service<Request<String>, Response = Response<String>, Error = Infallible, Future: Send>
++ Clone
++ Send
++ 'static {
+    service_fn(move |_| async move {
+        let fields =
+            [("x-ratelimit-limit", "100"), ("x-ratelimit-remaining", left), ("x-ratelimit-reset", POINT_IN_TIME)];
+        let answer = fields.into_iter().fold(Response::builder(), |answer, (name, value)| answer.header(name, value));
+        Ok(answer.header("date", "Sat, 28 Nov 2026 08:00:00 GMT").body(String::new()).unwrap())
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_does_not_look_takes_nothing_even_if_its_policy_asks_for_more() {
+    let limiter = Limiter::in_memory();
+    let policy = Policy::builder("partner").rule(per_minute(100)).warn_at(0.9).pausable().build().unwrap();
+    let pace = client::pace(&policy, "partner").unwrap().limiter(&limiter).metered("calls").unwrap();
+    let call = async |left| {
+        let response = pace.layer(answering(left)).oneshot(Request::new(String::new())).await.unwrap();
+        response.extensions().get::<Meters>().unwrap().of("calls").unwrap().add(1);
+    };
+    let left = async || limiter.peek(&policy, &Subject::of("partner")).await.unwrap().report()[0].remaining();
+    call("50").await;
+    assert_eq!(left().await, 50);
+    call("40").await;
+    assert_eq!(left().await, 49, "the other answer came a moment later");
+    tokio::time::advance(Duration::from_millis(100)).await;
+    call("30").await;
+    assert_eq!(left().await, 30);
 }
 
 #[tokio::test]

@@ -326,6 +326,20 @@ pub(super) const REFUSED: &[Refused] = &[
     ),
     refused(
         Accepts,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['9 per 1m', '900 bytes per 1d']\ncost.bytes = 5\n\
+         plan = '{@plan}'\nplans = { free = 9, ‸big = { calls = 9, bytes = 10_000_000_000 } }",
+        &["plan `big` has a count of 10000000000, and that of this algorithm is at most 2147483648; lower it"],
+    ),
+    refused(
+        Refuses,
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nprefetch = '200ms'\nrules = [‸'1000 per 60', { count = 1000, per = ‸'1x' }]",
+        &[
+            "`1000 per 60` is not a rule: the duration `60` has no unit; did you mean `1000 per 1m`?",
+            "`per` has the unknown unit `x`; write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like \"60s\"",
+        ],
+    ),
+    refused(
+        Accepts,
         "[plans]\nfree = 4\npaid = 100\n[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nrules = ['10 per 60s']\ncost = 5\nplan = ‸'{@plan}'",
         &[
             "no request of plan `free` is ever admitted: each costs 5, and its count is 4; raise the count, or lower the `cost`",

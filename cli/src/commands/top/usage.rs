@@ -98,11 +98,18 @@ impl Usage {
         let used = self.rules.iter().filter_map(|rule| rule.used).max().unwrap_or_default();
         let share = self.share.unwrap_or_default();
         match by {
+            // Who is paused or banned can use no more, and may have used nothing lately.
+            By::Used if self.is_closed() => Some((share.max(1_000), 0)),
             By::Used => (used > 0).then_some((share, used)),
             // That order comes from the lists that the programs publish.
             By::Denied => None,
             By::Wait => self.denied.is_some().then(|| (self.wait.map_or(u64::MAX, duration::ms), share)),
         }
+    }
+
+    /// Whether the subject is denied by something else than its use.
+    fn is_closed(&self) -> bool {
+        self.is_denied() && matches!(self.denied, Some(RejectionKind::Paused | RejectionKind::Banned))
     }
 
     pub(in crate::commands) fn policy(&self) -> &str {
@@ -267,6 +274,17 @@ mod tests {
         assert_eq!(best(By::Used, 2), ["c", "a"]);
         assert_eq!(best(By::Wait, 9), ["a", "c"]);
         assert_eq!(best(By::Wait, 0), [""; 0]);
+    }
+
+    #[test]
+    fn who_is_paused_or_banned_stands_before_those_who_have_used_less_than_all() {
+        for kind in [RejectionKind::Paused, RejectionKind::Banned] {
+            let mut best = Best::new(By::Used, 9);
+            best.add(usage("busy", 9, None));
+            best.add(Usage { denied: Some(kind), ..usage("closed", 0, Some(3)) });
+            best.add(Usage { denied: Some(kind), is_shadow: true, ..usage("tried", 0, Some(3)) });
+            assert_eq!(best.found().iter().map(|usage| &*usage.subject).collect::<Vec<_>>(), ["closed", "busy"]);
+        }
     }
 
     #[test]

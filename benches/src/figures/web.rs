@@ -22,6 +22,10 @@ const CLIENTS: usize = 32;
 const REQUESTS: usize = 100;
 
 const BARE: &str = "the same server without it";
+const PLAIN: &str = "the same client without it";
+
+/// The most that a pace may add to the time of a call.
+const MOST: f64 = 1.05;
 
 pub(crate) fn figures() -> Vec<Figure> {
     let runtime = &runtime(2);
@@ -46,7 +50,9 @@ pub(crate) fn figures() -> Vec<Figure> {
     let measure = |(what, router)| compare(what, &Server::start(runtime, router), BARE);
     let mut figures: Vec<_> = servers.into_iter().map(measure).collect();
     let paced = bare.asked_by(|client| client.with(pace));
-    figures.push(compare("requests of reqwest through `client::pace`", &paced, "the same client without it"));
+    figures.push(compare("requests of reqwest through `client::pace`", &paced, PLAIN));
+    let times = Duel::of(ROUNDS, || paced.us_of_a_request(runtime), || bare.us_of_a_request(runtime));
+    figures.push(Figure::ratio("the same, one after the other: time of each", "µs", PLAIN, &times).at_most(MOST));
     figures
 }
 
@@ -84,19 +90,28 @@ impl Server {
         let answered = runtime.block_on(async {
             let mut clients = JoinSet::new();
             for _ in 0..CLIENTS {
-                clients.spawn(ask(self.client.clone(), self.url.clone()));
+                clients.spawn(ask(self.client.clone(), self.url.clone(), REQUESTS));
             }
             clients.join_all().await.into_iter().sum::<usize>()
         });
         assert_eq!(answered, CLIENTS * REQUESTS, "every request is answered");
         answered as f64 / started.elapsed().as_secs_f64()
     }
+
+    /// The microseconds of a request, of one client that makes one after the other.
+    fn us_of_a_request(&self, runtime: &Runtime) -> f64 {
+        const ALL: usize = 10 * REQUESTS;
+        let started = Instant::now();
+        let answered = runtime.block_on(ask(self.client.clone(), self.url.clone(), ALL));
+        assert_eq!(answered, ALL, "every request is answered");
+        started.elapsed().as_secs_f64() * 1e6 / ALL as f64
+    }
 }
 
-/// Returns how many requests were answered with the body of the router.
-async fn ask(client: ClientWithMiddleware, url: String) -> usize {
+/// Returns how many of so many requests were answered with the body of the router.
+async fn ask(client: ClientWithMiddleware, url: String, requests: usize) -> usize {
     let mut answered = 0;
-    for _ in 0..REQUESTS {
+    for _ in 0..requests {
         let response = client.get(&url).send().await.expect("an answer");
         answered += usize::from(response.status() == 200 && response.bytes().await.is_ok_and(|body| body == "well"));
     }

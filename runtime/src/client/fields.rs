@@ -21,6 +21,16 @@ const RETRY_FIELDS: [&str; 4] = ["retry-after", "retry-after-ms", "x-ms-retry-af
 /// Milliseconds, by gRPC's design of retries (A6).
 const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
+/// The beginnings of the names of all fields that are read, but for those that only say when an answer was written.
+const BEGINNINGS: [&str; 7] =
+    ["retry-after", "x-ms-retry-after", "grpc-", "ratelimit", "x-ratelimit", "x-rate-limit", "anthropic-ratelimit"];
+
+/// Whether an answer may say something about limits or about how its call of gRPC ended. Most answers say nothing, so no more of
+/// them is read.
+pub(super) fn may_speak_of_limits(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| BEGINNINGS.iter().any(|beginning| name.as_str().starts_with(beginning)))
+}
+
 /// Reads the fields of an answer, and notes which of them it cannot believe.
 pub(super) struct FieldReader<'a> {
     headers: &'a HeaderMap,
@@ -144,4 +154,29 @@ fn listed<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Vec<Option<T>> {
         }
     }
     members
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderName;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_if_it_has_any_field_that_says_something() {
+        let may_speak = |name: &'static str| {
+            may_speak_of_limits(&HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static("1"))]))
+        };
+        let by_name = [
+            "ratelimit-limit",
+            "x-ratelimit-reset-tokens",
+            "x-rate-limit-remaining",
+            "anthropic-ratelimit-tokens-limit",
+        ];
+        let others = [GRPC_STATUS, "grpc-status-details-bin", "ratelimit", "ratelimit-policy"];
+        for name in RETRY_FIELDS.into_iter().chain(by_name).chain(others) {
+            assert!(may_speak(name), "{name}");
+        }
+        assert!(!may_speak("date") && !may_speak("content-length") && !may_speak("x-request-id"));
+    }
 }

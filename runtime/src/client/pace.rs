@@ -3,10 +3,12 @@
 mod body;
 mod error;
 mod meters;
+mod paced_request;
 #[cfg(feature = "client-reqwest")]
 mod reqwest;
 mod service;
 mod settings;
+mod subjects;
 mod traffic;
 
 use std::borrow::Cow;
@@ -107,6 +109,7 @@ pub fn pace(policy: &Policy, key: &str) -> Result<Pace, Error> {
         wait: None,
         values: Vec::new(),
         names: Arc::default(),
+        shows_only_requests: false,
         costs: Vec::new(),
         metered: Vec::new(),
         responses: ResponseReader::new(),

@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 
 use super::answer_clock::AnswerClock;
-use super::fields::{Doubt, FieldReader};
+use super::fields::{Doubt, FieldReader, may_speak_of_limits};
 use super::heard::{Heard, HeardLimit, HeardPause};
 use crate::observe::log;
 use crate::system;
@@ -110,12 +110,20 @@ impl ResponseReader {
     /// Reads an answer that came just now.
     #[must_use]
     pub fn read(&self, status: StatusCode, headers: &HeaderMap) -> Heard {
-        self.read_at(status, headers, SystemTime::UNIX_EPOCH + system::unix())
+        self.read_when(status, headers, || SystemTime::UNIX_EPOCH + system::unix())
     }
 
     /// Reads an answer that came at that time. The time matters only for points in time in answers without the field `Date`.
     #[must_use]
     pub fn read_at(&self, status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Heard {
+        self.read_when(status, headers, || now)
+    }
+
+    fn read_when(&self, status: StatusCode, headers: &HeaderMap, now: impl FnOnce() -> SystemTime) -> Heard {
+        if !may_speak_of_limits(headers) {
+            return self.heard(status, None, Vec::new());
+        }
+        let now = now();
         let signed = |duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
         let since_1970 = signed(now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
         // A time that no timestamp can hold is as good as any.

@@ -40,19 +40,30 @@ impl ContextKey {
         self.template.values().flat_map(FilteredValue::alternatives).filter_map(FilteredValue::context_name)
     }
 
+    /// Returns the subject of a call whose values these are; `None` if it lacks one.
+    #[cfg(feature = "client")]
+    pub(crate) fn subject_of(&self, secret: &Secret, find: impl Fn(&str) -> Option<String>) -> Option<Subject> {
+        let subject = SubjectBuilder::new(secret).template(&self.template, |value| read(value, &find)).build();
+        subject.mistake().is_none().then_some(subject)
+    }
+
     /// Returns the subject of a call in the current context.
     pub(crate) fn subject(&self, secret: &Secret) -> Subject {
-        SubjectBuilder::new(secret).template(&self.template, read).build()
+        let find = |name: &str| scope::read(name, str::to_owned);
+        SubjectBuilder::new(secret).template(&self.template, |value| read(value, find)).build()
     }
 }
 
 /// The value of a field that a request does not have. No client can send this byte, so no field has this value.
 const ABSENT: &str = "\0";
 
-/// Returns the value of the context to show: the first alternative that is not missing and not empty.
-fn read(value: &FilteredValue) -> Result<(&FilteredValue, String), BackendError> {
+/// Returns the value to show: the first alternative that is not missing and not empty.
+fn read(
+    value: &FilteredValue,
+    find: impl Fn(&str) -> Option<String>,
+) -> Result<(&FilteredValue, String), BackendError> {
     let is_shown = |text: &String| !value.has_alternatives() || !text.is_empty();
-    let read = |value: &FilteredValue| scope::read(value.context_name()?, str::to_owned).filter(is_shown);
+    let read = |value: &FilteredValue| find(value.context_name()?).filter(is_shown);
     let found = value.alternatives().iter().find_map(|shown| Some((shown, read(shown)?)));
     // A client may leave out any field.
     let absent = || value.alternatives().last().filter(|last| is_field(last)).map(|last| (last, ABSENT.to_owned()));

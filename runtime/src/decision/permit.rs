@@ -209,6 +209,16 @@ impl Permit {
         self.pausing().map_or_else(|| Err(not_pausable()), PauseTicket::blocking_succeeded)
     }
 
+    /// Whether something ends with this permit: the lease of a call, its turn to be tried after a pause, or what its meters say.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_of_running_call(&self) -> bool {
+        match &self.extras {
+            Extras::None => false,
+            Extras::Lease(_) => true,
+            Extras::Parts(parts) => parts.lease.is_some() || parts.metering.is_some() || self.is_probe(),
+        }
+    }
+
     /// Whether the call is the one that is tried after a pause.
     pub(crate) fn is_probe(&self) -> bool {
         self.pausing().is_some_and(PauseTicket::is_probe)

@@ -64,6 +64,11 @@ impl<'a> SubjectBuilder<'a> {
         template.parts().iter().fold(self, |mut builder, part| match part {
             TemplatePart::Text(text) => builder.text(text),
             TemplatePart::Value(value) => match read(value) {
+                // As the last case does it, without the steps between.
+                Ok((shown, text)) if shown.filters.is_empty() && !value.has_alternatives() => {
+                    builder.subject.push_string(&text);
+                    builder
+                }
                 Ok((shown, text)) => {
                     let tag = if value.has_alternatives() { shown.tag() } else { String::new() };
                     let filters = shown.filters.iter().copied();

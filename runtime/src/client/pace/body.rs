@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::task::{self, Poll};
 
+use http::Version;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
@@ -22,9 +23,9 @@ pin_project! {
 
 impl<B: Body> PacedBody<B> {
     /// The call has ended if the body has: nobody may ever poll an empty one.
-    pub(super) fn new(body: B, call: AdmittedCall) -> Self {
-        let call = (!body.is_end_stream()).then_some(call);
-        Self { body, call }
+    pub(super) fn new(body: B, call: AdmittedCall, version: Version) -> Self {
+        let lasts = !body.is_end_stream() && call.lasts(version, body.size_hint().exact());
+        Self { body, call: lasts.then_some(call) }
     }
 }
 

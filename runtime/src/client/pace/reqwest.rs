@@ -7,6 +7,7 @@ use http::{Extensions, Request as HttpRequest, Response as HttpResponse};
 use reqwest_middleware::reqwest::{Body, Request, Response, ResponseBuilderExt as _, Url};
 use reqwest_middleware::{Error, Middleware, Next, Result};
 
+use super::paced_request::PacedRequest;
 use super::settings::{AdmittedCall, PaceSettings, PacedCall};
 use super::{Pace, PacedBody};
 use crate::field_text::host_text;
@@ -47,7 +48,7 @@ impl Middleware for Pace {
         let mut call = call.admit().await.map_err(Error::middleware)?;
         let asked = request.url().clone();
         let mut response = next.run(request, extensions).await?;
-        let heard = if self.shows_host() && host(&asked) != host(response.url()) {
+        let heard = if !are_of_same_host(&asked, response.url()) && self.shows_host() {
             call.hear_redirect().await;
             self.settings.responses.read(response.status(), response.headers())
         } else {
@@ -57,7 +58,7 @@ impl Middleware for Pace {
         if let Some(meters) = call.meters() {
             response.extensions_mut().insert(meters);
         }
-        held(response, call)
+        if call.lasts(response.version(), response.content_length()) { held(response, call) } else { Ok(response) }
     }
 }
 
@@ -72,19 +73,21 @@ impl Pace {
     }
 }
 
-fn host(url: &Url) -> String {
-    host_text(url.authority())
+fn are_of_same_host(one: &Url, other: &Url) -> bool {
+    one.host_str() == other.host_str() || host_text(one.authority()) == host_text(other.authority())
 }
 
 /// Prepares a call. Its settings look at the parts of a request of the crate `http`, so these are lent to one.
 fn paced_call(settings: &Arc<PaceSettings>, request: &mut Request, extensions: &mut Extensions) -> PacedCall {
     let (mut parts, ()) = HttpRequest::new(()).into_parts();
     parts.method = request.method().clone();
-    // What is no address for them is none for the client either.
-    parts.uri = request.url().as_str().parse().unwrap_or_default();
+    if settings.looks_at_parts() {
+        // What is no address for them is none for the client either.
+        parts.uri = request.url().as_str().parse().unwrap_or_default();
+    }
     mem::swap(&mut parts.headers, request.headers_mut());
     mem::swap(&mut parts.extensions, extensions);
-    let call = PacedCall::new(settings, &parts);
+    let call = PacedCall::new(settings, &PacedRequest { parts: &parts, authority: Some(request.url().authority()) });
     mem::swap(&mut parts.headers, request.headers_mut());
     mem::swap(&mut parts.extensions, extensions);
     call
@@ -94,7 +97,7 @@ fn paced_call(settings: &Arc<PaceSettings>, request: &mut Request, extensions: &
 fn held(response: Response, call: AdmittedCall) -> Result<Response> {
     let url: Url = response.url().clone();
     let (parts, body) = HttpResponse::<Body>::from(response).into_parts();
-    let body = Body::wrap(PacedBody::new(body, call));
+    let body = Body::wrap(PacedBody::new(body, call, parts.version));
     // Only a builder can give a response its address.
     let mut built = HttpResponse::builder().url(url).body(body).map_err(Error::middleware)?;
     *built.status_mut() = parts.status;

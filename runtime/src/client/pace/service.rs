@@ -12,6 +12,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::error::BoxError;
+use super::paced_request::PacedRequest;
 use super::settings::{PaceSettings, PacedCall};
 use super::{Pace, PaceError, PacedBody};
 use crate::observe::opaque_debug;
@@ -53,7 +54,7 @@ where
         // The clone may not be ready, so the one that is sends this request.
         let mut client = mem::replace(&mut self.inner, clone);
         let (parts, body) = request.into_parts();
-        let call = PacedCall::new(&self.settings, &parts);
+        let call = PacedCall::new(&self.settings, &PacedRequest { parts: &parts, authority: None });
         Box::pin(async move {
             let mut call = call.admit().await.map_err(PaceError::Rejected)?;
             let response = client.call(Request::from_parts(parts, body)).await.map_err(failed)?;
@@ -62,7 +63,8 @@ where
             if let Some(meters) = call.meters() {
                 parts.extensions.insert(meters);
             }
-            Ok(Response::from_parts(parts, PacedBody::new(body, call)))
+            let body = PacedBody::new(body, call, parts.version);
+            Ok(Response::from_parts(parts, body))
         })
     }
 }

@@ -4,20 +4,20 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{CONTENT_TYPE, HOST};
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode, Version};
 use tallygate_rules::{CALLS, Role};
 
 use super::meters::Meters;
-use super::traffic::{OnItsWay, Traffic};
+use super::paced_request::PacedRequest;
+use super::traffic::{Departure, OnItsWay, Traffic};
 use crate::call::CallOptions;
 use crate::client::fields::GRPC_STATUS;
 use crate::client::heard::REQUESTS;
 use crate::client::{Heard, HeardLimit, ResponseReader};
-use crate::context::{self, Context, ContextKey, Maker, labels};
+use crate::context::{self, ContextKey, labels};
 use crate::decision::{DecidedBy, Permit, Rejection, RuleStatus, SaidPause};
-use crate::field_text::{field_text, host_text};
 use crate::limiter::{Check, Limiter};
 use crate::observe::{ReportedOnce, log};
 use crate::policy::Policy;
@@ -39,6 +39,8 @@ pub(super) struct PaceSettings {
     pub(super) values: Vec<(Cow<'static, str>, Arc<RequestValue>)>,
     /// The names of what the pace looks for in each request, which the contexts share.
     pub(super) names: Arc<[Cow<'static, str>]>,
+    /// Whether the keys show nothing but these.
+    pub(super) shows_only_requests: bool,
     /// What a call costs, by the names of units; one call if none is named.
     pub(super) costs: Vec<(String, Arc<RequestCost>)>,
     /// The units of which each call is settled for what its meters say.
@@ -57,28 +59,34 @@ pub(super) type RequestCost = dyn Fn(&Parts) -> u64 + Send + Sync;
 /// A call that is to be paced.
 pub(super) struct PacedCall {
     settings: Arc<PaceSettings>,
-    check: Check<'static>,
-    /// The subject that its answer may pause; `None` if nothing is made of its answer.
-    paused: Option<Subject>,
-    /// Whether its answer may be asked how much is left.
-    may_look: bool,
+    subject: Subject,
+    /// In the order of the settings.
+    others: Vec<Subject>,
+    options: CallOptions,
+    /// `None` if nothing is made of its answer.
+    departure: Option<Departure>,
     /// In the order of the settings.
     costs: Vec<u64>,
 }
 
 impl PacedCall {
     /// Prepares a call in the current context.
-    pub(super) fn new(settings: &Arc<PaceSettings>, request: &Parts) -> Self {
-        let costs: Vec<u64> = settings.costs.iter().map(|(_, cost)| cost(request)).collect();
-        let (check, paused, may_look) = settings.check(request, &costs);
-        Self { settings: Arc::clone(settings), check, paused, may_look, costs }
+    pub(super) fn new(settings: &Arc<PaceSettings>, request: &PacedRequest<'_>) -> Self {
+        labels::report_lack_of_keys(&settings.lack_of_keys, "client::pace", &settings.policy, &settings.subjects);
+        let costs = settings.costs.iter().map(|(_, cost)| cost(request.parts)).collect();
+        let (subject, others) = settings.subjects(request);
+        let departure = settings.departure(&subject, &others);
+        // A denied call needs no report: it has no answer to compare it with.
+        let may_look = departure.as_ref().is_some_and(|departure| departure.may_look);
+        let refundable = may_look || !settings.metered.is_empty();
+        let options = CallOptions { report: may_look, report_is_optional: may_look, refundable, ..CallOptions::PLAIN };
+        Self { settings: Arc::clone(settings), subject, others, options, departure, costs }
     }
 
     /// Waits for its turn. A request that this program answers meanwhile hears nothing of that: its answer is about other limits.
     pub(super) async fn admit(self) -> Result<AdmittedCall, Rejection> {
-        let permit = context::unheard(self.check.admit()).await?;
-        let (traffic, now) = (&self.settings.traffic, TokioInstant::now());
-        let on_its_way = self.paused.map(|subject| traffic.depart(&subject, now, self.may_look));
+        let permit = context::unheard(self.check().admit()).await?;
+        let on_its_way = self.departure.map(|departure| departure.depart(TokioInstant::now()));
         Ok(AdmittedCall {
             settings: self.settings,
             costs: self.costs,
@@ -86,6 +94,21 @@ impl PacedCall {
             on_its_way,
             is_answered_elsewhere: false,
         })
+    }
+
+    fn check(&self) -> Check<'_> {
+        let settings = &*self.settings;
+        let mut check = Check::new(settings.limiter(), &settings.policy, &self.subject, self.options);
+        for ((label, _), subject) in settings.subjects.iter().zip(&self.others) {
+            check = check.subject(label, subject);
+        }
+        for ((unit, _), cost) in settings.costs.iter().zip(&self.costs) {
+            check = check.cost_of(unit, *cost);
+        }
+        match settings.wait {
+            Some(wait) => check.wait(wait),
+            None => check,
+        }
     }
 }
 
@@ -129,6 +152,13 @@ impl AdmittedCall {
     pub(super) async fn hear_redirect(&mut self) {
         self.is_answered_elsewhere = true;
         self.hear(StatusCode::FOUND, &HeaderMap::new()).await;
+    }
+
+    /// Whether the call lasts until the body of its response ends: something ends with it, or trailers may come. A body of HTTP/1
+    /// whose length is known has none.
+    pub(super) fn lasts(&self, version: Version, length: Option<u64>) -> bool {
+        let may_have_trailers = version > Version::HTTP_11 || length.is_none();
+        may_have_trailers || self.permit.as_ref().is_some_and(Permit::is_of_running_call)
     }
 
     /// Returns the meters of the call, which has a response. From now on, it is settled for what is added to them.
@@ -216,62 +246,23 @@ impl AdmittedCall {
 }
 
 impl PaceSettings {
-    /// Returns the check of a call, the subject that may be paused if its policy makes something of the answer, and whether that
-    /// may be asked how much is left.
-    fn check(&self, request: &Parts, costs: &[u64]) -> (Check<'static>, Option<Subject>, bool) {
-        let limiter = self.limiter.as_ref().unwrap_or_else(|| Limiter::installed());
-        labels::report_lack_of_keys(&self.lack_of_keys, "client::pace", &self.policy, &self.subjects);
-        let (subject, others) = context::enter(&mut self.context(request), || {
-            let others = self.subjects.iter().map(|(label, key)| (label, key.subject(limiter.secret())));
-            (self.key.subject(limiter.secret()), others.collect::<Vec<_>>())
-        });
-        let paused = others.iter().find(|(label, _)| self.policy.paused_label() == Some(label.as_str()));
-        let paused = paused.map_or(&subject, |(_, other)| other);
-        let paused = self.policy.longest_pause().map(|_| paused.clone());
-        let may_look = paused.as_ref().is_some_and(|subject| self.traffic.may_look(subject, TokioInstant::now()));
-        // A denied call needs no report: it has no answer to compare it with.
-        let refundable = may_look || !self.metered.is_empty();
-        let options = CallOptions { report: may_look, report_is_optional: may_look, refundable, ..CallOptions::PLAIN };
-        let check = Check::new(limiter, &self.policy, &subject, options);
-        let mut check = others.iter().fold(check, |check, (label, subject)| check.subject(label, subject));
-        for ((unit, _), cost) in self.costs.iter().zip(costs) {
-            check = check.cost_of(unit, *cost);
-        }
-        if let Some(wait) = self.wait {
-            check = check.wait(wait);
-        }
-        (check.into_owned(), paused, may_look)
+    pub(super) fn limiter(&self) -> &Limiter {
+        self.limiter.as_ref().unwrap_or_else(|| Limiter::installed())
     }
 
-    /// Returns the names of the values that the keys show.
-    fn shown_names(&self) -> impl Iterator<Item = &str> {
-        self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names())
+    /// Whether functions of the program look at the parts of a request.
+    #[cfg(feature = "client-reqwest")]
+    pub(super) fn looks_at_parts(&self) -> bool {
+        !self.values.is_empty() || !self.costs.is_empty()
     }
 
-    /// Notes the names of the values that the pace looks for: those that are set, and those of the keys that any request
-    /// may have.
-    pub(super) fn note_names(&mut self) {
-        let of_requests = self.shown_names().filter(|name| is_of_request(name)).map(|name| name.to_owned().into());
-        self.names = self.values.iter().map(|(name, _)| name.clone()).chain(of_requests).collect();
-    }
-
-    /// Returns the values of the request that the keys show. A value that this request lacks is not that of a request which this
-    /// program answers meanwhile.
-    fn context(&self, request: &Parts) -> Context {
-        let mut context = Context::new().looking_for(&self.names).made_by(Maker::Pace);
-        for name in self.shown_names() {
-            let own = self.values.iter().find(|(known, _)| known == name);
-            let value = match own {
-                Some((_, find)) => find(request),
-                None if is_of_request(name) => request_value(name, request),
-                None => continue,
-            };
-            context = match value {
-                Some(value) => context.with(name.to_owned(), value),
-                None => context.without(name.to_owned()),
-            };
-        }
-        context
+    /// Returns the place of a call in the traffic of the subject that may be paused, if the policy makes something of its answer.
+    fn departure(&self, subject: &Subject, others: &[Subject]) -> Option<Departure> {
+        self.policy.longest_pause()?;
+        let paused = self.policy.paused_label();
+        let position = self.subjects.iter().position(|(label, _)| Some(label.as_str()) == paused);
+        let paused = position.and_then(|position| others.get(position)).unwrap_or(subject);
+        Some(self.traffic.prepare(paused, TokioInstant::now()))
     }
 }
 
@@ -290,31 +281,4 @@ fn is_status_due(headers: &HeaderMap) -> bool {
     // `application/grpc-web` has its trailers in the body.
     let is_grpc = matches!(format, Some([] | [b'+' | b';', ..]));
     is_grpc && !headers.contains_key(GRPC_STATUS)
-}
-
-/// Whether any request may have a value of this name.
-fn is_of_request(name: &str) -> bool {
-    matches!(name, "host" | "method") || name.starts_with("header_")
-}
-
-/// Returns the value of that name which any request has.
-fn request_value(name: &str, request: &Parts) -> Option<String> {
-    match name {
-        "host" => host(request),
-        "method" => Some(request.method.to_string()),
-        _ => {
-            let field = name.strip_prefix("header_")?.replace('_', "-");
-            if field == HOST.as_str() { host(request) } else { header_text(&field, request) }
-        }
-    }
-}
-
-fn host(request: &Parts) -> Option<String> {
-    let written = request.uri.authority().map(|authority| authority.as_str().to_owned());
-    written.or_else(|| header_text(HOST.as_str(), request)).map(|written| host_text(&written))
-}
-
-fn header_text(field: &str, request: &Parts) -> Option<String> {
-    let lines: Vec<&[u8]> = request.headers.get_all(field).iter().map(HeaderValue::as_bytes).collect();
-    field_text(field, &lines)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::subject::Subject;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::system::{RandomState, TokioInstant};
 
@@ -20,20 +21,26 @@ pub(super) struct Traffic {
 }
 
 struct TrafficTable {
-    subjects: HashMap<Subject, SubjectTraffic, RandomState>,
+    subjects: HashMap<Subject, Arc<SubjectTraffic>, RandomState>,
     sweep_at: usize,
 }
 
 #[derive(Default)]
 struct SubjectTraffic {
-    on_their_way: u64,
-    looked: Option<TokioInstant>,
+    on_their_way: AtomicU64,
+    looked: Mutex<Option<TokioInstant>>,
+}
+
+/// A call that was not sent yet.
+pub(super) struct Departure {
+    traffic: Arc<SubjectTraffic>,
+    /// Whether its answer may be asked how much is left, if no other call asks before it departs.
+    pub(super) may_look: bool,
 }
 
 /// A call that is on its way to the other side, from its admission to the first answer.
 pub(super) struct OnItsWay {
-    traffic: Arc<Traffic>,
-    subject: Subject,
+    traffic: Arc<SubjectTraffic>,
     /// Whether its answer is asked how much is left.
     pub(super) looks: bool,
 }
@@ -44,54 +51,65 @@ impl Traffic {
         Self { subjects: Mutex::new(table) }
     }
 
-    /// Whether a call of this subject may look at what is left, if none does before it departs.
-    pub(super) fn may_look(&self, subject: &Subject, now: TokioInstant) -> bool {
-        lock(&self.subjects).subjects.get(subject).is_none_or(|traffic| !traffic.has_looked(now))
-    }
-
-    /// Lets a call begin its way at this time. If it looks, others do so only later.
-    pub(super) fn depart(self: &Arc<Self>, subject: &Subject, now: TokioInstant, may_look: bool) -> OnItsWay {
-        let mut table = lock(&self.subjects);
-        let traffic = table.of(subject, now);
-        traffic.on_their_way += 1;
-        let looks = may_look && !traffic.has_looked(now);
-        if looks {
-            traffic.looked = Some(now);
-        }
-        OnItsWay { traffic: Arc::clone(self), subject: subject.clone(), looks }
+    /// Prepares a call of this subject.
+    pub(super) fn prepare(&self, subject: &Subject, now: TokioInstant) -> Departure {
+        let traffic = lock(&self.subjects).of(subject, now);
+        let may_look = !traffic.has_looked(now);
+        Departure { traffic, may_look }
     }
 }
 
 impl TrafficTable {
-    fn of(&mut self, subject: &Subject, now: TokioInstant) -> &mut SubjectTraffic {
+    fn of(&mut self, subject: &Subject, now: TokioInstant) -> Arc<SubjectTraffic> {
         if self.subjects.len() >= self.sweep_at {
-            self.subjects.retain(|_, traffic| traffic.on_their_way > 0 || traffic.has_looked(now));
+            self.subjects.retain(|_, traffic| Arc::strong_count(traffic) > 1 || traffic.has_looked(now));
             self.sweep_at = self.subjects.len().saturating_mul(2).max(FEW);
         }
-        self.subjects.entry(subject.clone()).or_default()
+        Arc::clone(self.subjects.entry(subject.clone()).or_default())
     }
 }
 
 impl SubjectTraffic {
     /// Whether a call has looked a short time ago.
     fn has_looked(&self, now: TokioInstant) -> bool {
-        self.looked.is_some_and(|looked| now.saturating_duration_since(looked) < LOOK_EVERY)
+        is_recent(*lock(&self.looked), now)
+    }
+
+    /// Lets a call look, unless another one has looked a short time ago.
+    fn looks(&self, now: TokioInstant) -> bool {
+        let mut looked = lock(&self.looked);
+        let is_due = !is_recent(*looked, now);
+        if is_due {
+            *looked = Some(now);
+        }
+        is_due
+    }
+}
+
+fn is_recent(looked: Option<TokioInstant>, now: TokioInstant) -> bool {
+    looked.is_some_and(|looked| now.saturating_duration_since(looked) < LOOK_EVERY)
+}
+
+impl Departure {
+    /// Lets the call begin its way at this time. If it looks, others do so only later.
+    pub(super) fn depart(self, now: TokioInstant) -> OnItsWay {
+        let Self { traffic, may_look } = self;
+        traffic.on_their_way.fetch_add(1, Ordering::AcqRel);
+        let looks = may_look && traffic.looks(now);
+        OnItsWay { traffic, looks }
     }
 }
 
 impl OnItsWay {
     /// Ends the way of the call. Returns how many others of its subject are still on theirs, in this process.
     pub(super) fn arrive(self) -> u64 {
-        let table = lock(&self.traffic.subjects);
-        table.subjects.get(&self.subject).map_or(0, |traffic| traffic.on_their_way.saturating_sub(1))
+        self.traffic.on_their_way.load(Ordering::Acquire).saturating_sub(1)
     }
 }
 
 impl Drop for OnItsWay {
     fn drop(&mut self) {
-        if let Some(traffic) = lock(&self.traffic.subjects).subjects.get_mut(&self.subject) {
-            traffic.on_their_way = traffic.on_their_way.saturating_sub(1);
-        }
+        self.traffic.on_their_way.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -100,14 +118,13 @@ mod tests {
     use super::*;
 
     /// Whether a call that is prepared now looks once it departs.
-    fn looks(traffic: &Arc<Traffic>, subject: &Subject, now: TokioInstant) -> bool {
-        let may_look = traffic.may_look(subject, now);
-        traffic.depart(subject, now, may_look).looks
+    fn looks(traffic: &Traffic, subject: &Subject, now: TokioInstant) -> bool {
+        traffic.prepare(subject, now).depart(now).looks
     }
 
     #[test]
     fn a_call_of_each_subject_looks_every_100_ms() {
-        let (traffic, now) = (Arc::new(Traffic::new()), TokioInstant::now());
+        let (traffic, now) = (Traffic::new(), TokioInstant::now());
         let [alice, bob] = ["alice", "bob"].map(Subject::of);
         assert!(looks(&traffic, &alice, now) && looks(&traffic, &bob, now));
         assert!(!looks(&traffic, &alice, now) && !looks(&traffic, &bob, now + LOOK_EVERY / 2));
@@ -117,30 +134,35 @@ mod tests {
 
     #[test]
     fn of_calls_that_wait_the_first_that_departs_looks() {
-        let (traffic, alice, now) = (Arc::new(Traffic::new()), Subject::of("alice"), TokioInstant::now());
-        assert!(traffic.may_look(&alice, now) && traffic.may_look(&alice, now), "the first one may be denied");
-        assert!(traffic.depart(&alice, now, true).looks);
-        assert!(!traffic.depart(&alice, now, true).looks);
+        let (traffic, alice, now) = (Traffic::new(), Subject::of("alice"), TokioInstant::now());
+        // The first one may be denied.
+        let [denied, second, third] = [(); 3].map(|()| traffic.prepare(&alice, now));
+        assert!(denied.may_look && second.may_look && third.may_look);
+        drop(denied);
+        assert!(second.depart(now).looks && !third.depart(now).looks);
     }
 
     #[test]
     fn only_calls_of_the_same_subject_are_on_their_way_beside_one_that_arrives() {
-        let (traffic, now) = (Arc::new(Traffic::new()), TokioInstant::now());
+        let (traffic, now) = (Traffic::new(), TokioInstant::now());
         let [alice, bob] = ["alice", "bob"].map(Subject::of);
-        let [first, second, dropped] = [(); 3].map(|()| traffic.depart(&alice, now, false));
-        let of_bob = traffic.depart(&bob, now, false);
+        let depart = |subject| traffic.prepare(subject, now).depart(now);
+        let _not_sent = traffic.prepare(&alice, now);
+        let (first, second, dropped) = (depart(&alice), depart(&alice), depart(&alice));
+        let of_bob = depart(&bob);
         drop(dropped);
         assert_eq!((first.arrive(), second.arrive(), of_bob.arrive()), (1, 0, 0));
     }
 
     #[test]
     fn subjects_without_calls_are_forgotten() {
-        let (traffic, now, busy) = (Arc::new(Traffic::new()), TokioInstant::now(), Subject::of("busy"));
-        let on_its_way = traffic.depart(&busy, now, false);
+        let (traffic, now, busy) = (Traffic::new(), TokioInstant::now(), Subject::of("busy"));
+        let on_its_way = traffic.prepare(&busy, now).depart(now);
         for number in 0..10_000 {
-            drop(traffic.depart(&Subject::of(number), now, false));
+            drop(traffic.prepare(&Subject::of(number), now));
         }
         assert!(lock(&traffic.subjects).subjects.len() <= 2 * FEW);
-        assert_eq!((on_its_way.arrive(), traffic.depart(&busy, now, false).arrive()), (0, 0));
+        let another = traffic.prepare(&busy, now).depart(now);
+        assert_eq!((on_its_way.arrive(), another.arrive()), (1, 0));
     }
 }

@@ -141,7 +141,11 @@ impl Check<'_> {
 
     /// Decides a call that runs only if it is admitted, and returns as [`admitted`](Self::admitted) does.
     pub(crate) async fn admit(mut self) -> Result<Option<Permit>, Rejection> {
-        let decided = self.decide().await;
+        let decided = match self.decide_at_once() {
+            ControlFlow::Break(decided) => decided,
+            // Boxed, so that the future of a call which is decided at once is small.
+            ControlFlow::Continue(observation) => Box::pin(self.decide_later(observation)).await,
+        };
         self.admitted(decided)
     }
 

@@ -335,6 +335,29 @@ async fn many_answers_that_say_the_same_pause_one_after_the_other_tell_the_store
 }
 
 #[tokio::test]
+async fn a_good_call_asks_the_store_once_and_a_pause_once_more() {
+    const GOOD: usize = 20;
+    let redis = Redis::start();
+    let denial = async || (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "57")]);
+    let partner = Partner::answering(|router| router.route("/busy", any(denial))).await;
+    let limiter = connected(&patient().denial_cache(Duration::from_secs(10)), &redis.url()).await;
+    let client = paced_by(&limiter);
+    // Then the server knows all scripts.
+    assert_eq!(rejected(&client, partner.request("/")).await, None);
+    let policy = Policy::builder("partner").rule(per_minute(100)).pausable().build().unwrap();
+    limiter.check(&policy, &Subject::of("other")).pause(MINUTE).await.unwrap();
+    let before = redis.calls("evalsha");
+    for _ in 0..GOOD {
+        assert_eq!(rejected(&client, partner.request("/")).await, None);
+    }
+    assert!(limiter.drain(MINUTE).await.is_nothing());
+    assert_eq!(redis.calls("evalsha") - before, GOOD);
+    assert_eq!(rejected(&client, partner.request("/busy")).await, None);
+    assert!(limiter.drain(MINUTE).await.is_nothing());
+    assert_eq!(redis.calls("evalsha") - before, GOOD + 2);
+}
+
+#[tokio::test]
 async fn while_a_pause_is_known_no_call_asks_the_store() {
     let redis = Redis::start();
     let answer = async || (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "57")]);

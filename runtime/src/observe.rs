@@ -40,7 +40,7 @@ pub(crate) use opaque_debug;
 
 pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, Purpose};
 pub(crate) use self::metrics::{GaugeChange, GaugedCall, OverrideGauge, PolicyMetrics, TallyGauge};
-pub(crate) use self::metrics::{UnappliedFileGauge, begin_metrics_of_files, count_denied_return};
+pub(crate) use self::metrics::{UnappliedFileGauge, begin_metrics_of_files, count_early_denial};
 #[cfg(not(feature = "metrics"))]
 use self::no_metrics as metrics;
 #[cfg(not(feature = "tracing-spans"))]

@@ -110,6 +110,13 @@ pub(crate) trait Celled: fmt::Debug + Send + Sync {
     /// [`remnants`](Self::remnants). They may have been rounded up, and joined with those of others.
     fn restored(&self, remnants: [&[Remnant]; 2], now_us: u64) -> Cell;
 
+    /// Returns the stored cell as it is at that time without what others have left, where that can be told. `restored` is the cell as
+    /// it was [restored](Self::restored), and as it would be of what the subject itself has left.
+    fn without_others(&self, cell: Cell, restored: [Cell; 2], now_us: u64) -> Cell {
+        let [cell, all, own] = [cell, restored[0], restored[1]].map(|cell| self.at(cell, now_us));
+        Cell { amount: (cell.amount + own.amount).saturating_sub(all.amount), ..cell }
+    }
+
     /// Returns how long a call has to wait by the stored cell, and after what time it never fits again.
     fn ask(&self, cell: Cell, cost: u64, now_us: u64) -> (Wait, Option<Wait>) {
         let cell = self.at(cell, now_us);

@@ -98,6 +98,13 @@ impl Celled for WindowFromFirstHit {
         Cell { stamp_us, amount, other: RESTORED, ..Cell::default() }
     }
 
+    fn without_others(&self, cell: Cell, [all, own]: [Cell; 2], now_us: u64) -> Cell {
+        let cell = self.at(cell, now_us);
+        // While the window slides, it counts what it began with.
+        let others = if cell.other == RESTORED { all.amount.saturating_sub(own.amount) } else { 0 };
+        Cell { amount: cell.amount.saturating_sub(others), ..cell }
+    }
+
     fn expires_us(&self, cell: Cell) -> u64 {
         cell.stamp_us + self.per_us
     }

@@ -123,6 +123,15 @@ impl Celled for Slots {
         Cell { amount: Remnant::most_from(last, ends_us), other: of_before.unwrap_or_default(), ..cell }
     }
 
+    fn without_others(&self, cell: Cell, restored: [Cell; 2], now_us: u64) -> Cell {
+        let [cell, all, own] = [cell, restored[0], restored[1]].map(|cell| self.at(cell, now_us));
+        Cell {
+            amount: (cell.amount + own.amount).saturating_sub(all.amount),
+            other: (cell.other + own.other).saturating_sub(all.other),
+            ..cell
+        }
+    }
+
     fn expires_us(&self, cell: Cell) -> u64 {
         cell.stamp_us + 2 * self.slot_us
     }

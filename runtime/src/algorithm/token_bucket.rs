@@ -223,6 +223,11 @@ impl Celled for Bucket {
         Cell { stamp_us, amount, other: stamp_us + self.reset_after_us, since_us: RESTORED_US }
     }
 
+    fn without_others(&self, cell: Cell, restored: [Cell; 2], now_us: u64) -> Cell {
+        let [cell, all, own] = [cell, restored[0], restored[1]].map(|cell| self.at(cell, now_us));
+        Cell { amount: (cell.amount + own.amount).saturating_sub(all.amount).min(self.full()), ..cell }
+    }
+
     fn expires_us(&self, cell: Cell) -> u64 {
         cell.other
     }

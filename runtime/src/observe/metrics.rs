@@ -12,7 +12,7 @@ use self::recorder::{
     AHEAD_DECISIONS, AHEAD_EARLY_ENDS, AHEAD_UNITS, CACHED_DENIALS, CHARGED_UNITS, CONCURRENT_CALLS, DECISIONS,
     LOST_POLICIES, PAUSES, SECONDS, UNAPPLIED_FILES, WAITING_CALLS, WAITS_REFUSED, WARNINGS, tell,
 };
-pub(crate) use self::totals::{GaugeChange, OverrideGauge, TallyGauge, UnappliedFileGauge, count_denied_return};
+pub(crate) use self::totals::{GaugeChange, OverrideGauge, TallyGauge, UnappliedFileGauge, count_early_denial};
 use super::terms::{ChargeChange, Labels, ObservedRule, PrefetchUse, WaitRefusal};
 use crate::system::Instant;
 
@@ -79,6 +79,7 @@ impl PolicyMetrics {
         }
         let seconds = self.seconds.get_or_init(|| key_of_policy(SECONDS, policy));
         tell(|| with_recorder(|recorder| recorder.register_histogram(seconds, &METADATA)).record(start.0.elapsed()));
+        totals::show_early_denials();
     }
 
     /// Counts a denial that the cache has answered in place of Redis. It is also counted as a decision.

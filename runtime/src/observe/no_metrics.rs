@@ -63,7 +63,7 @@ pub(super) fn count_early_end(_: &str) {}
 pub(super) fn count_pause(_: &str, _: Option<&str>) {}
 pub(super) fn count_warning(_: &str, _: ObservedRule<'_>) {}
 pub(crate) fn begin_metrics_of_files() {}
-pub(crate) fn count_denied_return() {}
+pub(crate) fn count_early_denial() {}
 pub(super) fn count_lost_policies(_: usize) {}
 
 #[derive(Default)]

@@ -27,7 +27,7 @@ use crate::call::{Call, StoredLease, TallyId};
 use crate::clock::{self, Clock};
 use crate::decision::{AdmittedAt, Recount, Remainder, Report, Wait};
 use crate::error::BackendError;
-use crate::observe::opaque_debug;
+use crate::observe::{count_early_denial, opaque_debug};
 use crate::policy::{Policy, RuleGroup};
 use crate::store::answer::{self, Answer, Outcome};
 use crate::store::decider::tally_to_ban;
@@ -102,12 +102,21 @@ impl Memory {
         let (wait, rule) = self.with_tally(id, |tally, now_us| {
             tell_us(now_us);
             if !id.group.is_windows {
-                return (tally.decide_by_cell(id.group, cost, now_us), 0);
+                let wait = tally.decide_by_cell(id.group, cost, now_us);
+                if !wait.is_none() && tally.is_early(id.group, cost, now_us) {
+                    count_early_denial();
+                }
+                return (wait, 0);
             }
             let now_us = tally.settle_time_of_windows(id.group, now_us);
             let wait = tally.decide_by_windows(id.group, cost, now_us);
-            let rule = if wait.is_none() { 0 } else { tally.denying_window(id.group, cost, now_us) };
-            (wait, rule)
+            if wait.is_none() {
+                return (wait, 0);
+            }
+            if tally.is_early(id.group, cost, now_us) {
+                count_early_denial();
+            }
+            (wait, tally.denying_window(id.group, cost, now_us))
         })?;
         Some(if wait.is_none() { Outcome::Admitted } else { Outcome::denied(rule, wait) })
     }
@@ -153,6 +162,7 @@ impl Memory {
         let mut builder = OutcomeBuilder::new();
         tally.ask(id.group, 0, call.needs_at(0), now_us, &mut builder);
         let outcome = builder.build();
+        count_if_early(outcome, call, || tally.is_early(id.group, call.needs_at(0), now_us));
         charge(tally, id.group, outcome, call, call.cost_at(0), now_us);
         let mut quotas = Vec::new();
         if call.options.report {
@@ -179,6 +189,7 @@ impl Memory {
                 break outcome;
             }
         };
+        count_if_early(outcome, call, || locked.is_early(&ids, call, now_us));
         let mut quotas = Vec::new();
         for (index, &(id, hash)) in ids.iter().enumerate() {
             let mut unstored = None;
@@ -323,6 +334,14 @@ fn answer(call: Call<'_>, outcome: Outcome, quotas: Vec<Quota>, now_us: u64) -> 
 
 /// Counts an admitted call, or a denial towards a ban. A call of a banned subject is not counted.
 fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, call: Call<'_>, cost: u64, now_us: u64) {
+/// Counts a denial that is final if it is early, which `is_early` says.
+fn count_if_early(outcome: Outcome, call: Call<'_>, is_early: impl FnOnce() -> bool) {
+    let is_final = !call.options.peek && !call.options.provisional;
+    if matches!(outcome, Outcome::Denied { .. }) && is_final && is_early() {
+        count_early_denial();
+    }
+}
+
     let options = call.options;
     match outcome {
         _ if options.peek => {}
@@ -335,5 +354,6 @@ fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, call: Call<'_>
         Outcome::Admitted if cost > 0 => tally.charge(group, cost, now_us),
         Outcome::Denied { .. } if !options.provisional => tally.deny(group, None, now_us),
         _ => {}
+        // Also an early one: what others share may be the subject's own, and no flood may take a ban away.
     }
 }

@@ -24,7 +24,7 @@ pub(super) const AHEAD_UNITS: &str = "tallygate_prefetch_units_total";
 pub(super) const AHEAD_EARLY_ENDS: &str = "tallygate_prefetch_early_ends_total";
 pub(super) const TALLIES: &str = "tallygate_tallies";
 pub(super) const REPLACED_SUBJECTS: &str = "tallygate_replaced_subjects_total";
-pub(super) const DENIED_RETURNS: &str = "tallygate_denied_returns_total";
+pub(super) const EARLY_DENIALS: &str = "tallygate_early_denials_total";
 pub(super) const OVERRIDES: &str = "tallygate_overrides";
 pub(super) const UNAPPLIED_FILES: &str = "tallygate_unapplied_files";
 
@@ -88,9 +88,9 @@ fn describe() {
             "Subjects in the memory of this process that others have replaced."
         );
         describe_counter!(
-            DENIED_RETURNS,
+            EARLY_DENIALS,
             Unit::Count,
-            "Subjects that were denied when they came, by what replaced subjects have left."
+            "Denials of calls that would have been admitted without what replaced subjects share."
         );
         describe_gauge!(OVERRIDES, Unit::Count, "Overrides of rules that this process knows of.");
         describe_counter!(LOST_POLICIES, Unit::Count, "Policies that left the file of limits.");

@@ -9,13 +9,13 @@ use super::recorder::{self, tell};
 
 /// All tallies of this process, over all limiters.
 static TALLIES: Total =
-    Total { name: recorder::TALLIES, number: AtomicUsize::new(0), events: &[&REPLACED_SUBJECTS, &DENIED_RETURNS] };
+    Total { name: recorder::TALLIES, number: AtomicUsize::new(0), events: &[&REPLACED_SUBJECTS, &EARLY_DENIALS] };
 
 /// Subjects in the memory of this process that others have replaced.
 static REPLACED_SUBJECTS: Events = Events::new(recorder::REPLACED_SUBJECTS);
 
-/// Subjects that had no call left when they came, by what they or others had left.
-static DENIED_RETURNS: Events = Events::new(recorder::DENIED_RETURNS);
+/// Denials of calls that would have been admitted without what replaced subjects share.
+static EARLY_DENIALS: Events = Events::new(recorder::EARLY_DENIALS);
 
 /// All overrides that this process knows, over all limiters.
 static OVERRIDES: Total = Total::new(recorder::OVERRIDES);
@@ -90,9 +90,16 @@ impl Events {
     }
 }
 
-/// Counts a subject that was denied when it came, by what was left of it. It is told with the next change of the tallies.
-pub(crate) fn count_denied_return() {
-    DENIED_RETURNS.add();
+/// Counts a denial for what others have left. The caller may hold a lock.
+pub(crate) fn count_early_denial() {
+    EARLY_DENIALS.add();
+}
+
+/// Tells the recorder of early denials, after one was decided.
+pub(super) fn show_early_denials() {
+    if EARLY_DENIALS.untold.load(Ordering::Relaxed) > 0 {
+        EARLY_DENIALS.show();
+    }
 }
 
 /// Defines a gauge: a number that is part of the metrics of this process as long as the gauge lives.

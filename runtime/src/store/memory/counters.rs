@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use tallygate_rules::Ban;
 
 use super::leases::Leases;
-use super::trace::{RemnantTable, TraceKey};
+use super::trace::{RemnantTable, Remnants, TraceKey};
 use crate::algorithm::{Cell, Celled, CostChange, DecidedByCell, Quota, Remnant};
 use crate::clock::{self, is_set_back};
 use crate::decision::{Remainder, Wait};
@@ -39,6 +39,8 @@ pub(super) struct Counters {
     pub(super) leases: Leases,
     /// The rules of the last call that was counted.
     traced: Option<Arc<TracedRules>>,
+    /// Each cell as the subject found it, and as it would have been without what others have left; empty if they have left nothing.
+    restored: Box<[[Cell; 2]]>,
 }
 
 impl Counters {
@@ -90,12 +92,22 @@ impl Counters {
         self.note_first(traced);
         let mut expires_us = 0;
         for (index, (cell, rule)) in self.cells.iter_mut().zip(&traced.celled).enumerate() {
-            let [first, second] = places_of_cell(index);
             let key = |place| TraceKey::new(hash, segment, place).named(rule.remnants_are_named());
-            let found = [first, second].map(|place| trace.find(key(place), now_us));
-            if found.iter().any(|found| !found.is_empty()) {
-                *cell = rule.restored(found.each_ref().map(|found| &**found), now_us);
-                expires_us = expires_us.max(rule.expires_us(*cell));
+            let found = places_of_cell(index).map(|place| trace.find(key(place), now_us));
+            if found.iter().all(Remnants::is_empty) {
+                continue;
+            }
+            let restored = |found: &[Remnants; 2]| rule.restored(found.each_ref().map(|found| &**found), now_us);
+            *cell = restored(&found);
+            expires_us = expires_us.max(rule.expires_us(*cell));
+            if found.iter().flatten().any(|remnant| remnant.is_joined) {
+                let own = restored(&places_of_cell(index).map(|place| trace.find_own(key(place), now_us)));
+                if self.restored.is_empty() {
+                    self.restored = vec![[Cell::default(); 2]; traced.celled.len()].into();
+                }
+                if let Some(restored) = self.restored.get_mut(index) {
+                    *restored = [*cell, own];
+                }
             }
         }
         if traced.within_us > 0 {
@@ -187,6 +199,25 @@ impl Counters {
             }
             builder.add_wait(first + place, wait);
         }
+    }
+
+    /// Whether others have left anything that was counted.
+    pub(super) fn counts_others(&self) -> bool {
+        !self.restored.is_empty()
+    }
+
+    /// Whether every rule would admit a call without what others have left.
+    pub(super) fn admits_without_others(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
+        let leases = group.concurrency();
+        let has_lease = leases.is_none_or(|(rule, us)| self.leases.wait(rule.count(), us, now_us).is_none());
+        has_lease
+            && self.cells.iter().zip(&group.celled).enumerate().all(|(index, (cell, (_, rule)))| {
+                let own = match self.restored.get(index) {
+                    Some(restored) => rule.without_others(*cell, *restored, now_us),
+                    None => rule.at(*cell, now_us),
+                };
+                rule.wait(own, cost, now_us).is_none()
+            })
     }
 
     /// Counts the call with every rule; returns how long a call of cost 1 would have to wait now.

@@ -8,6 +8,7 @@ use super::trace::Left;
 use crate::call::{Call, TallyId};
 use crate::error::BackendError;
 use crate::observe::GaugeChange;
+use crate::policy::RuleGroup;
 use crate::store::Outcome;
 use crate::store::outcome_builder::OutcomeBuilder;
 use crate::sync::MutexGuard;
@@ -134,6 +135,17 @@ impl LockedShards<'_> {
             first += id.group.rules.len();
         }
         builder.build()
+    }
+
+    /// Whether a denial is early: all rules of all subjects would admit the call without what others have left.
+    pub(super) fn is_early(&mut self, ids: &[(TallyId<'_>, u64)], call: Call<'_>, now_us: u64) -> bool {
+        let mut all = |tells: &dyn Fn(usize, &RuleGroup, &Tally) -> bool| {
+            ids.iter()
+                .enumerate()
+                .all(|(index, &(id, hash))| self.find(hash, id).is_some_and(|tally| tells(index, id.group, tally)))
+        };
+        !all(&|_, _, tally| !tally.counts_others())
+            && all(&|index, group, tally| tally.admits_without_others(group, call.needs_at(index), now_us))
     }
 
     fn shard(&mut self, hash: u64) -> Option<&mut Shard> {

@@ -21,7 +21,8 @@ use crate::store::outcome_builder::OutcomeBuilder;
 /// Entries that no longer count change nothing, and stay until their room is needed. They are dropped before an earlier
 /// entry becomes the last one: in `forget_future` and `refund`.
 ///
-/// Sums of weights are modulo 2^32. A log weighs less than 2^32, and what counts in it at most 2^31.
+/// Sums of weights are modulo 2^32. A log weighs less than 2^32, and what counts in it at most 2^31. They begin at 0, but what
+/// others have left comes before: until it has left the log, `start` is at least [`OTHERS`].
 #[derive(Debug, Default)]
 pub(super) struct Log {
     /// The entries before the last one.
@@ -238,13 +239,18 @@ impl Log {
 
     pub(super) fn quota(&self, window: &Window, now_us: u64) -> Quota {
         let Window { count, per_us, .. } = *window;
-        let is_over = |entry: &LogEntry| entry.at_us() + per_us <= now_us;
-        let older = self.older.as_slice();
-        let first = older.get(older.partition_point(is_over)).unwrap_or(&self.last);
-        let used = if is_over(first) { 0 } else { self.weight_from(first) };
+        let used = self.first_within(window, now_us).map_or(0, |first| self.weight_from(first));
         let reset_us = if used > 0 { self.last.at_us() + per_us - now_us } else { 0 };
         let quota = Quota::new(count.saturating_sub(used), reset_us);
         if quota.remaining == 0 { quota.with_wait(self.wait(window, 1, now_us)) } else { quota }
+    }
+
+    /// The first entry that a window counts.
+    fn first_within(&self, window: &Window, now_us: u64) -> Option<&LogEntry> {
+        let is_over = |entry: &LogEntry| entry.at_us() + window.per_us <= now_us;
+        let older = self.older.as_slice();
+        let first = older.get(older.partition_point(is_over)).unwrap_or(&self.last);
+        (!is_over(first)).then_some(first)
     }
 
     /// The weight of all entries.
@@ -304,7 +310,7 @@ impl Log {
         if is_over(&self.last) {
             self.last = LogEntry::new(self.last.at_us(), self.end);
         }
-        self.start = self.older.as_slice().first().unwrap_or(&self.last).before();
+        self.begin_at(self.older.as_slice().first().unwrap_or(&self.last).before());
     }
 }
 

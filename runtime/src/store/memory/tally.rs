@@ -13,6 +13,7 @@ use super::log::Log;
 use crate::algorithm::{CostChange, Quota, Window};
 use crate::clock::{self, is_set_back};
 use crate::decision::Wait;
+use crate::observe::count_early_denial;
 use crate::policy::RuleGroup;
 use crate::store::Outcome;
 use crate::store::outcome_builder::OutcomeBuilder;
@@ -91,7 +92,12 @@ impl Tally {
         let outcome = builder.build();
         match outcome {
             Outcome::Admitted if cost > 0 => self.charge(group, cost, now_us),
-            Outcome::Denied { .. } => self.deny(group, if cost == 1 { Some(builder.wait()) } else { None }, now_us),
+            Outcome::Denied { .. } => {
+                if self.is_early(group, cost, now_us) {
+                    count_early_denial();
+                }
+                self.deny(group, if cost == 1 { Some(builder.wait()) } else { None }, now_us);
+            }
             _ => {}
         }
         outcome

@@ -226,9 +226,7 @@ impl RemnantTable {
         }
         self.sweep(now_us);
         let others = self.shared_with(key, now_us).map(|remnant| Remnant { is_joined: true, ..remnant });
-        let own = self.own(key).into_iter().flatten().filter_map(|place| self.cells[place].read(now_us));
-        let own = own.filter(|(mark, _)| *mark == key.mark()).map(|(_, remnant)| remnant);
-        for remnant in own.chain(others).filter(|remnant| remnant.ends_us > now_us) {
+        for remnant in self.own_of(key, now_us).chain(others).filter(|remnant| remnant.ends_us > now_us) {
             if let Err(full) = found.try_push(remnant)
                 && let Some(last) = found.last_mut()
             {
@@ -248,6 +246,16 @@ impl RemnantTable {
         }
         kept.reverse();
         kept
+    }
+
+    /// Returns what is left of a subject alone by a rule, of what was [found](Self::find) at this time. The rest is shared with others.
+    pub(super) fn find_own(&self, key: TraceKey, now_us: u64) -> Remnants {
+        self.own_of(key, now_us).filter(|remnant| remnant.ends_us > now_us).take(FOUND).collect()
+    }
+
+    fn own_of(&self, key: TraceKey, now_us: u64) -> impl Iterator<Item = Remnant> {
+        let places = self.own(key).into_iter().flatten().filter_map(move |place| self.cells[place].read(now_us));
+        places.filter(move |(mark, _)| *mark == key.mark()).map(|(_, remnant)| remnant)
     }
 
     /// Frees the places of remnants that are over: only the last bits of a time are stored, so a later time would seem to be the

@@ -4,6 +4,7 @@ use super::Memory;
 use super::tally::GroupTallies;
 use super::trace::Left;
 use crate::call::{TallyId, UnitCall};
+use crate::observe::count_early_denial;
 use crate::store::answer::Outcome;
 use crate::store::outcome_builder::OutcomeBuilder;
 
@@ -36,12 +37,27 @@ fn decide(mut tallies: GroupTallies<'_>, call: UnitCall<'_>, mut now_us: u64) ->
         first += group.rules.len();
     });
     let outcome = builder.build();
+    if matches!(outcome, Outcome::Denied { .. }) && is_early(&mut tallies, call, now_us) {
+        count_early_denial();
+    }
     tallies.for_each(|group, tally| match (outcome, call.charged_to(group)) {
         (Outcome::Admitted, charged @ 1..) => tally.charge(group, charged, now_us),
         (Outcome::Denied { .. }, _) => tally.deny(group, None, now_us),
         _ => {}
     });
     outcome.with_position(call.policy)
+}
+
+/// Whether all tallies would admit a call that was denied, without what others have left.
+fn is_early(tallies: &mut GroupTallies<'_>, call: UnitCall<'_>, now_us: u64) -> bool {
+    let mut counts_others = false;
+    tallies.for_each(|_, tally| counts_others |= tally.counts_others());
+    if !counts_others {
+        return false;
+    }
+    let mut all_admit = true;
+    tallies.for_each(|group, tally| all_admit &= tally.admits_without_others(group, call.needed_of(group), now_us));
+    all_admit
 }
 
 #[cfg(test)]

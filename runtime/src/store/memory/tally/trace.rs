@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{More, Tally};
 use crate::clock;
-use crate::observe::count_denied_return;
 use crate::policy::{RuleGroup, TracedRules};
 use crate::store::memory::counters::Counters;
 use crate::store::memory::trace::{Left, RemnantTable, TraceKey};
@@ -46,19 +45,29 @@ impl Tally {
         }
     }
 
+    /// Whether it counts anything that others have left.
+    #[inline]
+    pub(in super::super) fn counts_others(&self) -> bool {
+        self.log.counts_others() || self.more.as_deref().is_some_and(|more| more.counters.counts_others())
+    }
+
+    /// Whether the rules of the group would admit a call without what others have left.
+    #[cold]
+    pub(in super::super) fn admits_without_others(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
+        let by_counters = |more: &More| more.counters.admits_without_others(group, cost, now_us);
+        self.log.admits_without_others(group, cost, now_us) && self.more.as_deref().is_none_or(by_counters)
+    }
+
+    /// Whether a denial of a call that needs only this tally is early.
+    #[inline]
+    pub(in super::super) fn is_early(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
+        self.counts_others() && self.admits_without_others(group, cost, now_us)
+    }
+
     /// Returns a tally of what a subject with this hash has left of this group.
     pub(in super::super) fn of_left(group: &RuleGroup, left: Left<'_>) -> Self {
         let mut tally = Self::new(group.cells());
         tally.restore(&group.segment, &group.traced, left);
-        tally
-    }
-
-    /// Returns the tally of a subject that comes, and counts it if what it has left denies it.
-    pub(in super::super) fn returned(group: &RuleGroup, left: Left<'_>) -> Self {
-        let tally = Self::of_left(group, left);
-        if tally.expires_us > left.now_us && !tally.plain_wait(group, left.now_us).is_none() {
-            count_denied_return();
-        }
         tally
     }
 
@@ -70,8 +79,9 @@ impl Tally {
         }
         let now_us = trace.settle_time(left.now_us);
         if traced.reach_us > 0 {
-            let remnants = trace.find(TraceKey::new(hash, segment, 0), now_us);
-            self.log.restore(&remnants, traced.reach_us, now_us);
+            let key = TraceKey::new(hash, segment, 0);
+            let remnants = trace.find(key, now_us);
+            self.log.restore(&remnants, &trace.find_own(key, now_us), traced.reach_us, now_us);
             self.expires_us = remnants.last().map_or(0, |last| last.ends_us.min(now_us + traced.reach_us));
         }
         if let Some(More { counters, .. }) = self.more.as_deref_mut() {

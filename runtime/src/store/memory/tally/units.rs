@@ -147,7 +147,7 @@ impl Tally {
 
 impl UnitTally {
     fn new(group: &RuleGroup, left: Left<'_>) -> Self {
-        Self { segment: Arc::clone(&group.segment), tally: Tally::returned(group, left) }
+        Self { segment: Arc::clone(&group.segment), tally: Tally::of_left(group, left) }
     }
 
     #[inline]

@@ -117,13 +117,13 @@ impl Core {
         LayeredAnswer::with_lease_here(answer, call, || Arc::clone(self) as _)
     }
 
-    pub(super) async fn reset(&self, call: Call<'_>) -> Result<(), BackendError> {
+    pub(super) async fn reset(&self, call: Call<'_>) -> Result<Option<Duration>, BackendError> {
         let reset = self.stack.reset(call).await;
         self.sleepers.wake(call);
         reset
     }
 
-    pub(super) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+    pub(super) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<Option<Duration>, BackendError> {
         let banned = self.stack.ban(call, duration).await;
         // The new ban may end earlier than the previous one.
         self.sleepers.wake(call.part(0));

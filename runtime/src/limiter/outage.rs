@@ -1,6 +1,5 @@
 //! Decides calls while the store below is away, as the policy says: by tallies of this process, or without any.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -155,16 +154,19 @@ impl<S: Decider, R: RemoteStore> Outage<S, R> {
 }
 
 impl<S: Decider, R: RemoteStore> Outage<S, R> {
-    pub(super) fn reset(&self, call: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send {
-        self.standby.reset(call);
-        self.below.reset(call)
+    /// Returns how long the trace of the standby may deny the subjects, if the store goes away.
+    pub(super) async fn reset(&self, call: Call<'_>) -> Result<Option<Duration>, BackendError> {
+        // The tallies of this process are changed even while the store is away.
+        let traced_here = self.standby.reset(call);
+        self.below.reset(call).await.map(|()| traced_here)
     }
 
-    pub(super) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
-        // The tallies of this process are changed even while the store is away.
+    /// Returns the same as [`reset`](Self::reset).
+    pub(super) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<Option<Duration>, BackendError> {
         let is_local = self.on_outage(call.policy) == OnOutage::Local;
-        let banned_here = if is_local { self.standby.ban(call, duration) } else { Ok(()) };
-        banned_here.and(self.below.ban(call, duration).await)
+        let banned_here = if is_local { self.standby.ban(call, duration) } else { Ok(None) };
+        let banned_below = self.below.ban(call, duration).await;
+        banned_here.and_then(|traced_here| banned_below.map(|()| traced_here))
     }
 }
 

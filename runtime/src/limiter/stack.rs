@@ -82,17 +82,16 @@ impl Stack {
         }
     }
 
-    pub(super) async fn reset(&self, call: Call<'_>) -> Result<(), BackendError> {
+    /// See [`Memory::reset`].
+    pub(super) async fn reset(&self, call: Call<'_>) -> Result<Option<Duration>, BackendError> {
         match self {
-            Self::Here(memory) => {
-                memory.reset(call);
-                Ok(())
-            }
+            Self::Here(memory) => Ok(memory.reset(call)),
             Self::Remote(layers) => layers.reset(call).await,
         }
     }
 
-    pub(super) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+    /// See [`Memory::ban`].
+    pub(super) async fn ban(&self, call: Call<'_>, duration: Duration) -> Result<Option<Duration>, BackendError> {
         match self {
             Self::Here(memory) => memory.ban(call, duration),
             Self::Remote(layers) => layers.ban(call, duration).await,

@@ -272,18 +272,20 @@ impl Memory {
         }
     }
 
-    /// Removes the tallies of the call's subjects.
-    pub(crate) fn reset(&self, call: Call<'_>) {
-        for id in call.tally_ids() {
+    /// Removes the tallies of the call's subjects. Returns how long what is left in the trace may deny them; `None` if nothing is.
+    pub(crate) fn reset(&self, call: Call<'_>) -> Option<Duration> {
+        let resets = call.tally_ids().map(|id| {
             let hash = id.hash(&self.seed);
             let mut shard = self.lock(self.shard_of(hash));
             let now_us = self.clock.now_us();
             shard.remove(hash, id, now_us);
-        }
+            shard.traced_for(hash, id, now_us)
+        });
+        resets.max().flatten()
     }
 
-    /// Bans the main subject of the call for this time; 0 ends its ban.
-    pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+    /// Bans the main subject of the call for this time; 0 ends its ban. Returns the same as [`reset`](Self::reset).
+    pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<Option<Duration>, BackendError> {
         let (id, duration_us) = tally_to_ban(call, duration)?;
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(self.shard_of(hash));
@@ -297,7 +299,7 @@ impl Memory {
         if let Some(tally) = shard.find(hash, id) {
             tally.ban(id.group, duration_us, now_us);
         }
-        Ok(())
+        Ok(shard.traced_for(hash, id, now_us))
     }
 
     #[inline]
@@ -332,8 +334,6 @@ fn answer(call: Call<'_>, outcome: Outcome, quotas: Vec<Quota>, now_us: u64) -> 
     Answer::new(outcome.with_position(call.policy), report, now_us)
 }
 
-/// Counts an admitted call, or a denial towards a ban. A call of a banned subject is not counted.
-fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, call: Call<'_>, cost: u64, now_us: u64) {
 /// Counts a denial that is final if it is early, which `is_early` says.
 fn count_if_early(outcome: Outcome, call: Call<'_>, is_early: impl FnOnce() -> bool) {
     let is_final = !call.options.peek && !call.options.provisional;
@@ -342,6 +342,8 @@ fn count_if_early(outcome: Outcome, call: Call<'_>, is_early: impl FnOnce() -> b
     }
 }
 
+/// Counts an admitted call, or a denial towards a ban. A call of a banned subject is not counted.
+fn charge(tally: &mut Tally, group: &RuleGroup, outcome: Outcome, call: Call<'_>, cost: u64, now_us: u64) {
     let options = call.options;
     match outcome {
         _ if options.peek => {}
@@ -352,8 +354,8 @@ fn count_if_early(outcome: Outcome, call: Call<'_>, is_early: impl FnOnce() -> b
         }
         Outcome::Denied { .. } if group.lease_us.is_some() => {}
         Outcome::Admitted if cost > 0 => tally.charge(group, cost, now_us),
+        // Also an early one: what others share may be the subject's own, and no flood may take a ban away.
         Outcome::Denied { .. } if !options.provisional => tally.deny(group, None, now_us),
         _ => {}
-        // Also an early one: what others share may be the subject's own, and no flood may take a ban away.
     }
 }

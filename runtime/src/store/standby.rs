@@ -100,18 +100,16 @@ impl Standby {
         }
     }
 
-    /// Removes the tallies of the call's subjects.
-    pub(crate) fn reset(&self, call: Call<'_>) {
-        if let Some(memory) = self.memory.get() {
-            memory.reset(call);
-        }
+    /// See [`Memory::reset`].
+    pub(crate) fn reset(&self, call: Call<'_>) -> Option<Duration> {
+        self.memory.get()?.reset(call)
     }
 
-    /// Bans the main subject of the call for this time; 0 ends its ban.
-    pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<(), BackendError> {
+    /// See [`Memory::ban`].
+    pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<Option<Duration>, BackendError> {
         match self.memory.get() {
             // Without tallies, there is no ban to end.
-            None if duration.is_zero() => tally_to_ban(call, duration).map(drop),
+            None if duration.is_zero() => tally_to_ban(call, duration).map(|_| None),
             _ => self.memory().ban(call, duration),
         }
     }

@@ -90,7 +90,8 @@ use crate::observe::opaque_debug;
 ///
 /// `/policies`, `/overrides`, peeks, resets, bans, unbans, pauses, resumes and changed overrides have the documents of the command line
 /// with `--json`. Other answers: one policy is alone; a page of bans has the `next` one, and may repeat a subject of
-/// the page before; one override is the member `override`. In memory, `shadow` is `null`, because only calls know it.
+/// the page before; one override is the member `override`; a reset and an unban have `trace_ms`, for how long a [trace in
+/// memory](crate::Check::reset) may deny the subject all the same, or `null`. In memory, `shadow` is `null`, because only calls know it.
 /// The `rules` of a changed override are `null` if they could not be read. No cache may store an answer.
 ///
 /// A mistake is answered by problem details with the remedy in `detail`:

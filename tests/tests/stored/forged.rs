@@ -189,7 +189,7 @@ impl Forgery {
             (Act::Refund, Some(permit)) => permit.refund().await.map(drop),
             (Act::Settle, Some(permit)) => permit.settle(3).await.map(drop),
             (Act::Ban, _) if limit.policy.ban().is_some() => check().ban(MINUTE).await,
-            (Act::Unban, _) if limit.policy.ban().is_some() => check().unban().await,
+            (Act::Unban, _) if limit.policy.ban().is_some() => check().unban().await.map(|_| ()),
             _ => Ok(()),
         }
     }

@@ -98,10 +98,10 @@ async fn administer(limits: &Limits, plan: &CallPlan) -> Result<(), BackendError
         }
         Action::Apply(divisor) => return apply(limits, plan, divisor).map_err(|_| BackendErrorKind::Unknown),
         Action::Ban(us) => check.ban(Duration::from_micros(us)).await,
-        Action::Unban => check.unban().await,
+        Action::Unban => check.unban().await.map(|_| ()),
         Action::Pause(us) => check.pause(Duration::from_micros(us)).await,
         Action::Resume => check.resume().await,
-        _ => check.reset().await,
+        _ => check.reset().await.map(|_| ()),
     };
     done.map_err(|error| error.kind())
 }

@@ -54,9 +54,9 @@ async fn play(limiter: &Limiter, clock: &ManualClock, random: &mut Rng) {
             check = check.subject("other", &Subject::of(random.u64(..SUBJECTS)));
         }
         match random.u32(0..20) {
-            0 => check.reset().await.unwrap(),
+            0 => _ = check.reset().await.unwrap(),
             1 if policy.ban().is_some() => check.ban(UNIT).await.unwrap(),
-            2 if policy.ban().is_some() => check.unban().await.unwrap(),
+            2 if policy.ban().is_some() => _ = check.unban().await.unwrap(),
             3 => override_rules(limiter, policy, random).await,
             4..8 if !permits.is_empty() => {
                 let permit = permits.swap_remove(random.usize(..permits.len()));

@@ -9,6 +9,9 @@ use crate::decision::{Pausable, PauseStatus};
 use crate::error::BackendError;
 use crate::observe::log;
 
+/// How long a trace may deny the subjects of a change.
+type Traced = Result<Option<Duration>, BackendError>;
+
 const BAN_ENDED: &str = "a ban of a subject was ended, if there was one";
 
 impl Check<'_> {
@@ -19,15 +22,15 @@ impl Check<'_> {
     ///
     /// An [override](crate::Limiter::override_policy) in force may have a tally of its own: both tallies are removed.
     ///
-    /// In memory, a subject that others have replaced leaves [a trace](crate::guide::limitations#memory) that it shares with
-    /// others. A reset does not remove what it shares. That may deny the subject until the calls of the others no longer count.
-    /// A [peek](crate::Limiter::peek) after the reset says whether it does, and until when.
+    /// Returns how long [what replaced subjects share](crate::guide::limitations#memory) in the memory of this process may deny the
+    /// subject all the same, if nothing is added to that; `None` if it shares nothing. A [peek](crate::Limiter::peek) says whether it
+    /// is denied now. With Redis, only the tallies for outages are in memory, so this is about calls in a next outage.
     ///
     /// # Errors
     ///
     /// The policy has no rule on the main subject, or the backend did not answer within the deadline. If only the
     /// overrides cannot be read, the tallies that this process knows of were removed.
-    pub async fn reset(self) -> Result<(), BackendError> {
+    pub async fn reset(self) -> Result<Option<Duration>, BackendError> {
         self.inputs.subjects_filled_by_main()?;
         if self.policy().subject_labels().all(|label| label.is_some()) {
             let name = self.policy().name();
@@ -35,30 +38,30 @@ impl Check<'_> {
                 "policy `{name}` has no rule on the main subject; `reset_all` resets the others"
             )));
         }
-        self.reset_subjects(CheckSubjects::Main).await?;
+        let traced_for = self.reset_subjects(CheckSubjects::Main).await?;
         self.report_change("a subject was reset");
-        Ok(())
+        Ok(traced_for)
     }
 
     /// Removes everything that every subject of this call has done under this policy, even of subjects that are shared
-    /// with other callers.
+    /// with other callers. Returns the same as [`reset`](Self::reset), of all these subjects.
     ///
     /// # Errors
     ///
     /// The call left a subject of the policy out, or the backend did not answer within the deadline.
-    pub async fn reset_all(self) -> Result<(), BackendError> {
-        self.reset_subjects(CheckSubjects::All).await?;
+    pub async fn reset_all(self) -> Result<Option<Duration>, BackendError> {
+        let traced_for = self.reset_subjects(CheckSubjects::All).await?;
         self.report_change("all subjects of a call were reset");
-        Ok(())
+        Ok(traced_for)
     }
 
-    async fn reset_subjects(&self, subjects: CheckSubjects) -> Result<(), BackendError> {
-        let mut reset = self.adopt_overrides().await;
+    async fn reset_subjects(&self, subjects: CheckSubjects) -> Traced {
+        let mut reset = self.adopt_overrides().await.map(|()| None);
         let core = &self.limiter().core;
         for attempt in Attempt::in_force_and_own(self, subjects)? {
             // If one reset fails, the others still run: in an outage, this process has tallies of its own.
             for call in attempt.calls(subjects).into_iter().chain(attempt.trial_calls(subjects)) {
-                reset = core.reset(call).await.and(reset);
+                reset = longest(core.reset(call).await, reset);
             }
         }
         reset
@@ -76,11 +79,12 @@ impl Check<'_> {
         Ok(())
     }
 
-    async fn set_ban(&self, duration: Duration) -> Result<(), BackendError> {
-        let mut banned = self.adopt_overrides().await;
+    /// Returns the same as [`reset`](Self::reset).
+    async fn set_ban(&self, duration: Duration) -> Traced {
+        let mut banned = self.adopt_overrides().await.map(|()| None);
         let core = &self.limiter().core;
         for attempt in Attempt::in_force_and_own(self, CheckSubjects::Main)? {
-            banned = core.ban(attempt.call(), duration).await.and(banned);
+            banned = longest(core.ban(attempt.call(), duration).await, banned);
         }
         banned
     }
@@ -88,14 +92,16 @@ impl Check<'_> {
     /// Ends the ban of the call's main subject, if there is one. Its denials are counted anew.
     ///
     /// Its calls stay counted, so a subject that was banned for too many calls is still denied by the rules:
-    /// [`reset`](Self::reset) ends the ban and removes the counts. In memory, [traces of
-    /// others](crate::guide::limitations#memory) may still deny it, and a [peek](crate::Limiter::peek) says until when.
+    /// [`reset`](Self::reset) ends the ban and removes the counts. Returns the same as a reset, and that is also about what the
+    /// subject itself has left, if it was replaced.
     ///
     /// # Errors
     ///
     /// The policy has no ban, or the backend did not answer within the deadline.
-    pub async fn unban(self) -> Result<(), BackendError> {
-        self.ban(Duration::ZERO).await
+    pub async fn unban(self) -> Result<Option<Duration>, BackendError> {
+        let traced_for = self.set_ban(Duration::ZERO).await?;
+        self.report_change(BAN_ENDED);
+        Ok(traced_for)
     }
 
     /// Pauses the call's main subject for `length`: closed until then, because the other side said so. See
@@ -203,4 +209,9 @@ impl Check<'_> {
     async fn adopt_overrides(&self) -> Result<(), BackendError> {
         self.limiter().core.overrides.adopt_for(self.policy()).await
     }
+}
+
+/// Joins the results of two changes: the longer time, or the first error.
+fn longest(one: Traced, other: Traced) -> Traced {
+    Ok(one?.max(other?))
 }

@@ -4,6 +4,7 @@ mod subject;
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hashbrown::HashTable;
 
@@ -195,6 +196,19 @@ impl Shard {
         !self.trace.borrow().is_over(now_us)
     }
 
+    /// How long what is left in the trace may deny a subject by its rules; `None` if nothing is left.
+    pub(super) fn traced_for(&mut self, hash: u64, id: TallyId<'_>, now_us: u64) -> Option<Duration> {
+        let trace = self.trace.get_mut();
+        let key = |place| TraceKey::new(hash, &id.group.segment, place);
+        let cells =
+            id.group.traced.celled.iter().enumerate().flat_map(|(index, rule)| {
+                places_of_cell(index).map(|place| key(place).named(rule.remnants_are_named()))
+            });
+        let found = cells.chain([key(0)]).flat_map(|key| trace.find(key, now_us));
+        let ends_us = found.map(|remnant| remnant.ends_us).max()?;
+        Some(Duration::from_micros(ends_us.saturating_sub(now_us)))
+    }
+
     /// Removes what is left of a subject's ban.
     pub(super) fn unban(&mut self, hash: u64, id: TallyId<'_>, now_us: u64) {
         BanState::forget(&id.group.segment, hash, self.trace.get_mut(), now_us);
@@ -315,7 +329,7 @@ impl StoredTally {
         let TallyId { group, subject } = id;
         let segment = Arc::clone(&group.entry.segment);
         let tally = if group.has_own_entry() {
-            Tally::returned(group, left)
+            Tally::of_left(group, left)
         } else {
             let mut tally = Tally::new(group.entry.cells);
             tally.restore(&segment, &group.entry.traced, left);

@@ -125,18 +125,18 @@ impl PolicyRequest<'_> {
         }
         let subjects = self.main()?;
         let reset = subjects.check(&self.operated.limiter, &self.listed.policy).reset().await;
-        self.changed(reset, "a subject was reset")?;
-        Ok(json!({ "policy": self.name(), "reset": [subjects.main().to_string()] }))
+        let traced_for = self.changed(reset, "a subject was reset")?;
+        Ok(json!({ "policy": self.name(), "reset": [subjects.main().to_string()], "trace_ms": traced_for.map(ms) }))
     }
 
     async fn reset_all(&self) -> Result<Value, AdminError> {
         let subjects = self.query.subjects(self.operated, self.listed.described)?;
         let reset = subjects.check(&self.operated.limiter, &self.listed.policy).reset_all().await;
-        self.changed(reset, "all subjects of a call were reset")?;
+        let traced_for = self.changed(reset, "all subjects of a call were reset")?;
         let main = self.listed.described.has_main_subject().then(|| subjects.main());
         let all: Vec<_> = main.into_iter().chain(subjects.others().map(|(_, other)| other)).collect();
         let all: Vec<_> = all.into_iter().map(Subject::to_string).collect();
-        Ok(json!({ "policy": self.name(), "reset": all }))
+        Ok(json!({ "policy": self.name(), "reset": all, "trace_ms": traced_for.map(ms) }))
     }
 
     async fn ban(&self, body: &[u8]) -> Result<Value, AdminError> {
@@ -153,8 +153,9 @@ impl PolicyRequest<'_> {
         self.listed.ban_duration()?;
         let subjects = self.main()?;
         let unbanned = subjects.check(&self.operated.limiter, &self.listed.policy).unban().await;
-        self.changed(unbanned, "a ban of a subject was ended, if there was one")?;
-        Ok(json!({ "policy": self.name(), "unbanned": [subjects.main().to_string()] }))
+        let traced_for = self.changed(unbanned, "a ban of a subject was ended, if there was one")?;
+        let unbanned = [subjects.main().to_string()];
+        Ok(json!({ "policy": self.name(), "unbanned": unbanned, "trace_ms": traced_for.map(ms) }))
     }
 
     async fn pause(&self, body: &[u8]) -> Result<Value, AdminError> {
@@ -210,12 +211,12 @@ impl PolicyRequest<'_> {
     }
 
     /// Reports a change to the log, unless it failed. Overrides report their own changes.
-    fn changed(&self, changed: Result<(), BackendError>, what: &str) -> Result<(), AdminError> {
-        made(changed)?;
+    fn changed<T>(&self, changed: Result<T, BackendError>, what: &str) -> Result<T, AdminError> {
+        let changed = made(changed)?;
         // If the operator is known, the call itself has reported the change.
         if context::operator().is_none() {
             log::changed_by_operator(self.name(), what, None);
         }
-        Ok(())
+        Ok(changed)
     }
 }

@@ -66,16 +66,16 @@ pub async fn what_is_given_back_wakes_a_caller_that_waits(stage: &Stage) {
 pub async fn a_reset_and_the_end_of_a_ban_wake_a_caller_that_waits(stage: &Stage) {
     let (subject, policy) = (Subject::of("alice"), hourly("waits.reset"));
     stage.admitted(&policy, &subject).await;
-    let reset = async { check(stage, &policy, &subject).reset().await.expect("the backend answers") };
+    let reset = async { _ = check(stage, &policy, &subject).reset().await.expect("the backend answers") };
     is_woken_by(stage, &policy, &subject, reset).await;
-    let reset_all = async { check(stage, &policy, &subject).reset_all().await.expect("the backend answers") };
+    let reset_all = async { _ = check(stage, &policy, &subject).reset_all().await.expect("the backend answers") };
     is_woken_by(stage, &policy, &subject, reset_all).await;
 
     let ban = Ban::new(100, HOUR, HOUR);
     let builder = Policy::builder("waits.unban").rule(Rule::sliding_window(9, HOUR)).ban(ban);
     let policy = builder.build().expect("the policy is sound");
     check(stage, &policy, &subject).ban(HOUR).await.expect("the backend answers");
-    let unban = async { check(stage, &policy, &subject).unban().await.expect("the backend answers") };
+    let unban = async { _ = check(stage, &policy, &subject).unban().await.expect("the backend answers") };
     is_woken_by(stage, &policy, &subject, unban).await;
 }
 
@@ -90,7 +90,7 @@ pub async fn other_rules_wake_a_caller_that_waits(stage: &Stage) {
     // The new rules count in other tallies, which the caller waits for from then on.
     overriding().text("1 per 2h").set().await.expect("the backend answers");
     stage.admitted(&policy, &subject).await;
-    let reset = async { check(stage, &policy, &subject).reset().await.expect("the backend answers") };
+    let reset = async { _ = check(stage, &policy, &subject).reset().await.expect("the backend answers") };
     is_woken_by(stage, &policy, &subject, reset).await;
     overriding().text("0 per 1h").subject(&subject).set().await.expect("the backend answers");
     check(stage, &policy, &subject).reset().await.expect("the backend answers");

@@ -2,9 +2,9 @@
 
 use futures_util::FutureExt as _;
 use tallygate::testing::ManualClock;
-use tallygate::{BackendErrorKind, Ban, DecidedBy, OnOutage, RejectionKind, Rule};
+use tallygate::{BackendErrorKind, Ban, DecidedBy, OnOutage, RejectionKind, Rule, Subject};
 use tallygate_harness::clocked::{START_US, time};
-use tallygate_harness::server::{Server, away};
+use tallygate_harness::server::{Server, away, patient};
 
 use super::{
     Duration, HOUR, admitted, builder, call, check, denied, hourly, one_of, policy, room, subject, until_decided_by,
@@ -117,6 +117,26 @@ async fn a_reset_while_redis_is_there_also_resets_what_the_standby_keeps() {
     check(&limiter, &policy).reset_all().await.unwrap();
     refuse(&server, true);
     assert_eq!(room(&limiter, &policy).await, 1);
+}
+
+#[tokio::test]
+async fn a_reset_while_redis_is_there_says_how_long_the_trace_of_the_standby_may_deny_in_a_next_outage() {
+    let server = Server::start();
+    let limiter = patient().on_outage(OnOutage::Local).max_subjects(1).connect_lazy(server.url()).unwrap();
+    let policy = policy(hourly(1));
+    assert_eq!(check(&limiter, &policy).reset().await.unwrap(), None);
+    refuse(&server, true);
+    // What so many have left is shared by all.
+    for number in 0..100 {
+        let _ = limiter.check(&policy, &Subject::of("invented").and(number)).await.unwrap();
+    }
+    refuse(&server, false);
+    let traced_for = check(&limiter, &policy).reset().await.unwrap();
+    assert!(traced_for.is_some_and(|time| HOUR / 2 < time && time < HOUR + HOUR / 60), "{traced_for:?}");
+    assert_eq!(limiter.peek(&policy, subject()).await.unwrap().decided_by(), DecidedBy::Backend);
+    refuse(&server, true);
+    // Nothing of it is counted in Redis, so this server has to refuse it, and the standby denies it.
+    assert_eq!(denied(&limiter, &policy).await.decided_by(), DecidedBy::Standby);
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ async fn a_subject_is_banned_for_a_time_and_no_longer_when_that_is_ended() {
         assert!((1..=600_000).contains(&wait), "{wait}");
         assert!(!service.call(&policy, "138").await && service.call(&policy, "139").await);
         let unbanned = service.done(Method::DELETE, &path, "").await;
-        assert_eq!(unbanned, json!({ "policy": "admin.banned", "unbanned": ["sms:138"] }));
+        assert_eq!(unbanned, json!({ "policy": "admin.banned", "unbanned": ["sms:138"], "trace_ms": null }));
         assert!(service.call(&policy, "138").await);
     }
 }

@@ -140,7 +140,7 @@ async fn a_reset_lets_the_main_subject_start_again_and_no_other() {
     for service in Service::all().await {
         service.calls(&policy, "138", 5).await;
         let reset = service.done(Method::DELETE, &path_of(&policy, "/subject?phone=138"), "").await;
-        assert_eq!(reset, json!({ "policy": "admin.reset", "reset": ["sms:138"] }));
+        assert_eq!(reset, json!({ "policy": "admin.reset", "reset": ["sms:138"], "trace_ms": null }));
         let peeked = service.get(&path_of(&policy, "/subject?phone=138&@ip=192.0.2.1")).await;
         assert_eq!((remaining(&peeked), &peeked["admitted"]), (vec![2, 98], &json!(true)));
     }

@@ -184,13 +184,17 @@ fn lists() -> Schemas {
 fn changes() -> Schemas {
     let policy = || ("policy", of(TEXT, "The name of the policy."));
     let one = || or_null(&reference("LimitOverride"));
+    let traced = || ("trace_ms", of(NUMBER_OR_NULL, "How long a trace in memory may deny them; `null` is no trace."));
     vec![
-        ("LimitReset", object([policy(), ("reset", list(&of(TEXT, "A subject."), "Who starts again."))])),
+        ("LimitReset", object([policy(), ("reset", list(&of(TEXT, "A subject."), "Who starts again.")), traced()])),
         (
             "LimitBanned",
             object([policy(), ("banned", of(TEXT, "The subject.")), ("duration_ms", of(NUMBER, "For how long."))]),
         ),
-        ("LimitUnbanned", object([policy(), ("unbanned", list(&of(TEXT, "A subject."), "Who is not banned."))])),
+        (
+            "LimitUnbanned",
+            object([policy(), ("unbanned", list(&of(TEXT, "A subject."), "Who is not banned.")), traced()]),
+        ),
         (
             "LimitPaused",
             object([

@@ -115,7 +115,8 @@ impl Sequence<'_> {
         self.transcript.note(self.now_us, Act::Ban(call.subjects[0], duration));
         let subject = self.subject(0, call.subjects[0]);
         let check = self.check(version, &call, &subject);
-        if duration.is_zero() { check.unban().await } else { check.ban(duration).await }.expect("the backend answers");
+        if duration.is_zero() { check.unban().await.map(|_| ()) } else { check.ban(duration).await }
+            .expect("the backend answers");
     }
 
     /// Overrides the rules of all subjects or of one, or clears that.

@@ -53,23 +53,29 @@ impl TallyId<'_> {
 
     #[inline]
     pub(crate) fn key(&self, prefix: &str) -> TallyKey {
+        self.joined(prefix, TallyKey::join)
+    }
+
+    /// Returns what `join` makes of the parts of the key.
+    #[inline]
+    pub(crate) fn joined<T>(&self, prefix: &str, join: impl FnOnce(&[&str]) -> T) -> T {
         match &self.group.slot_segment {
-            None => TallyKey::new(prefix, &self.group.segment, self.subject),
-            Some(slot) => self.key_in_slot(prefix, slot),
+            None => join(&[prefix, ":", &self.group.segment, ":", self.subject]),
+            Some(slot) => self.joined_in_slot(prefix, slot, join),
         }
     }
 
-    /// Returns the key in the slot of the tally with this segment.
-    fn key_in_slot(&self, prefix: &str, slot: &str) -> TallyKey {
+    /// Joins the key in the slot of the tally with this segment.
+    fn joined_in_slot<T>(&self, prefix: &str, slot: &str, join: impl FnOnce(&[&str]) -> T) -> T {
         let (segment, subject) = (&*self.group.segment, &**self.subject);
         if slot == segment || hash_tag(subject).is_some() {
-            return TallyKey::new(prefix, segment, self.subject);
+            return join(&[prefix, ":", segment, ":", subject]);
         }
         if subject.contains('}') {
-            let slot = Slot::of(TallyKey::new(prefix, slot, self.subject).as_str());
-            return TallyKey::join([prefix, ":", segment, ":{", &slot.tag(), "}", subject]);
+            let slot = Slot::of(TallyKey::new(prefix, slot, subject).as_str());
+            return join(&[prefix, ":", segment, ":{", &slot.tag(), "}", subject]);
         }
-        TallyKey::join([prefix, ":", segment, ":{", prefix, ":", slot, ":", subject, "}"])
+        join(&[prefix, ":", segment, ":{", prefix, ":", slot, ":", subject, "}"])
     }
 }
 
@@ -80,11 +86,11 @@ impl TallyKey {
     /// Joins a limiter's prefix, the segment of a [rule group](crate::policy::RuleGroup) and a subject.
     #[inline]
     pub(crate) fn new(prefix: &str, segment: &str, subject: &str) -> Self {
-        Self::join([prefix, ":", segment, ":", subject])
+        Self::join(&[prefix, ":", segment, ":", subject])
     }
 
     #[inline]
-    fn join<const N: usize>(parts: [&str; N]) -> Self {
+    fn join(parts: &[&str]) -> Self {
         let mut key = ArrayString::new();
         // Each part has a bounded share of the key, so all of them fit.
         for part in parts {

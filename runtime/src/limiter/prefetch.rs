@@ -76,6 +76,28 @@ impl<S: Decider> Prefetch<S> {
     }
 }
 
+impl<S: Decider> Prefetch<S> {
+    /// Decides a call that was not decided by parts alone.
+    async fn ask(&self, stored: &Stored, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
+        if self.0.lets_others_run() {
+            budget::consume_budget().await;
+            if let Some(decided) = self.decide_at_once(call) {
+                return decided;
+            }
+        }
+        let (call, asked_us) = (Call { policy: &stored.policy, ..call }, self.0.clock.now_us());
+        let answered = if call.subjects.len() == 1 {
+            self.0.ask_whole(call).await?
+        } else {
+            let answered = self.0.ask_beside_parts(stored, call).await?;
+            self.0.below.note(call, answered.answer.outcome, asked_us);
+            answered
+        };
+        self.0.ledgers.record(call, answered.answer.outcome, asked_us);
+        Ok(answered)
+    }
+}
+
 impl<S: Decider> Decider for Prefetch<S> {
     #[inline]
     fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
@@ -88,24 +110,11 @@ impl<S: Decider> Decider for Prefetch<S> {
     }
 
     async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
-        let Some(stored) = call.policy.stored() else { return self.0.below.decide(call).await };
-        if self.0.lets_others_run() {
-            budget::consume_budget().await;
-            if let Some(decided) = self.decide_at_once(call) {
-                return decided;
-            }
+        match call.policy.stored() {
+            // Boxed, so that a call of which nothing is taken ahead does not carry this state.
+            Some(stored) => Box::pin(self.ask(stored, call)).await,
+            None => self.0.below.decide(call).await,
         }
-        let (call, asked_us) = (Call { policy: &stored.policy, ..call }, self.0.clock.now_us());
-        let answered = if call.subjects.len() == 1 {
-            self.0.ask_whole(call).await?
-        } else {
-            // Boxed, so that a call of one subject does not carry this state.
-            let answered = Box::pin(self.0.ask_beside_parts(stored, call)).await?;
-            self.0.below.note(call, answered.answer.outcome, asked_us);
-            answered
-        };
-        self.0.ledgers.record(call, answered.answer.outcome, asked_us);
-        Ok(answered)
     }
 
     fn note(&self, call: Call<'_>, outcome: Outcome, asked_us: u64) {

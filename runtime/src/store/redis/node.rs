@@ -1,6 +1,5 @@
 //! The questions to one server: together with other requests, or in calls of their own.
 
-use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -15,6 +14,7 @@ use crate::store::answer::{Answer, Outcome};
 use crate::store::pauses::ProbeStep;
 use crate::store::redis::batching::Batcher;
 use crate::store::redis::connection::address::Host;
+use crate::store::redis::script::keys::ScriptKeys;
 use crate::store::redis::script::pack::{self, lease_name};
 use crate::store::redis::script::paused;
 use crate::store::redis::script::run::{NodeRole, Script};
@@ -128,8 +128,8 @@ impl Step {
         // The first answer brings the server's time, so the second request has the right ticks.
         for _ in 0..2 {
             let arguments = pack::refund(part, server.now_us(), admitted_us, recount);
-            let (number, keys) = (part.tally_ids().count(), server.keys(part));
-            let reply = server.run(&server.scripts.refund, number, keys, &arguments, self.until, self.role()).await?;
+            let keys = ScriptKeys::Tallies(&server.prefix, &part);
+            let reply = server.run(&server.scripts.refund, keys, &arguments, self.until, self.role()).await?;
             let values = wire::integers(&reply).ok_or_else(unknown_shape)?;
             server.learn_time(&values);
             match values[..] {
@@ -144,8 +144,8 @@ impl Step {
     pub(super) async fn renew_leases(self, request: Call<'_>) -> Result<(), BackendError> {
         let server = self.node.server();
         let arguments = pack::renewal(request);
-        let (number, keys) = (request.tally_ids().count(), server.keys(request));
-        server.run(&server.scripts.lease, number, keys, &arguments, self.until, self.role()).await.map(drop)
+        let keys = ScriptKeys::Tallies(&server.prefix, &request);
+        server.run(&server.scripts.lease, keys, &arguments, self.until, self.role()).await.map(drop)
     }
 
     /// Gives leases of one subject back. A command does it, because a script that the server does not know yet would run
@@ -158,8 +158,8 @@ impl Step {
     pub(super) async fn ban(self, id: TallyId<'_>, duration_us: u64) -> Result<(), BackendError> {
         let server = self.node.server();
         let arguments = pack::ban(id.group, duration_us);
-        let key = iter::once(id.key(&server.prefix));
-        server.run(&server.scripts.ban, 1, key, &arguments, self.until, self.role()).await.map(drop)
+        let key = ScriptKeys::One(&server.prefix, id);
+        server.run(&server.scripts.ban, key, &arguments, self.until, self.role()).await.map(drop)
     }
 
     /// Pauses the subject of a pause for this time; 0 only asks. Returns what the pause makes of a call and, if it only asks, who
@@ -194,8 +194,8 @@ impl Step {
         arguments: &[Vec<u8>],
     ) -> Result<(Outcome, PauseSource), BackendError> {
         let server = self.node.server();
-        let key = iter::once(id.key(&server.prefix));
-        let reply = server.run(script(&server.scripts), 1, key, arguments, self.until, self.role()).await?;
+        let key = ScriptKeys::One(&server.prefix, id);
+        let reply = server.run(script(&server.scripts), key, arguments, self.until, self.role()).await?;
         let (numbers, source) = reply.split_at_checked(2 * lua::INTEGER_BYTES).ok_or_else(unknown_shape)?;
         let values = wire::integers(numbers).ok_or_else(unknown_shape)?;
         server.learn_time(&values);

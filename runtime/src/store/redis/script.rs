@@ -1,5 +1,6 @@
 //! The scripts that decide, refund, keep leases, ban and pause: their arguments and their answers.
 
+pub(super) mod keys;
 pub(super) mod pack;
 pub(super) mod paused;
 pub(super) mod run;

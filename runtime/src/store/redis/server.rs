@@ -13,7 +13,8 @@ use crate::store::redis::connection::attempt::{ConnectTarget, ServerLocation, lo
 use crate::store::redis::connection::connect::Connector;
 use crate::store::redis::connection::fault::{is_cross_slot, names_several_slots};
 use crate::store::redis::connection::greeting::Mode;
-use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, only, run_each};
+use crate::store::redis::script::keys::ScriptKeys;
+use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, run_each};
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::{Form, ScriptQuestion, Scripts};
 use crate::store::redis::stored::{ping_key, rehearsal_key};
@@ -111,13 +112,9 @@ impl Server {
         until: Instant,
         role: NodeRole,
     ) -> Result<Vec<Reply>, BackendError> {
-        let tallies = requests.iter().flat_map(|&request| self.keys(request));
-        // Behind the tallies, as paused.lua says.
-        let keys = tallies.chain(requests.iter().filter_map(|&request| self.pause_key(request)));
-        let counted = |request: &Call<'_>| request.tally_ids().count() + usize::from(request.pause().is_some());
-        let number = requests.iter().map(counted).sum();
         let question = ScriptQuestion::about(requests, &self.scripts, self.now_us());
-        let reply = self.run(question.script, number, keys, &question.arguments, until, role).await?;
+        let keys = ScriptKeys::Requests(&self.prefix, requests);
+        let reply = self.run(question.script, keys, &question.arguments, until, role).await?;
         self.read(question.form, &reply, requests)
     }
 
@@ -147,29 +144,19 @@ impl Server {
     pub(super) async fn run(
         &self,
         script: &Script,
-        number: usize,
-        keys: impl Iterator<Item = TallyKey> + Clone,
+        keys: ScriptKeys<'_>,
         arguments: &[Vec<u8>],
         until: Instant,
         role: NodeRole,
     ) -> Result<Vec<u8>, BackendError> {
-        match role {
-            NodeRole::Owner => {
-                let ran = async |connection: &mut _| {
-                    let answer = script.run(connection, number, keys.clone(), arguments).await;
-                    if answer.as_ref().is_err_and(names_several_slots) {
-                        self.is_asked_by_slot.store(true, Ordering::Relaxed);
-                    }
-                    answer
-                };
-                self.connector.ask(until, ran).await
+        let ran = async |connection: &mut _| {
+            let answer = script.run(connection, role, keys, arguments).await;
+            if answer.as_ref().is_err_and(names_several_slots) {
+                self.is_asked_by_slot.store(true, Ordering::Relaxed);
             }
-            NodeRole::Importer => {
-                let call = ScriptCall { script, keys: keys.collect(), arguments: arguments.to_vec() };
-                let ran = async |connection: &mut _| run_each(connection, &[call], role).await;
-                only(self.connector.ask(until, ran).await?).map_err(|error| self.connector.explain(&error))
-            }
-        }
+            answer
+        };
+        self.connector.ask(until, ran).await
     }
 
     /// Sends a command that calls no script.

@@ -1,6 +1,7 @@
 //! Questions over the one connection to a server. While the server is away, each call is refused at once with the error
 //! of the last attempt, and none waits for another attempt.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use ::redis::RedisError;
@@ -75,7 +76,12 @@ impl Connector {
         self.reconnector.driver().check_process()?;
         let mut link = self.link(until).await.map_err(BackendError::into_refusal)?;
         link.record_question();
-        match real_time::wait_until(until, question(link.connection())).await {
+        let answered = {
+            // Pinned here: what waits for a future that is handed over by value keeps it twice.
+            let asked = pin!(question(link.connection()));
+            real_time::wait_until(until, asked).await
+        };
+        match answered {
             Some(Ok(answer)) => {
                 self.record_answer(&link);
                 Ok(answer)

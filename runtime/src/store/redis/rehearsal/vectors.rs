@@ -1,6 +1,6 @@
 //! Calls of every kind with known outcomes, with which the answers of a server are compared.
 
-use std::iter;
+use std::slice;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::decision::{AdmittedAt, Recount, RuleStatus};
 use crate::micros;
 use crate::policy::Policy;
 use crate::store::answer::{Answer, Outcome};
+use crate::store::redis::script::keys::ScriptKeys;
 use crate::store::redis::script::run::{NodeRole, Script};
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::{ScriptQuestion, pack};
@@ -264,7 +265,8 @@ impl Player<'_> {
 
     async fn run(&self, script: &Script, arguments: &[Vec<u8>]) -> Played<Vec<u8>> {
         let until = Instant::now() + self.deadline;
-        let ran = self.server.run(script, 1, iter::once(self.key), arguments, until, NodeRole::Owner).await;
+        let key = ScriptKeys::Written(slice::from_ref(&self.key));
+        let ran = self.server.run(script, key, arguments, until, NodeRole::Owner).await;
         ran.map_err(|error| error.to_string())
     }
 }

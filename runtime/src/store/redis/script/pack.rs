@@ -1,7 +1,6 @@
 //! Packs requests into fields, in the order that the header of `decide.lua` gives.
 
 use std::hash::BuildHasher;
-use std::io::Write as _;
 use std::iter;
 use std::sync::LazyLock;
 
@@ -165,8 +164,9 @@ fn subject(packed: &mut Vec<u8>, group: &RuleGroup, ticks: &TickTimes) {
     pack_integer(packed, group.reach_us);
     packed.extend(most_bytes(group).to_be_bytes());
     short(packed, bytes);
-    // Writing to memory cannot fail.
-    let _ = write!(packed, "-{bytes}\0{}\0", ttl_ms(longest_us));
+    packed.push(b'-');
+    decimal(packed, bytes as u64);
+    decimal(packed, ttl_ms(longest_us));
     if let Some(ban) = &group.ban {
         pack_integer(packed, micros::from_duration(ban.within()));
         pack_integer(packed, micros::from_duration(ban.duration()));
@@ -235,6 +235,12 @@ pub(crate) fn most_bytes(group: &RuleGroup) -> u32 {
 /// Four bytes, big endian. Validation has ensured that the counts of windows fit.
 pub(crate) fn four(number: u64) -> [u8; 4] {
     u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes()
+}
+
+/// Adds a number in decimal, as commands of the server take it, and its end.
+pub(crate) fn decimal(packed: &mut Vec<u8>, number: u64) {
+    packed.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    packed.push(0);
 }
 
 pub(crate) fn short(packed: &mut Vec<u8>, number: usize) {

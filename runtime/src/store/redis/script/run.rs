@@ -6,9 +6,17 @@ use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
 use tallygate_lua as lua;
 
+use super::keys::ScriptKeys;
 use crate::call::TallyKey;
 use crate::clock::Clock;
 use crate::observe::opaque_debug;
+
+/// The most arguments of a command beside keys and the arguments of its script, and about as many bytes as they have.
+const FEW_ARGUMENTS: usize = 5;
+const FEW_BYTES: usize = 32;
+
+/// About as many bytes as a key has.
+const KEY_BYTES: usize = 64;
 
 /// A script, and the name by which a server knows it.
 pub(crate) struct Script {
@@ -42,39 +50,33 @@ impl Script {
         Self { is_versioned: false, ..Self::new(text, clock) }
     }
 
-    /// Runs the script on so many keys in one round trip, or in two if the server does not know it yet.
+    /// Runs the script in one round trip, or in two if the server does not know it yet.
     pub(crate) async fn run(
         &self,
         connection: &mut MultiplexedConnection,
-        number: usize,
-        keys: impl Iterator<Item = TallyKey> + Clone,
+        role: NodeRole,
+        keys: ScriptKeys<'_>,
         arguments: &[Vec<u8>],
     ) -> Result<Vec<u8>, RedisError> {
-        let answer = self.command("EVALSHA", &self.sha1, number, keys.clone(), arguments).query_async(connection).await;
-        match answer {
+        let by_name = self.command("EVALSHA", &self.sha1, keys, arguments);
+        match role.send_one(connection, &by_name).await {
             // Nothing was executed, so a second attempt counts nothing twice. `EVAL` also makes the server remember the
             // script.
             Err(error) if is_unknown(&error) => {
-                self.command("EVAL", &self.text, number, keys, arguments).query_async(connection).await
+                let by_text = self.command("EVAL", &self.text, keys, arguments);
+                role.send_one(connection, &by_text).await
             }
             answer => answer,
         }
     }
 
-    fn command(
-        &self,
-        name: &str,
-        script: &str,
-        // Given, because to count the keys would be to write each twice.
-        number: usize,
-        keys: impl Iterator<Item = TallyKey>,
-        arguments: &[Vec<u8>],
-    ) -> Cmd {
-        let mut command = ::redis::cmd(name);
-        command.arg(script).arg(number);
-        for key in keys {
-            command.arg(key.as_str());
-        }
+    fn command(&self, name: &str, script: &str, keys: ScriptKeys<'_>, arguments: &[Vec<u8>]) -> Cmd {
+        let number = keys.number();
+        let bytes = script.len() + KEY_BYTES * number + arguments.iter().map(Vec::len).sum::<usize>();
+        // With room for all of it, which is not moved while it grows.
+        let mut command = Cmd::with_capacity(FEW_ARGUMENTS + number + arguments.len(), FEW_BYTES + bytes);
+        command.arg(name).arg(script).arg(number);
+        keys.add_to(&mut command);
         if self.is_versioned {
             command.arg(lua::PROTOCOL);
         }
@@ -112,7 +114,7 @@ impl ScriptCall<'_> {
     }
 
     fn command(&self, name: &str, script: &str) -> Cmd {
-        self.script.command(name, script, self.keys.len(), self.keys.iter().copied(), &self.arguments)
+        self.script.command(name, script, ScriptKeys::Written(&self.keys), &self.arguments)
     }
 }
 
@@ -156,7 +158,8 @@ impl NodeRole {
     ) -> RedisResult<T> {
         match self {
             Self::Owner => command.query_async(connection).await,
-            Self::Importer => only(self.send(connection, iter::once(command.clone())).await?),
+            // Boxed, as it is rare.
+            Self::Importer => only(Box::pin(self.send(connection, iter::once(command.clone()))).await?),
         }
     }
 }

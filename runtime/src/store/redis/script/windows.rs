@@ -1,7 +1,6 @@
 //! The scripts for sliding windows alone. They decide most calls with less work: those whose cost fits every window. The
 //! headers of `windows.lua`, for one subject, and `windows_together.lua`, for several, describe arguments and replies.
 
-use std::io::Write as _;
 use std::slice;
 
 use tallygate_lua as lua;
@@ -102,8 +101,8 @@ fn pack_subject(request: Call<'_>, index: usize, group: &RuleGroup, rules: usize
     let want = near.unwrap_or_default().max(2 * lua::ENTRY_BYTES as u64);
     let mut packed = pack_windows(group, cost, rules);
     pack::short(&mut packed, usize::try_from(want).unwrap_or(lua::END_BYTES));
-    // Writing to memory cannot fail.
-    let _ = write!(packed, "-{want}\0");
+    packed.push(b'-');
+    pack::decimal(&mut packed, want);
     for back in backs() {
         if back > want {
             write_range(&mut packed, back);
@@ -111,7 +110,7 @@ fn pack_subject(request: Call<'_>, index: usize, group: &RuleGroup, rules: usize
             packed.extend([0, 0]);
         }
     }
-    let _ = write!(packed, "{}\0", pack::ttl_ms(group.longest_us));
+    pack::decimal(&mut packed, pack::ttl_ms(group.longest_us));
     packed.extend([u8::try_from(request.subjects.len()).unwrap_or(u8::MAX), 0]);
     packed
 }
@@ -131,8 +130,10 @@ fn pack_windows(group: &RuleGroup, cost: u64, rules: usize) -> Vec<u8> {
 
 /// Packs where the entry at `back` has its time.
 fn write_range(packed: &mut Vec<u8>, back: u64) {
-    // Writing to memory cannot fail.
-    let _ = write!(packed, "-{back}\0-{}\0", back + 1 - lua::INTEGER_BYTES as u64);
+    for from_end in [back, back + 1 - lua::INTEGER_BYTES as u64] {
+        packed.push(b'-');
+        pack::decimal(packed, from_end);
+    }
 }
 
 /// Returns each window, and the distance in bytes from the end of a log to the entry that leaves too little room, if each
@@ -217,8 +218,7 @@ impl Run<'_> {
     fn pack(self, rules: usize) -> Vec<u8> {
         let Self { group, cost, requests } = self;
         let mut packed = pack_windows(group, cost, rules);
-        // Writing to memory cannot fail.
-        let _ = write!(packed, "{}\0", pack::ttl_ms(group.longest_us));
+        pack::decimal(&mut packed, pack::ttl_ms(group.longest_us));
         if !pack::is_read_whole(group) {
             backs(group, cost, rules).for_each(|(_, back)| write_range(&mut packed, back));
         }

@@ -33,8 +33,8 @@ pub(super) fn places_of_cell(index: usize) -> [usize; 2] {
 pub(super) struct Counters {
     /// A cell for each rule that is no sliding window, in the order of the rules.
     cells: Box<[Cell]>,
-    /// The denials and the ban. Unused unless denials lead to a ban.
-    ban_state: BanState,
+    /// The denials and the ban. In a box, because most subjects have none.
+    ban_state: Option<Box<BanState>>,
     /// Empty unless the group has a concurrency limit.
     pub(super) leases: Leases,
     /// The rules of the last call that was counted.
@@ -64,7 +64,8 @@ impl Counters {
     /// Leaves a trace of denials or a ban. Returns whether there was room; if not, there is none.
     pub(super) fn leave_penalties(&self, segment: &str, hash: u64, trace: &mut RemnantTable, now_us: u64) -> bool {
         let within_us = self.traced.as_ref().map_or(0, |traced| traced.within_us);
-        within_us == 0 || self.ban_state.leave(within_us, segment, hash, trace, now_us)
+        let leaves = |state: &BanState| state.leave(within_us, segment, hash, trace, now_us);
+        within_us == 0 || self.ban_state.as_deref().is_none_or(leaves)
     }
 
     /// Leaves a trace of what is counted by the rules of this layout.
@@ -111,8 +112,9 @@ impl Counters {
             }
         }
         if traced.within_us > 0 {
-            self.ban_state = BanState::restored(traced, segment, hash, trace, now_us);
-            expires_us = expires_us.max(self.ban_state.expires_us(traced.within_us));
+            let state = BanState::restored(traced, segment, hash, trace, now_us);
+            expires_us = expires_us.max(state.expires_us(traced.within_us));
+            self.ban_state = Some(Box::new(state)).filter(|state| state.expires_us(traced.within_us) > 0);
         }
         expires_us
     }
@@ -126,7 +128,16 @@ impl Counters {
     }
 
     pub(super) fn is_banned(&self, now_us: u64) -> bool {
-        self.ban_state.wait(now_us).is_some()
+        self.ban_wait(now_us).is_some()
+    }
+
+    fn ban_wait(&self, now_us: u64) -> Option<Wait> {
+        self.ban_state.as_deref()?.wait(now_us)
+    }
+
+    /// When neither denials nor a ban count any more.
+    fn penalties_expire_us(&self, within_us: u64) -> u64 {
+        self.ban_state.as_deref().map_or(0, |state| state.expires_us(within_us))
     }
 
     /// The latest time in all cells.
@@ -153,7 +164,7 @@ impl Counters {
 
     /// Counts a call with every rule if all of them admit it; `None` if one does not.
     pub(super) fn admit(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Option<DecidedByCell> {
-        let expires_us = self.ban_state.expires_us(group.traced.within_us);
+        let expires_us = self.penalties_expire_us(group.traced.within_us);
         let mut all = DecidedByCell { wait: Wait::NONE, plain: Wait::NONE, expires_us };
         let (Some((last, others)), Some(((_, last_rule), rules))) =
             (self.cells.split_last_mut(), group.celled.split_last())
@@ -180,7 +191,7 @@ impl Counters {
 
     /// Asks every rule, and whether the subject is banned. The first rule of the group has the place `first`.
     pub(super) fn ask(&self, group: &RuleGroup, first: usize, cost: u64, now_us: u64, builder: &mut OutcomeBuilder) {
-        if let Some(wait) = self.ban_state.wait(now_us) {
+        if let Some(wait) = self.ban_wait(now_us) {
             builder.add_ban(wait);
         }
         if let Some((rule, lease_us)) = group.concurrency() {
@@ -233,13 +244,13 @@ impl Counters {
     pub(super) fn deny(&mut self, group: &RuleGroup, now_us: u64) {
         if let Some(ban) = &group.ban {
             self.note_first(&group.traced);
-            self.ban_state.deny(ban, now_us);
+            self.ban_state.get_or_insert_default().deny(ban, now_us);
         }
     }
 
     /// Bans the subject for this time, or ends its ban if this is 0. Earlier denials no longer count.
     pub(super) fn ban(&mut self, duration_us: u64, now_us: u64) {
-        self.ban_state = BanState::ban(duration_us, now_us);
+        self.ban_state = (duration_us > 0).then(|| Box::new(BanState::ban(duration_us, now_us)));
     }
 
     /// See [`Decider::recount`](crate::store::Decider::recount).
@@ -275,7 +286,7 @@ impl Counters {
     /// When nothing counts any more.
     pub(super) fn expires_us(&self, group: &RuleGroup) -> u64 {
         let cells = self.cells.iter().zip(&group.celled).map(|(cell, (_, rule))| rule.expires_us(*cell));
-        cells.max().unwrap_or_default().max(self.ban_state.expires_us(group.traced.within_us))
+        cells.max().unwrap_or_default().max(self.penalties_expire_us(group.traced.within_us))
     }
 }
 
@@ -298,12 +309,9 @@ pub(super) struct BanState {
 }
 
 impl BanState {
-    /// Begins a ban of this duration; 0 means no ban.
-    pub(super) fn ban(duration_us: u64, now_us: u64) -> Self {
-        match duration_us {
-            0 => Self::default(),
-            _ => Self { began_us: now_us, ends_us: now_us + duration_us, ..Self::default() },
-        }
+    /// Begins a ban of this duration.
+    fn ban(duration_us: u64, now_us: u64) -> Self {
+        Self { began_us: now_us, ends_us: now_us + duration_us, ..Self::default() }
     }
 
     /// Returns how long the ban lasts. A ban from before the clock was set back does not count.
@@ -373,5 +381,15 @@ impl BanState {
         for place in [DENIALS, BAN] {
             trace.remove(TraceKey::alone(hash, segment, place), now_us);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counters_of_a_subject_without_denials_take_nine_words() {
+        assert_eq!(size_of::<Counters>(), 9 * size_of::<usize>());
     }
 }

@@ -85,10 +85,6 @@ impl<S: RemoteStore> RemoteLeases<S> {
 }
 
 impl<S: RemoteStore> Decider for RemoteLeases<S> {
-    fn decide_at_once(&self, _: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
-        None
-    }
-
     /// If this future is dropped, nothing is sent for the call any more, and what was sent is given back.
     async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         if call.leases().is_some()

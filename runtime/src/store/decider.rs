@@ -15,7 +15,9 @@ use crate::policy::Policy;
 /// Decides calls, by its tallies or as a layer before them.
 pub(crate) trait Decider: Send + Sync + 'static {
     /// Decides a call that this process can decide by itself; `None` for any other, or while the rules are too old.
-    fn decide_at_once(&self, call: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>>;
+    fn decide_at_once(&self, _: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
+        None
+    }
 
     /// Decides a call. An attempt asks this after [`decide_at_once`](Self::decide_at_once), so a layer looks again only
     /// for what may have changed meanwhile.

@@ -58,10 +58,6 @@ impl NoRedis {
 }
 
 impl Decider for NoRedis {
-    fn decide_at_once(&self, _: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
-        match *self {}
-    }
-
     async fn decide(&self, _: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         match *self {}
     }

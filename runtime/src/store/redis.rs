@@ -301,10 +301,6 @@ impl Redis {
 }
 
 impl Decider for Redis {
-    fn decide_at_once(&self, _: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
-        None
-    }
-
     async fn decide(&self, request: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         let now = Instant::now();
         let deadline = self.deadline_of(request.policy);

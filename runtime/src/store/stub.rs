@@ -45,10 +45,6 @@ impl StubStore {
 }
 
 impl Decider for StubStore {
-    fn decide_at_once(&self, _: Call<'_>) -> Option<Result<LayeredAnswer, BackendError>> {
-        None
-    }
-
     async fn decide(&self, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         self.note_asked(format!("decide {}", call.options.cost));
         if self.is_silent {

@@ -126,9 +126,7 @@ impl Permit {
 
     pub(super) fn with_trials(self, trials: Vec<RuleStatus>) -> Self {
         let decided_by = self.decided_by;
-        let Some(extras) = self.into_extras() else {
-            return Self::new(decided_by, Report::default().with_trials(trials), None, None, None);
-        };
+        let extras = self.into_extras().unwrap_or_default();
         Self::with_extras(decided_by, PermitExtras { report: extras.report.with_trials(trials), ..extras })
     }
 

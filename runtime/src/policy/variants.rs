@@ -145,8 +145,9 @@ impl Policy {
 
     /// Returns the policy with rules that differ only in their numbers.
     pub(super) fn with_rules(&self, rules: Box<[Rule]>) -> PolicyInner {
-        let regroup =
-            |group: &RuleGroup| group.with_rules(group.positions.iter().map(|&at| rules[at].clone()).collect());
+        let regroup = |group: &RuleGroup| {
+            group.with_rules(group.positions.iter().filter_map(|&at| rules.get(at).cloned()).collect())
+        };
         let groups = self.groups().iter().map(regroup).collect();
         let trials = self.trials().iter().map(|trial| trial.with_rules(&rules)).collect();
         let PolicyInner { name, ban, settings, replaced, is_trial, is_all_shadow, pause, .. } = &*self.inner;

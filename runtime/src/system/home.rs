@@ -52,6 +52,7 @@ impl Runtimes {
         }
     }
 
+    /// Returns the runtime of the thread, which starts with the first call.
     ///
     /// # Errors
     ///
@@ -104,30 +105,23 @@ impl Runtimes {
 
     /// Runs a task in the background. If its runtime ends before the task has begun, the thread runs it.
     pub(crate) fn spawn(self: &Arc<Self>, kind: TaskKind, task: impl Future<Output = ()> + Send + 'static) {
-        self.spawn_task(Box::pin(self.counted(kind, task)));
+        self.spawn_task(Box::pin(self.counted(kind, task)), false);
     }
 
     /// Runs a task in the background, as [`spawn`](Self::spawn) does. At home, its first step is made here, so that what it
     /// sends goes before what later calls send.
     pub(crate) fn spawn_begun(self: &Arc<Self>, kind: TaskKind, task: impl Future<Output = ()> + Send + 'static) {
-        let mut task: Task = Box::pin(self.counted(kind, task));
-        match (self.side(), Handle::try_current()) {
-            (Side::Home, Ok(home)) => {
-                // The runtime polls it once more, so nothing is to be woken.
-                if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
-                    _ = home.spawn(HomeTask { task, has_begun: true, runtimes: Arc::downgrade(self) });
-                }
-            }
-            _ => self.spawn_task_on_thread(task),
-        }
+        self.spawn_task(Box::pin(self.counted(kind, task)), true);
     }
 
-    fn spawn_task(self: &Arc<Self>, task: Task) {
-        match (self.side(), Handle::try_current()) {
-            (Side::Home, Ok(home)) => {
-                _ = home.spawn(HomeTask { task, has_begun: false, runtimes: Arc::downgrade(self) });
-            }
-            _ => self.spawn_task_on_thread(task),
+    fn spawn_task(self: &Arc<Self>, mut task: Task, begins_here: bool) {
+        let (Side::Home, Ok(home)) = (self.side(), Handle::try_current()) else {
+            return self.spawn_task_on_thread(task);
+        };
+        // The runtime polls it once more, so nothing is to be woken.
+        let has_ended = begins_here && task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        if !has_ended {
+            _ = home.spawn(HomeTask { task, has_begun: begins_here, runtimes: Arc::downgrade(self) });
         }
     }
 

@@ -103,8 +103,8 @@ impl Memory {
             tell_us(now_us);
             if !id.group.is_windows {
                 let wait = tally.decide_by_cell(id.group, cost, now_us);
-                if !wait.is_none() && tally.is_early(id.group, cost, now_us) {
-                    count_early_denial();
+                if !wait.is_none() {
+                    tally.count_if_early(id.group, cost, now_us);
                 }
                 return (wait, 0);
             }
@@ -113,9 +113,7 @@ impl Memory {
             if wait.is_none() {
                 return (wait, 0);
             }
-            if tally.is_early(id.group, cost, now_us) {
-                count_early_denial();
-            }
+            tally.count_if_early(id.group, cost, now_us);
             (wait, tally.denying_window(id.group, cost, now_us))
         })?;
         Some(if wait.is_none() { Outcome::Admitted } else { Outcome::denied(rule, wait) })

@@ -13,7 +13,6 @@ use super::log::Log;
 use crate::algorithm::{CostChange, Quota, Window};
 use crate::clock::{self, is_set_back};
 use crate::decision::Wait;
-use crate::observe::count_early_denial;
 use crate::policy::RuleGroup;
 use crate::store::Outcome;
 use crate::store::outcome_builder::OutcomeBuilder;
@@ -93,9 +92,7 @@ impl Tally {
         match outcome {
             Outcome::Admitted if cost > 0 => self.charge(group, cost, now_us),
             Outcome::Denied { .. } => {
-                if self.is_early(group, cost, now_us) {
-                    count_early_denial();
-                }
+                self.count_if_early(group, cost, now_us);
                 self.deny(group, if cost == 1 { Some(builder.wait()) } else { None }, now_us);
             }
             _ => {}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{More, Tally};
 use crate::clock;
+use crate::observe::count_early_denial;
 use crate::policy::{RuleGroup, TracedRules};
 use crate::store::memory::counters::Counters;
 use crate::store::memory::trace::{Left, RemnantTable, TraceKey};
@@ -58,8 +59,16 @@ impl Tally {
         self.log.admits_without_others(group, cost, now_us) && self.more.as_deref().is_none_or(by_counters)
     }
 
+    /// Counts a denial of a call that needs only this tally, if it is early.
+    // A function of its own, so that a call that is admitted does not contain its code.
+    #[inline(never)]
+    pub(in super::super) fn count_if_early(&self, group: &RuleGroup, cost: u64, now_us: u64) {
+        if self.is_early(group, cost, now_us) {
+            count_early_denial();
+        }
+    }
+
     /// Whether a denial of a call that needs only this tally is early.
-    #[inline]
     pub(in super::super) fn is_early(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
         self.counts_others() && self.admits_without_others(group, cost, now_us)
     }

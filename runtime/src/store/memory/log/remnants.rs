@@ -79,6 +79,9 @@ impl Log {
 
     /// Notes that the log begins at this sum.
     pub(super) fn begin_at(&mut self, start: u32) {
+        if start == self.start {
+            return;
+        }
         let (others, dropped) = (self.others_from(self.start), start.wrapping_sub(self.start));
         self.start = start;
         // The sums begin anew before they would seem to be those of others.

@@ -102,19 +102,12 @@ impl Memory {
         let (wait, rule) = self.with_tally(id, |tally, now_us| {
             tell_us(now_us);
             if !id.group.is_windows {
-                let wait = tally.decide_by_cell(id.group, cost, now_us);
-                if !wait.is_none() {
-                    tally.count_if_early(id.group, cost, now_us);
-                }
-                return (wait, 0);
+                return (tally.decide_by_cell(id.group, cost, now_us), 0);
             }
             let now_us = tally.settle_time_of_windows(id.group, now_us);
             let wait = tally.decide_by_windows(id.group, cost, now_us);
-            if wait.is_none() {
-                return (wait, 0);
-            }
-            tally.count_if_early(id.group, cost, now_us);
-            (wait, tally.denying_window(id.group, cost, now_us))
+            let rule = if wait.is_none() { 0 } else { tally.denied_by_window(id.group, cost, now_us) };
+            (wait, rule)
         })?;
         Some(if wait.is_none() { Outcome::Admitted } else { Outcome::denied(rule, wait) })
     }

@@ -163,6 +163,7 @@ impl Counters {
     }
 
     /// Counts a call with every rule if all of them admit it; `None` if one does not.
+    #[inline]
     pub(super) fn admit(&mut self, group: &RuleGroup, cost: u64, now_us: u64) -> Option<DecidedByCell> {
         let expires_us = self.penalties_expire_us(group.traced.within_us);
         let mut all = DecidedByCell { wait: Wait::NONE, plain: Wait::NONE, expires_us };

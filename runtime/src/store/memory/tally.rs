@@ -130,6 +130,8 @@ impl Tally {
         let decided = more.counters.decide(only, cost, now_us);
         if decided.wait.is_none() {
             more.counters.note(&group.traced);
+        } else {
+            self.count_if_early(group, cost, now_us);
         }
         self.log.set_denied_until(decided.plain, None, now_us);
         self.expires_us = self.expires_us.max(decided.expires_us);
@@ -177,16 +179,17 @@ impl Tally {
         wait
     }
 
-    /// The place of the rule to report for a call that sliding windows have just denied.
-    #[inline]
-    pub(super) fn denying_window(&self, group: &RuleGroup, cost: u64, now_us: u64) -> usize {
+    /// Counts a denial by sliding windows if it is early. Returns the place of the rule to report.
+    // A function of its own, so that a call that is admitted does not contain its code.
+    #[inline(never)]
+    pub(super) fn denied_by_window(&self, group: &RuleGroup, cost: u64, now_us: u64) -> usize {
+        self.count_if_early(group, cost, now_us);
         match &*group.windows {
             [only] => only.place,
             _ => self.denying_of_windows(group, cost, now_us),
         }
     }
 
-    #[inline(never)]
     fn denying_of_windows(&self, group: &RuleGroup, cost: u64, now_us: u64) -> usize {
         let mut builder = OutcomeBuilder::new();
         self.log.ask(group, 0, cost, now_us, &mut builder);

@@ -60,8 +60,7 @@ impl Tally {
     }
 
     /// Counts a denial of a call that needs only this tally, if it is early.
-    // A function of its own, so that a call that is admitted does not contain its code.
-    #[inline(never)]
+    #[cold]
     pub(in super::super) fn count_if_early(&self, group: &RuleGroup, cost: u64, now_us: u64) {
         if self.is_early(group, cost, now_us) {
             count_early_denial();

@@ -60,7 +60,7 @@ impl Tally {
     }
 
     /// Counts a denial of a call that needs only this tally, if it is early.
-    #[cold]
+    #[inline]
     pub(in super::super) fn count_if_early(&self, group: &RuleGroup, cost: u64, now_us: u64) {
         if self.is_early(group, cost, now_us) {
             count_early_denial();
@@ -68,6 +68,7 @@ impl Tally {
     }
 
     /// Whether a denial of a call that needs only this tally is early.
+    #[inline]
     pub(in super::super) fn is_early(&self, group: &RuleGroup, cost: u64, now_us: u64) -> bool {
         self.counts_others() && self.admits_without_others(group, cost, now_us)
     }

@@ -110,6 +110,10 @@ pub struct HeardPause {
 }
 
 impl HeardPause {
+    pub(super) fn at_most(self, longest: Duration) -> Self {
+        Self { duration: self.duration.min(longest), ..self }
+    }
+
     /// Returns how long the pause is, counted from the time at which the answer was read. It is at most the
     /// [longest](super::ResponseReader::longest_pause).
     #[must_use]

@@ -161,8 +161,7 @@ impl ResponseReader {
         let may_retry = is_denial || is_forbidden || status.is_server_error();
         // Servers that round down say zero, and mean no time at all.
         let retry_after = retry_after.filter(|pause| may_retry && !pause.duration.is_zero());
-        let cut = |pause: HeardPause| HeardPause { duration: pause.duration.min(self.longest_pause), ..pause };
-        let retry_after = retry_after.map(cut);
+        let retry_after = retry_after.map(|pause| pause.at_most(self.longest_pause));
         let has_failed = is_denial || status.is_server_error() || retry_after.is_some();
         let used_up = || limits.iter().filter(|limit| limit.is_used_up(is_denial));
         let resets = used_up().filter(|limit| limit.has_fixed_windows || is_denial && retry_after.is_none());

@@ -76,8 +76,8 @@ impl UnderWay {
     }
 
     /// The number of corrections that have failed since `drain` began: Redis has refused them, or has not answered by
-    /// the deadline. They are not sent again, so their calls may stay counted as they were. Corrections that a caller
-    /// awaits himself are among them.
+    /// the deadline. They are not sent again, so their calls may stay counted as they were. Only a pause is: by later calls of
+    /// its subject. Corrections that a caller awaits himself are among them.
     #[must_use]
     pub fn failed_corrections(&self) -> usize {
         self.failed_corrections

@@ -23,7 +23,7 @@ pub(super) mod inside {
     pub(crate) use super::statics::{PerProcess, per_process};
     #[cfg(feature = "config")]
     pub(crate) use super::tasks::beside_tasks;
-    pub(crate) use super::tasks::{Handle, OwnRuntime, is_own_thread};
+    pub(crate) use super::tasks::{Handle, NoOwnRuntime as OwnRuntime, is_own_thread};
     #[cfg(feature = "redis")]
     pub(crate) use super::tasks::{JoinSet, spawn};
     pub(crate) use super::time::{Instant, Instant as TokioInstant, sleep, sleep_apart, sleep_until, unix};

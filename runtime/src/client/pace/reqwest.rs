@@ -82,7 +82,7 @@ fn paced_call(settings: &Arc<PaceSettings>, request: &mut Request, extensions: &
     let (mut parts, ()) = HttpRequest::new(()).into_parts();
     parts.method = request.method().clone();
     if settings.looks_at_parts() {
-        // What is no address for them is none for the client either.
+        // The client cannot send to an address that `http` cannot read.
         parts.uri = request.url().as_str().parse().unwrap_or_default();
     }
     mem::swap(&mut parts.headers, request.headers_mut());

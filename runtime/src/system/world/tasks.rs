@@ -37,9 +37,9 @@ impl Handle {
 }
 
 /// A thread with a runtime. It has no value, because a world runs in one thread.
-pub(crate) enum OwnRuntime {}
+pub(crate) enum NoOwnRuntime {}
 
-impl OwnRuntime {
+impl NoOwnRuntime {
     pub(crate) fn start() -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }

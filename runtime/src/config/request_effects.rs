@@ -11,7 +11,7 @@ use tallygate_rules::{CALLS, Role, Rule, check_unit, nearest, remedy};
 
 use super::lines::{At, Lines};
 use super::plans::{ListedPlans, Plans};
-use super::rules::{RuleList, known_rules};
+use super::rules::{RuleList, are_known, known_rules};
 use super::table::Table;
 use crate::context::ContextKey;
 use crate::media_type::MediaType;
@@ -244,7 +244,7 @@ fn plans(
             lines.report(plan.place, "`plan` needs `plans`, like `plans = { free = 100 }`");
         }
         (None, Some(place)) => lines.report(place, format!("`plans` of requests need a `plan`, like `{PLAN}`")),
-        (Some(plan), own) if rules.is_some() && !known_rules(rules).any(is_planned) => {
+        (Some(plan), own) if rules.is_some_and(are_known) && !known_rules(rules).any(is_planned) => {
             let place = own.unwrap_or(plan.place);
             lines.report(place, "`plans` need a rule whose count they set, like `rules = [\"100 per 1h\"]`");
         }

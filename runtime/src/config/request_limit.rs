@@ -13,7 +13,7 @@ use super::lines::{At, Lines};
 use super::messages::{self, FileMessages};
 use super::plans::ListedPlans;
 use super::request_effects::RequestEffects;
-use super::rules::{FileRule, PolicyParts, RuleList, check_rules, known_rules};
+use super::rules::{FileRule, PolicyParts, RuleList, are_known, check_rules, known_rules};
 use super::table::Table;
 use crate::context::{ContextKey, ContextMessage};
 use crate::error::Place;
@@ -114,7 +114,7 @@ pub(super) fn read(
         check_longest_pause(longest_pause.as_ref(), rules, main, prefetch.is_some(), lines);
         check_key_used(rules, key.as_ref(), ban.is_some(), lines);
     }
-    let rules = rules.filter(|rules| rules.value.iter().all(|rule| rule.is_complete));
+    let rules = rules.filter(are_known);
     let (Some(requests), Some(rules), Some(key), true) = (requests, rules, template, lines.mistakes() == before) else {
         return None;
     };
@@ -196,7 +196,7 @@ fn check_longest_pause(
     lines: &mut Lines<'_>,
 ) {
     let Some(At { value, place }) = longest else { return };
-    let known = rules.value.iter().filter(|_| rules.value.iter().all(|rule| rule.is_complete));
+    let known = rules.value.iter().filter(|_| are_known(rules));
     let known = known.map(|rule| (rule.label(main).is_none(), &rule.rule));
     lines.ok_or_report(*place, validate_longest_pause(*value, known, is_prefetched));
 }

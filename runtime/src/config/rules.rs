@@ -94,9 +94,14 @@ fn place_of(mistake: &RuleError, rules: &[&FileRule], list: Place) -> Place {
     rule.map_or(list, |rule| rule.place_of(mistake.field()))
 }
 
+/// Whether all rules could be read. Where one could not, nothing is said of all of them.
+pub(super) fn are_known(list: &RuleList) -> bool {
+    list.value.iter().all(|rule| rule.is_complete)
+}
+
 /// Returns the rules if all of them could be read whole. Otherwise it is not known what they admit.
 pub(super) fn known_rules(list: Option<&RuleList>) -> impl Iterator<Item = &Rule> {
-    let list = list.filter(|list| list.value.iter().all(|rule| rule.is_complete));
+    let list = list.filter(|list| are_known(list));
     list.into_iter().flat_map(|list| list.value.iter().map(|rule| &rule.rule))
 }
 

@@ -332,7 +332,7 @@ pub(super) const REFUSED: &[Refused] = &[
     ),
     refused(
         Refuses,
-        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nprefetch = '200ms'\nrules = [‸'1000 per 60', { count = 1000, per = ‸'1x' }]",
+        "[policy.a]\nmatch = { path = '/' }\nkey = '{@ip}'\nplan = '{@plan}'\nplans = { free = 9 }\nprefetch = '200ms'\nrules = [‸'1000 per 60', { count = 1000, per = ‸'1x' }]",
         &[
             "`1000 per 60` is not a rule: the duration `60` has no unit; did you mean `1000 per 1m`?",
             "`per` has the unknown unit `x`; write a whole number and one of `ms`, `s`, `m`, `h`, `d`, like \"60s\"",

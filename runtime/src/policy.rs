@@ -1,11 +1,13 @@
 //! A policy: the named, ordered rules of one function.
 
+mod ahead;
 mod builder;
 mod description;
 mod layout;
 mod plan_counts;
 pub(crate) mod registry;
 mod rule_group;
+mod settings;
 mod shared;
 mod stored;
 mod templates;
@@ -22,6 +24,7 @@ use std::time::Duration;
 
 use tallygate_rules::{Ban, OnOutage, Rule};
 
+pub(crate) use self::ahead::Ahead;
 pub use self::builder::PolicyBuilder;
 pub(crate) use self::description::Description;
 pub(crate) use self::layout::LAYOUT_BYTES;
@@ -29,13 +32,13 @@ pub use self::plan_counts::PlanCounts;
 #[cfg(feature = "admin")]
 pub(crate) use self::rule_group::names;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, TracedRules, own_name};
+pub(crate) use self::settings::PolicySettings;
 use self::shared::Shared;
 pub(crate) use self::shared::{NO_REGISTRY, Registration};
 pub(crate) use self::templates::Templates;
 #[cfg(feature = "config")]
 pub(crate) use self::templates::check_name;
 pub(crate) use self::units::{GroupCost, SubjectCost, UnitCost};
-use crate::micros;
 use crate::observe::{Observed, PolicyMetrics};
 
 /// A named, ordered list of rules that decide a call together.
@@ -122,45 +125,12 @@ pub(crate) struct Stored {
     rests: Mutex<Vec<(Box<[bool]>, Policy)>>,
 }
 
-/// The shortest time by which a part ends early.
-const LEAST_MARGIN_US: u64 = 2_000;
-
-/// How long calls are taken ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ahead {
-    pub(crate) us: u64,
-    /// The time by which a part ends early, because no two clocks run alike and a server's clock may go back a little.
-    pub(crate) margin_us: u64,
-}
-
-impl Ahead {
-    pub(crate) fn new(ahead: Duration) -> Self {
-        let us = micros::from_duration(ahead);
-        Self { us, margin_us: LEAST_MARGIN_US.max(us / 100) }
-    }
-}
-
 #[derive(Clone)]
 pub(crate) struct Trial {
     /// The policy of the rule alone.
     pub(crate) policy: Policy,
     /// The label of the rule's subject; `None` for the main one.
     pub(crate) label: Option<Arc<str>>,
-}
-
-/// The settings of a policy beside its rules. The limiter sets `on_outage` and `deadline` if the policy does not.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct PolicySettings {
-    pub(crate) on_outage: Option<OnOutage>,
-    pub(crate) deadline: Option<Duration>,
-    pub(crate) warn_at: Option<f64>,
-    pub(crate) prefetch: Option<Duration>,
-    /// Whether each call asks Redis in spite of `prefetch`. The windows stay those of `prefetch`.
-    pub(crate) takes_nothing_ahead: bool,
-    /// Whether calls run even if they are denied. `None` leaves that to the call.
-    pub(crate) shadow: Option<bool>,
-    /// The longest pause of a subject; `None` if subjects cannot be paused.
-    pub(crate) longest_pause: Option<Duration>,
 }
 
 impl Policy {
@@ -502,11 +472,5 @@ mod tests {
         };
         assert_eq!(counted_on("a"), counted_on("a"));
         assert_ne!(counted_on("a"), counted_on("b"));
-    }
-
-    #[test]
-    fn the_margin_grows_with_the_time() {
-        let margin_us = |ms| Ahead::new(Duration::from_millis(ms)).margin_us;
-        assert_eq!([10, 100, 5_000].map(margin_us), [2_000, 2_000, 50_000]);
     }
 }

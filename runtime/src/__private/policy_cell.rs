@@ -28,15 +28,9 @@ pub struct PolicyCell {
     /// The positions and labels of the rules that are not on the main subject.
     labels: &'static [(usize, &'static str)],
     ban: Option<Ban>,
-    on_outage: Option<OnOutage>,
-    deadline: Option<Duration>,
-    warn_at: Option<f64>,
-    prefetch: Option<Duration>,
-    /// Whether a subject can be paused.
-    is_pausable: bool,
-    /// The label of that subject; `None` for the main one.
+    settings: PolicySettings,
+    /// The label of the subject that can be paused; `None` for the main one.
     paused: Option<&'static str>,
-    longest_pause: Option<Duration>,
     key: Texts,
     template: &'static str,
     /// The template of the key of released duplicates, if there are any.
@@ -80,13 +74,8 @@ impl PolicyCell {
             rules,
             labels: &[],
             ban: None,
-            on_outage: None,
-            deadline: None,
-            warn_at: None,
-            prefetch: None,
-            is_pausable: false,
+            settings: PolicySettings::NONE,
             paused: None,
-            longest_pause: None,
             key,
             template,
             released: None,
@@ -118,35 +107,35 @@ impl PolicyCell {
     /// Sets how calls are decided while Redis is away.
     #[must_use]
     pub const fn on_outage(mut self, on_outage: OnOutage) -> Self {
-        self.on_outage = Some(on_outage);
+        self.settings.on_outage = Some(on_outage);
         self
     }
 
     /// Sets the longest time that a decision takes.
     #[must_use]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = Some(deadline);
+        self.settings.deadline = Some(deadline);
         self
     }
 
     /// Sets the share of a limit from which a subject is near it.
     #[must_use]
     pub const fn warn_at(mut self, share: f64) -> Self {
-        self.warn_at = Some(share);
+        self.settings.warn_at = Some(share);
         self
     }
 
     /// Sets how long calls are taken ahead.
     #[must_use]
     pub const fn prefetch(mut self, ahead: Duration) -> Self {
-        self.prefetch = Some(ahead);
+        self.settings.prefetch = Some(ahead);
         self
     }
 
     /// Lets the main subject be paused.
     #[must_use]
     pub const fn pausable(mut self) -> Self {
-        self.is_pausable = true;
+        self.settings = self.settings.pausable();
         self
     }
 
@@ -154,13 +143,13 @@ impl PolicyCell {
     #[must_use]
     pub const fn pausable_on(mut self, label: &'static str) -> Self {
         self.paused = Some(label);
-        self
+        self.pausable()
     }
 
     /// Lets the main subject be paused for at most this time.
     #[must_use]
     pub const fn longest_pause(mut self, longest: Duration) -> Self {
-        self.longest_pause = Some(longest);
+        self.settings.longest_pause = Some(longest);
         self
     }
 
@@ -241,14 +230,10 @@ impl PolicyCell {
         // The label of another subject is its key, except that of released duplicates.
         let key_of = |label: &'static str| self.released.filter(|_| label == RELEASED_LABEL).unwrap_or(label);
         let builder = self.labels.iter().fold(builder, |builder, (_, label)| builder.key_on(*label, key_of(label)));
-        let builder = self.on_outage.into_iter().fold(builder, PolicyBuilder::on_outage);
-        let builder = self.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
-        let builder = self.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
-        let builder = if self.is_pausable { builder.pausable() } else { builder };
-        let builder = self.paused.into_iter().fold(builder, PolicyBuilder::pausable_on);
-        let builder = self.longest_pause.into_iter().fold(builder, PolicyBuilder::longest_pause);
-        let built = self.prefetch.into_iter().fold(builder, PolicyBuilder::prefetch).build_static();
-        built.map_err(|error: Error| BackendError::with_source(BackendErrorKind::Misuse, error.to_string(), error))
+        let builder = self.paused.into_iter().fold(builder.with_settings(self.settings), PolicyBuilder::pausable_on);
+        builder
+            .build_static()
+            .map_err(|error: Error| BackendError::with_source(BackendErrorKind::Misuse, error.to_string(), error))
     }
 }
 
@@ -275,7 +260,7 @@ fn closed(name: String, mistake: &BackendError) -> Policy {
     log::misuse(&name, mistake);
     // No call fits into a bucket without capacity, even if the call sets its count.
     let nothing = Rule::from_bucket(0, TokenBucket::new(Duration::from_secs(1)).with_capacity(0));
-    let settings = PolicySettings { on_outage: Some(OnOutage::Deny), ..PolicySettings::default() };
+    let settings = PolicySettings { on_outage: Some(OnOutage::Deny), ..PolicySettings::NONE };
     Policy::of_checked(name, vec![(None, nothing)], settings)
 }
 

@@ -12,7 +12,7 @@ use super::template::{self, KeyTemplate, Placeholder};
 use crate::bounds::DESCRIPTION_BYTES;
 use crate::error::{BackendError, Error};
 use crate::limiter::{Limiter, OverrideBuilder};
-use crate::policy::{Description, NO_REGISTRY, PlanCounts, Policy, PolicyBuilder};
+use crate::policy::{Description, NO_REGISTRY, PlanCounts, Policy, PolicyBuilder, PolicySettings};
 use crate::subject::Subject;
 use crate::subject::filters::Secret;
 use crate::system::unix;
@@ -250,10 +250,10 @@ impl RegisteredPolicy {
         let rules = self.effective_rules().enumerate();
         let builder = rules.fold(builder, |builder, (at, own)| builder.rule_of(own.label, rule(at, &own.rule)));
         let builder = self.ban().into_iter().fold(builder, PolicyBuilder::ban);
+        let (longest_pause, prefetch) = (self.longest_pause(), self.prefetch());
+        let builder = builder.with_settings(PolicySettings { prefetch, longest_pause, ..PolicySettings::NONE });
         let paused = self.described.paused.and_then(|paused| self.described.subjects.get(paused));
         let builder = paused.into_iter().fold(builder, |builder, (label, _)| builder.pausable_on(label.clone()));
-        let builder = self.longest_pause().into_iter().fold(builder, PolicyBuilder::longest_pause);
-        let builder = self.prefetch().into_iter().fold(builder, PolicyBuilder::prefetch);
         let builder = self.key().into_iter().fold(builder, |builder, key| builder.key(key.to_owned()));
         let builder = self.subjects().fold(builder, |builder, RegisteredSubject { label, key }| {
             key.into_iter().fold(builder, |builder, key| builder.key_on(label.to_owned(), key.to_owned()))

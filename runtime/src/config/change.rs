@@ -45,7 +45,7 @@ impl PolicyChange {
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
-        Ok(if self.settings == PolicySettings::default() { changed } else { changed.with_settings(self.settings) })
+        Ok(if self.settings == PolicySettings::NONE { changed } else { changed.with_settings(self.settings) })
     }
 
     /// Whether it puts the policies or some of their rules in shadow, or takes them out.

@@ -150,5 +150,5 @@ fn settings(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'
     let warn_at = warn_at
         .filter(|share| lines.ok_or_report(share.place, validate_warn_at(share.value, known_rules(rules))).is_some());
     let (deadline, warn_at) = (deadline.map(|deadline| deadline.value), warn_at.map(|share| share.value));
-    PolicySettings { on_outage, deadline, warn_at, ..PolicySettings::default() }
+    PolicySettings { on_outage, deadline, warn_at, ..PolicySettings::NONE }
 }

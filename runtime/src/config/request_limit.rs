@@ -17,7 +17,7 @@ use super::rules::{FileRule, PolicyParts, RuleList, are_known, check_rules, know
 use super::table::Table;
 use crate::context::{ContextKey, ContextMessage};
 use crate::error::Place;
-use crate::policy::{Policy, PolicyBuilder};
+use crate::policy::{Policy, PolicyBuilder, PolicySettings};
 use crate::request_pattern::{
     PathPattern, PathReading, RequestMethod, RequestPath, check_method, method_includes, surely_contain,
 };
@@ -136,11 +136,8 @@ pub(super) fn read(
     let builder = main.into_iter().fold(builder, |builder, main| builder.key(main.to_owned()));
     // The label of another subject is its key.
     let builder = subjects.iter().fold(builder, |builder, (label, _)| builder.key_on(label.clone(), label.clone()));
-    let builder = settings.on_outage.into_iter().fold(builder, PolicyBuilder::on_outage);
-    let builder = settings.deadline.into_iter().fold(builder, PolicyBuilder::deadline);
-    let builder = settings.warn_at.into_iter().fold(builder, PolicyBuilder::warn_at);
-    let builder = longest_pause.into_iter().fold(builder, |builder, longest| builder.longest_pause(longest.value));
-    let policy = prefetch.into_iter().fold(builder, |builder, ahead| builder.prefetch(ahead.value)).build();
+    let settings = PolicySettings { prefetch: ahead, longest_pause: value(longest_pause), ..settings };
+    let policy = builder.with_settings(settings).build();
     let policy = effects.plan(lines.ok_or_report(name.place, policy)?);
     Some(RequestLimit { policy, key, subjects, is_shadow, effects, messages, shown, requests })
 }

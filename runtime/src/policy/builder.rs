@@ -9,9 +9,6 @@ use tallygate_rules::{Ban, EffectiveRule, OnOutage, Rule};
 
 use crate::policy::{Policy, PolicyInner, PolicySettings, Templates};
 
-/// The longest pause of a subject, unless the policy has another.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
-
 /// Builds a [`Policy`].
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build` is called"]
@@ -33,7 +30,7 @@ impl Policy {
             name: name.into(),
             rules: Vec::new(),
             ban: None,
-            settings: PolicySettings::default(),
+            settings: PolicySettings::NONE,
             paused: None,
             templates: Templates::default(),
         }
@@ -111,6 +108,12 @@ impl PolicyBuilder {
     /// Adds a rule on the subject of that label, or on the main one.
     pub(crate) fn rule_of(mut self, label: Option<String>, rule: Rule) -> Self {
         self.rules.push((label, rule));
+        self
+    }
+
+    /// Replaces all settings.
+    pub(crate) fn with_settings(mut self, settings: PolicySettings) -> Self {
+        self.settings = settings;
         self
     }
 
@@ -242,7 +245,7 @@ impl PolicyBuilder {
     /// # }
     /// ```
     pub fn pausable(mut self) -> Self {
-        self.settings.longest_pause.get_or_insert(LONGEST_PAUSE);
+        self.settings = self.settings.pausable();
         self
     }
 

@@ -107,7 +107,7 @@ fn rejection_with(status: &str) -> Option<Rejection> {
         "503" => return Some(Rejection::unavailable("", BackendError::new("redis: no answer within the deadline"))),
         _ => return None,
     };
-    let policy = Policy::of_checked(String::new(), vec![(None, rule)], PolicySettings::default());
+    let policy = Policy::of_checked(String::new(), vec![(None, rule)], PolicySettings::NONE);
     Some(
         Denial::new(
             Call::new(&policy, &[], CallOptions::PLAIN),

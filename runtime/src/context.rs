@@ -57,7 +57,7 @@
 
 mod declared;
 #[cfg(any(feature = "web", feature = "client"))]
-pub(crate) mod labels;
+mod keyed_policy;
 #[cfg(feature = "config")]
 mod message;
 mod placeholder;
@@ -71,6 +71,8 @@ pub use self::declared::declare;
 pub(crate) use self::declared::{
     found_by_layer, has_layers, is_of_requests, is_unknown, known_value_meant, layer_made, value_meant,
 };
+#[cfg(any(feature = "web", feature = "client"))]
+pub(crate) use self::keyed_policy::KeyedPolicy;
 #[cfg(feature = "config")]
 pub(crate) use self::message::ContextMessage;
 pub(crate) use self::placeholder::{push, push_filtered, push_tagged, refuse_missing, show};

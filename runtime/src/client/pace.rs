@@ -25,7 +25,7 @@ pub use self::service::PaceService;
 use self::settings::{PaceSettings, RequestCost};
 use self::traffic::Traffic;
 use super::ResponseReader;
-use crate::context::{ContextKey, labels};
+use crate::context::KeyedPolicy;
 use crate::error::Error;
 use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
@@ -101,10 +101,7 @@ use crate::policy::Policy;
 /// ```
 pub fn pace(policy: &Policy, key: &str) -> Result<Pace, Error> {
     let mut settings = PaceSettings {
-        key: ContextKey::parse(key)?,
-        policy: policy.with_template(None, key),
-        subjects: Vec::new(),
-        lack_of_keys: Arc::default(),
+        keyed: KeyedPolicy::new("client::pace", policy, key)?,
         limiter: None,
         wait: None,
         values: Vec::new(),
@@ -158,16 +155,11 @@ impl Pace {
     /// let pace = client::pace(&policy, "{@header_x_customer}")?.subject("host", "{@host}")?;
     /// # Ok::<(), tallygate::Error>(())
     /// ```
-    pub fn subject(self, label: impl Into<String>, key: &str) -> Result<Self, Error> {
-        let (text, key, label) = (key, ContextKey::parse(key)?, label.into());
-        labels::check("client::pace", &self.settings.policy, &label)?;
-        Ok(self.set(|settings| {
-            // A clone with fewer keys may have reported those that it lacks.
-            settings.lack_of_keys = Arc::default();
-            settings.policy = settings.policy.with_template(Some(label.clone()), text);
-            settings.subjects.push((label, key));
-            settings.note_names();
-        }))
+    pub fn subject(mut self, label: impl Into<String>, key: &str) -> Result<Self, Error> {
+        let settings = Arc::make_mut(&mut self.settings);
+        settings.keyed.set_subject(label.into(), key)?;
+        settings.note_names();
+        Ok(self)
     }
 
     /// Lets calls wait up to that long for admission, in the order of their arrival. By default, a call that is denied fails at
@@ -235,7 +227,7 @@ impl Pace {
     /// # Ok::<(), tallygate::Error>(())
     /// ```
     pub fn cost_of(self, unit: &str, cost: impl Fn(&Parts) -> u64 + Send + Sync + 'static) -> Result<Self, Error> {
-        self.settings.policy.check_counted("cost_of", unit)?;
+        self.settings.keyed.policy.check_counted("cost_of", unit)?;
         Ok(self.set_cost(unit, Arc::new(cost)))
     }
 
@@ -248,7 +240,7 @@ impl Pace {
     ///
     /// No rule of the policy counts the unit.
     pub fn metered(self, unit: &str) -> Result<Self, Error> {
-        self.settings.policy.check_counted("metered", unit)?;
+        self.settings.keyed.policy.check_counted("metered", unit)?;
         Ok(self.set(|settings| {
             settings.metered.retain(|known| known != unit);
             settings.metered.push(unit.to_owned());
@@ -289,7 +281,7 @@ impl Pace {
     /// # Ok::<(), tallygate::Error>(())
     /// ```
     pub fn shared_rule(self, name: &str) -> Result<Self, Error> {
-        check_shared_rule(&self.settings.policy, name)?;
+        check_shared_rule(&self.settings.keyed.policy, name)?;
         Ok(self.set(|settings| settings.shared_rules.push(name.to_owned())))
     }
 
@@ -321,4 +313,4 @@ fn check_shared_rule(policy: &Policy, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-opaque_debug!(Pace, pace => { policy: pace.settings.policy.name() });
+opaque_debug!(Pace, pace => { policy: pace.settings.keyed.policy.name() });

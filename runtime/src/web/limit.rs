@@ -19,11 +19,10 @@ pub use self::service::{LimitBody, LimitService};
 use self::settings::{Counts, FindCost, LimitSettings};
 use super::layer::Layer;
 use super::parts::Parts;
-use crate::context::{ContextKey, labels};
+use crate::context::KeyedPolicy;
 use crate::decision::Rejection;
 use crate::error::Error;
 use crate::limiter::Limiter;
-use crate::observe::ReportedOnce;
 use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::request_pattern::{PathPattern, check_method};
@@ -82,10 +81,7 @@ use crate::request_pattern::{PathPattern, check_method};
 /// ```
 pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
     let settings = LimitSettings {
-        key: ContextKey::parse(key)?,
-        policy: policy.with_template(None, key),
-        subjects: Vec::new(),
-        lack_of_keys: Arc::new(ReportedOnce::new()),
+        keyed: KeyedPolicy::new("web::limit", policy, key)?,
         limiter: None,
         exemptions: Exemptions::default(),
         shadow: false,
@@ -117,16 +113,9 @@ impl Limit {
     /// # Errors
     ///
     /// The policy has no rule on a subject with that label, or the key is wrong, as for [`limit`].
-    pub fn subject(self, label: impl Into<String>, key: &str) -> Result<Self, Error> {
-        let (text, key) = (key, ContextKey::parse(key)?);
-        let label = label.into();
-        labels::check("web::limit", &self.settings.policy, &label)?;
-        Ok(self.set(|settings| {
-            // A clone with fewer keys may have reported those that it lacks.
-            settings.lack_of_keys = Arc::new(ReportedOnce::new());
-            settings.policy = settings.policy.with_template(Some(label.clone()), text);
-            settings.subjects.push((label, key));
-        }))
+    pub fn subject(mut self, label: impl Into<String>, key: &str) -> Result<Self, Error> {
+        Arc::make_mut(&mut self.settings).keyed.set_subject(label.into(), key)?;
+        Ok(self)
     }
 
     /// Limits only requests of these methods, like `["POST", "PUT"]`. `GET` includes `HEAD`, as it does in routers, and `POST`
@@ -226,7 +215,7 @@ impl Limit {
     /// # Ok::<(), tallygate::Error>(())
     /// ```
     pub fn cost_of(self, unit: &str, cost: impl Fn(&Parts<'_>) -> u64 + Send + Sync + 'static) -> Result<Self, Error> {
-        self.settings.policy.check_counted("cost_of", unit)?;
+        self.settings.keyed.policy.check_counted("cost_of", unit)?;
         Ok(if unit == CALLS { self.cost(cost) } else { self.set_cost(unit, Arc::new(cost)) })
     }
 
@@ -243,9 +232,9 @@ impl Limit {
         self.set(|settings| {
             let own = match settings.counts.take() {
                 Some(before) => before.own,
-                None => settings.policy.rules().iter().map(Rule::count).collect(),
+                None => settings.keyed.policy.rules().iter().map(Rule::count).collect(),
             };
-            settings.policy = settings.policy.with_varying_counts(|_| true);
+            settings.keyed.policy = settings.keyed.policy.with_varying_counts(|_| true);
             settings.counts = Some(Counts { find: Arc::new(counts), own });
         })
     }
@@ -315,4 +304,4 @@ impl Limit {
     }
 }
 
-opaque_debug!(Limit, limit => { policy: limit.settings.policy.name() });
+opaque_debug!(Limit, limit => { policy: limit.settings.keyed.policy.name() });

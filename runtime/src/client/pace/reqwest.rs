@@ -65,11 +65,7 @@ impl Middleware for Pace {
 impl Pace {
     /// Whether the subject that an answer may pause is of one host.
     fn shows_host(&self) -> bool {
-        let settings = &self.settings;
-        let paused = settings.policy.paused_label();
-        let other = settings.subjects.iter().find(|(label, _)| Some(label.as_str()) == paused);
-        let key = other.map_or(&settings.key, |(_, key)| key);
-        key.names().any(|name| matches!(name, "host" | "header_host"))
+        self.settings.keyed.paused_key().names().any(|name| matches!(name, "host" | "header_host"))
     }
 }
 

@@ -16,22 +16,17 @@ use crate::call::CallOptions;
 use crate::client::fields::GRPC_STATUS;
 use crate::client::heard::REQUESTS;
 use crate::client::{Heard, HeardLimit, ResponseReader};
-use crate::context::{self, ContextKey, labels};
+use crate::context::{self, KeyedPolicy};
 use crate::decision::{DecidedBy, Permit, Rejection, RuleStatus, SaidPause};
 use crate::limiter::{Check, Limiter};
-use crate::observe::{ReportedOnce, log};
+use crate::observe::log;
 use crate::policy::Policy;
 use crate::subject::Subject;
 use crate::system::TokioInstant;
 
 #[derive(Clone)]
 pub(super) struct PaceSettings {
-    pub(super) policy: Policy,
-    pub(super) key: ContextKey,
-    /// The other subjects of the policy, by their labels.
-    pub(super) subjects: Vec<(String, ContextKey)>,
-    /// Whether the log has reported a subject without a key.
-    pub(super) lack_of_keys: Arc<ReportedOnce>,
+    pub(super) keyed: KeyedPolicy,
     /// `None` means the installed limiter.
     pub(super) limiter: Option<Limiter>,
     /// `None` means that a denied call fails at once.
@@ -72,7 +67,7 @@ pub(super) struct PacedCall {
 impl PacedCall {
     /// Prepares a call in the current context.
     pub(super) fn new(settings: &Arc<PaceSettings>, request: &PacedRequest<'_>) -> Self {
-        labels::report_lack_of_keys(&settings.lack_of_keys, "client::pace", &settings.policy, &settings.subjects);
+        settings.keyed.report_lack_of_keys();
         let costs = settings.costs.iter().map(|(_, cost)| cost(request.parts)).collect();
         let (subject, others) = settings.subjects(request);
         let departure = settings.departure(&subject, &others);
@@ -98,8 +93,8 @@ impl PacedCall {
 
     fn check(&self) -> Check<'_> {
         let settings = &*self.settings;
-        let mut check = Check::new(settings.limiter(), &settings.policy, &self.subject, self.options);
-        for ((label, _), subject) in settings.subjects.iter().zip(&self.others) {
+        let mut check = Check::new(settings.limiter(), &settings.keyed.policy, &self.subject, self.options);
+        for ((label, _), subject) in settings.keyed.others.iter().zip(&self.others) {
             check = check.subject(label, subject);
         }
         for ((unit, _), cost) in settings.costs.iter().zip(&self.costs) {
@@ -182,8 +177,8 @@ impl AdmittedCall {
     }
 
     fn begin_pause(&self, heard: &Heard) {
-        if heard.is_denial && self.settings.policy.longest_pause().is_none() {
-            log::denial_not_heeded(self.settings.policy.name());
+        if heard.is_denial && self.settings.keyed.policy.longest_pause().is_none() {
+            log::denial_not_heeded(self.settings.keyed.policy.name());
         }
         if let Some((permit, said)) = self.permit.as_ref().zip(self.pause_after(heard)) {
             permit.begin_pause_logged(said);
@@ -258,9 +253,10 @@ impl PaceSettings {
 
     /// Returns the place of a call in the traffic of the subject that may be paused, if the policy makes something of its answer.
     fn departure(&self, subject: &Subject, others: &[Subject]) -> Option<Departure> {
-        self.policy.longest_pause()?;
-        let paused = self.policy.paused_label();
-        let position = self.subjects.iter().position(|(label, _)| Some(label.as_str()) == paused);
+        let KeyedPolicy { policy, others: keys, .. } = &self.keyed;
+        policy.longest_pause()?;
+        let paused = policy.paused_label();
+        let position = keys.iter().position(|(label, _)| Some(label.as_str()) == paused);
         let paused = position.and_then(|position| others.get(position)).unwrap_or(subject);
         Some(self.traffic.prepare(paused, TokioInstant::now()))
     }

@@ -10,31 +10,27 @@ impl PaceSettings {
     /// Returns the main subject of a request, and the others in the order of their keys.
     pub(super) fn subjects(&self, request: &PacedRequest<'_>) -> (Subject, Vec<Subject>) {
         let secret = self.limiter().secret();
-        let others = || self.subjects.iter().map(|(_, key)| key);
+        let others = || self.keyed.others.iter().map(|(_, key)| key);
         let value = |name: &str| self.value(name, request);
         // Most keys show nothing but what the request has: then no context has to be made.
         let at_once = || {
             let others = others().map(|key| key.subject_of(secret, value)).collect::<Option<_>>();
-            self.key.subject_of(secret, value).zip(others)
+            self.keyed.key.subject_of(secret, value).zip(others)
         };
         self.shows_only_requests.then(at_once).flatten().unwrap_or_else(|| {
             context::enter(&mut self.context(request), || {
-                (self.key.subject(secret), others().map(|key| key.subject(secret)).collect())
+                (self.keyed.key.subject(secret), others().map(|key| key.subject(secret)).collect())
             })
         })
-    }
-
-    /// Returns the names of the values that the keys show.
-    fn shown_names(&self) -> impl Iterator<Item = &str> {
-        self.subjects.iter().flat_map(|(_, key)| key.names()).chain(self.key.names())
     }
 
     /// Notes the names of the values that the pace looks for: those that are set, and those of the keys that any request
     /// may have.
     pub(super) fn note_names(&mut self) {
-        let of_requests = self.shown_names().filter(|name| is_of_request(name)).map(|name| name.to_owned().into());
+        let of_requests =
+            self.keyed.shown_names().filter(|name| is_of_request(name)).map(|name| name.to_owned().into());
         self.names = self.values.iter().map(|(name, _)| name.clone()).chain(of_requests).collect();
-        let shows_only_requests = self.shown_names().all(|name| self.names.iter().any(|known| known == name));
+        let shows_only_requests = self.keyed.shown_names().all(|name| self.names.iter().any(|known| known == name));
         self.shows_only_requests = shows_only_requests;
     }
 
@@ -49,7 +45,7 @@ impl PaceSettings {
     /// program answers meanwhile.
     fn context(&self, request: &PacedRequest<'_>) -> Context {
         let mut context = Context::new().looking_for(&self.names).made_by(Maker::Pace);
-        for name in self.shown_names().filter(|name| self.names.iter().any(|known| known == name)) {
+        for name in self.keyed.shown_names().filter(|name| self.names.iter().any(|known| known == name)) {
             context = match self.value(name, request) {
                 Some(value) => context.with(name.to_owned(), value),
                 None => context.without(name.to_owned()),

@@ -4,21 +4,14 @@ use std::sync::Arc;
 
 use super::effects::{Effects, Limited};
 use super::gate::{Exemptions, Gate, Guard};
-use crate::context::{ContextKey, labels};
+use crate::context::KeyedPolicy;
 use crate::limiter::Limiter;
-use crate::observe::ReportedOnce;
-use crate::policy::Policy;
 use crate::web::layer::Layer;
 use crate::web::parts::Parts;
 
 #[derive(Clone)]
 pub(super) struct LimitSettings {
-    pub(super) policy: Policy,
-    pub(super) key: ContextKey,
-    /// The other subjects of the policy, by their labels.
-    pub(super) subjects: Vec<(String, ContextKey)>,
-    /// Whether it was reported that a subject lacks a key.
-    pub(super) lack_of_keys: Arc<ReportedOnce>,
+    pub(super) keyed: KeyedPolicy,
     /// `None` means the installed limiter.
     pub(super) limiter: Option<Limiter>,
     pub(super) exemptions: Exemptions,
@@ -53,16 +46,16 @@ impl Counts {
 
 impl Gate for LimitSettings {
     fn limited(&self, parts: &Parts<'_>) -> Limited {
-        let Self { policy, key, subjects, limiter, exemptions, shadow, effects, .. } = self;
-        labels::report_lack_of_keys(&self.lack_of_keys, "web::limit", policy, subjects);
+        let Self { keyed, limiter, exemptions, shadow, effects, .. } = self;
+        keyed.report_lack_of_keys();
         if exemptions.apply(parts) {
             return Limited::default();
         }
-        let counted = self.counts.as_ref().map(|counts| policy.with_counts(counts.of(parts)));
+        let counted = self.counts.as_ref().map(|counts| keyed.policy.with_counts(counts.of(parts)));
         let guard = Guard {
-            policy: counted.as_ref().unwrap_or(policy),
-            key,
-            subjects,
+            policy: counted.as_ref().unwrap_or(&keyed.policy),
+            key: &keyed.key,
+            subjects: &keyed.others,
             limiter: limiter.as_ref(),
             costs: self.costs.iter().map(|(unit, cost)| (unit.as_str(), cost(parts))).collect(),
             is_shadow: *shadow,

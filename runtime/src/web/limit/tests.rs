@@ -27,7 +27,7 @@ fn the_policy_of_a_limit_knows_how_its_subjects_are_written() {
     let rules = Policy::builder("api").rule(Rule::sliding_window(1, minute));
     let policy = rules.rule_on("network", Rule::sliding_window(2, minute)).key("by hand").build().unwrap();
     let limit = limit(&policy, "{@ip}").unwrap().subject("network", "{@ip:subnet}").unwrap();
-    let known = &limit.settings.policy;
+    let known = &limit.settings.keyed.policy;
     assert_eq!((known.key(), known.templates().get(Some("network"))), (Some("{@ip}"), Some("{@ip:subnet}")));
     assert_eq!((known, policy.key()), (&policy, Some("by hand")));
 }

@@ -69,6 +69,8 @@
 mod change;
 mod lines;
 mod messages;
+#[cfg(not(feature = "web"))]
+mod no_request_limits;
 mod plans;
 mod policies;
 mod policy_table;
@@ -76,11 +78,15 @@ mod policy_table;
 mod request_effects;
 #[cfg(feature = "web")]
 mod request_limit;
+#[cfg(feature = "web")]
+mod request_limits;
 mod rules;
 mod table;
 mod values;
 
 pub(crate) use self::change::PolicyChange;
+#[cfg(not(feature = "web"))]
+use self::no_request_limits as request_limits;
 pub use self::policies::Policies;
 #[cfg(feature = "web")]
 pub(crate) use self::request_effects::RefundedStatus;

@@ -5,15 +5,12 @@ use tallygate_rules::TemplateUse;
 use super::lines::{At, Lines};
 use super::table::Table;
 use crate::context::ContextMessage;
-#[cfg(feature = "web")]
 use crate::decision::{Rejection, RejectionKind};
-#[cfg(feature = "web")]
 use crate::subject::filters::Secret;
 
 const MESSAGE: &str = r#"message = "try again in {@retry_after}""#;
 
 /// The messages of a policy for requests. The message of a rule goes before that of the policy.
-#[cfg(feature = "web")]
 #[derive(Debug)]
 pub(crate) struct FileMessages {
     policy: Option<ContextMessage>,
@@ -22,7 +19,6 @@ pub(crate) struct FileMessages {
     ban: Option<ContextMessage>,
 }
 
-#[cfg(feature = "web")]
 impl FileMessages {
     /// Returns the messages, or `None` if there is none.
     pub(super) fn new(

@@ -60,7 +60,6 @@ impl Plans {
     }
 
     /// Returns the names of all plans that the file lists before its policies.
-    #[cfg(feature = "web")]
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.listed.names.iter().flatten().map(String::as_str)
     }
@@ -72,7 +71,6 @@ impl Plans {
     }
 
     /// Returns all counts by the names of their plans, each at its place. Those of all policies have the place of `plan`.
-    #[cfg(feature = "web")]
     pub(super) fn counts_at(&self, plan: Place) -> BTreeMap<&str, At<&PlanCounts>> {
         let own = |name: &str| self.own.get(name).map_or(plan, |count| count.place);
         self.counts().into_iter().map(|(name, value)| (name, At { value, place: own(name) })).collect()

@@ -9,15 +9,11 @@ use toml::de::DeTable;
 use super::change::PolicyChange;
 use super::lines::Lines;
 use super::plans::{self, ListedPlans, Plans};
-use super::policy_table::{self, FilePolicy};
-#[cfg(feature = "web")]
-use super::request_limit::RequestLimit;
+use super::policy_table;
+use super::request_limits::RequestLimits;
 use super::table::{Table, entries};
 use super::values;
-#[cfg(feature = "web")]
-use crate::bounds::MOST_PATHS;
 use crate::bounds::{FILE_BYTES, MOST_POLICIES};
-#[cfg(feature = "web")]
 use crate::context;
 use crate::error::{ConfigError, Mistake, Place};
 use crate::observe::opaque_debug;
@@ -37,9 +33,7 @@ struct PoliciesInner {
     names: Vec<String>,
     has_end: bool,
     changes: Vec<Arc<PolicyChange>>,
-    /// In the order of the file.
-    #[cfg(feature = "web")]
-    requests: Vec<RequestLimit>,
+    requests: RequestLimits,
     plans: Arc<ListedPlans>,
     /// The values that the program finds in requests, if the file lists them.
     values: Option<Vec<String>>,
@@ -130,30 +124,17 @@ impl Policies {
     /// ```
     #[must_use]
     pub fn policy(&self, name: &str) -> Option<Policy> {
-        #[cfg(feature = "web")]
-        if let Some(limit) = self.request_limit(name) {
-            return Some(limit.effects.planned(&limit.policy, |_| None).unwrap_or_else(|| limit.policy.clone()));
-        }
-        self.change(name)?.policy()
+        self.inner.requests.policy(name).or_else(|| self.change(name)?.policy())
     }
 
     /// Returns the policy of that name as tools show it: a rule whose count is that of a plan has none.
     #[cfg(feature = "admin")]
     pub(crate) fn open_policy(&self, name: &str) -> Option<Policy> {
-        #[cfg(feature = "web")]
-        if let Some(limit) = self.request_limit(name) {
-            return Some(limit.policy.clone());
-        }
-        self.policy(name)
+        self.inner.requests.open_policy(name).cloned().or_else(|| self.change(name)?.policy())
     }
 
     fn change(&self, name: &str) -> Option<&PolicyChange> {
         self.inner.changes.iter().find(|change| change.name == name).map(|change| &**change)
-    }
-
-    #[cfg(feature = "web")]
-    fn request_limit(&self, name: &str) -> Option<&RequestLimit> {
-        self.inner.requests.iter().find(|limit| limit.policy.name() == name)
     }
 
     /// Returns the counts of a policy's plans, by the names of the plans: those of the policy itself, and those that the
@@ -181,9 +162,8 @@ impl Policies {
     /// ```
     #[must_use]
     pub fn plans(&self, policy: &str) -> BTreeMap<&str, PlanCounts> {
-        #[cfg(feature = "web")]
-        if let Some(limit) = self.request_limit(policy) {
-            return limit.effects.plan_counts(&limit.policy);
+        if let Some(counts) = self.inner.requests.plan_counts(policy) {
+            return counts;
         }
         let change = self.change(policy);
         let counts = change.map_or_else(|| self.inner.plans.counts().collect(), |change| change.plans.counts());
@@ -228,26 +208,19 @@ impl Policies {
     #[must_use]
     pub fn unlisted(&self) -> Vec<Mistake> {
         let plans = plans::unlisted(self.inner.plans_of_policies());
-        #[cfg(feature = "web")]
-        let values = values::unlisted(&self.inner.requests).filter(|_| self.inner.values.is_none());
-        #[cfg(not(feature = "web"))]
-        let values = [];
-        #[cfg(feature = "web")]
-        let has_planned = self.inner.requests.iter().any(|limit| limit.effects.plan_value().is_some());
-        #[cfg(not(feature = "web"))]
-        let has_planned = false;
-        let units = self.inner.plans.uncounted_units(&self.inner.units().collect(), has_planned);
+        let requests = &self.inner.requests;
+        let values = requests.unlisted_values().into_iter().filter(|_| self.inner.values.is_none());
+        let units = self.inner.plans.uncounted_units(&self.inner.units().collect(), requests.have_plans());
         plans.into_iter().chain(units).chain(values).collect()
     }
 
     /// Returns the mistakes of keys that show a value which no layer of this process finds. Without a layer, there are
     /// none. Values that the policies in force show are no mistakes.
-    #[cfg(feature = "web")]
     pub(crate) fn unknown_values(&self, in_force: Option<&Self>) -> Vec<Mistake> {
         if !context::has_layers() {
             return Vec::new();
         }
-        values::unknown(&self.inner.requests, in_force.map_or(&[], |in_force| &in_force.inner.requests)).collect()
+        self.inner.requests.unknown_values(in_force.map(|in_force| &in_force.inner.requests))
     }
 
     /// Returns a mistake for each unit in `[plans]` that neither these policies nor those of the file count but that resembles
@@ -260,8 +233,7 @@ impl Policies {
         &self.inner.changes
     }
 
-    #[cfg(feature = "web")]
-    pub(crate) fn requests(&self) -> &[RequestLimit] {
+    pub(crate) fn requests(&self) -> &RequestLimits {
         &self.inner.requests
     }
 }
@@ -270,17 +242,11 @@ impl PoliciesInner {
     /// Returns the units that the policies of the file count.
     fn units(&self) -> impl Iterator<Item = &str> {
         let of_program = self.changes.iter().flat_map(|change| change.units());
-        #[cfg(feature = "web")]
-        let of_program = of_program.chain(self.requests.iter().flat_map(|limit| limit.policy.units()));
-        of_program.chain([CALLS])
+        of_program.chain(self.requests.policies().flat_map(Policy::units)).chain([CALLS])
     }
 
     fn plans_of_policies(&self) -> impl Iterator<Item = &Plans> {
-        let of_program = self.changes.iter().map(|change| &change.plans);
-        #[cfg(feature = "web")]
-        return of_program.chain(self.requests.iter().map(|limit| &limit.effects.plans));
-        #[cfg(not(feature = "web"))]
-        return of_program;
+        self.changes.iter().map(|change| &change.plans).chain(self.requests.plans())
     }
 }
 
@@ -325,12 +291,8 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
         }
         for policy in table {
             inner.names.push(policy.name.value.to_owned());
-            match policy_table::read(policy, &inner.plans, lines) {
-                Some(FilePolicy::Change(change)) => inner.changes.push(Arc::new(change)),
-                #[cfg(feature = "web")]
-                Some(FilePolicy::Requests(limit)) => inner.requests.push(limit),
-                None => {}
-            }
+            let change = policy_table::read(policy, &inner.plans, &mut inner.requests, lines);
+            inner.changes.extend(change.map(Arc::new));
         }
     }
     if let Some(end) = root.take("end") {
@@ -341,40 +303,7 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
     }
     root.finish(lines);
     plans::check_alike(&inner.plans_of_policies().collect::<Vec<_>>(), lines);
-    #[cfg(feature = "web")]
-    if let Some(listed) = &inner.values {
-        values::check(&inner.requests, listed, lines);
-    }
-    #[cfg(feature = "web")]
-    check_reached(&inner.requests, lines);
-}
-
-/// Reports policies that limit no request because an earlier policy limits all of their requests. A policy in shadow
-/// neither hides another policy nor is hidden.
-#[cfg(feature = "web")]
-fn check_reached(limits: &[RequestLimit], lines: &mut Lines<'_>) {
-    let mut paths = 0;
-    let is_beyond = |limit: &&RequestLimit| {
-        paths += limit.requests.paths.len();
-        paths > MOST_PATHS
-    };
-    if let Some(limit) = limits.iter().find(is_beyond) {
-        let message =
-            format!("there are more than {MOST_PATHS} paths in the file; write fewer, like `/api/*` for many");
-        lines.report(limit.requests.place, message);
-        return;
-    }
-    let enforced: Vec<_> = limits.iter().filter(|limit| !limit.is_shadow && !limit.policy.is_shadow()).collect();
-    for (position, limit) in enforced.iter().enumerate() {
-        let earlier = enforced.iter().take(position).find(|earlier| earlier.requests.cover(&limit.requests));
-        if let Some(earlier) = earlier {
-            let message = format!(
-                "the policy `{}` limits all these requests, as it stands first; write this one before it, or remove it",
-                earlier.policy.name()
-            );
-            lines.report(limit.requests.place, message);
-        }
-    }
+    inner.requests.check(inner.values.as_deref(), lines);
 }
 
 #[cfg(test)]

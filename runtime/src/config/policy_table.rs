@@ -7,6 +7,7 @@ use tallygate_rules::{Costs, CountedSubject, OnOutage, is_blank, validate_deadli
 use super::change::PolicyChange;
 use super::lines::{At, Lines};
 use super::plans::{ListedPlans, Plans};
+use super::request_limits::RequestLimits;
 use super::rules::{self, PolicyParts, RuleList, check_key, check_rules, known_rules};
 use super::table::{Entry, Table};
 use crate::bounds::POLICY_NAME_BYTES;
@@ -15,20 +16,13 @@ use crate::policy::PolicySettings;
 /// The settings that a file may change without rules.
 const SETTINGS: [&str; 6] = ["on_outage", "deadline", "warn_at", "prefetch", "plans", "shadow"];
 
-#[cfg_attr(
-    feature = "web",
-    allow(clippy::large_enum_variant, reason = "there are few, and they are taken apart at once")
-)]
-pub(super) enum FilePolicy {
-    /// A policy of the program.
-    Change(PolicyChange),
-    /// Requests of a web server.
-    #[cfg(feature = "web")]
-    Requests(super::RequestLimit),
-}
-
-/// Reads a policy; `None` if it is mistaken.
-pub(super) fn read(policy: Entry<'_>, plans: &Arc<ListedPlans>, lines: &mut Lines<'_>) -> Option<FilePolicy> {
+/// Reads a policy. Returns how it changes one of the program; `None` if it is mistaken, or for `requests`.
+pub(super) fn read(
+    policy: Entry<'_>,
+    plans: &Arc<ListedPlans>,
+    requests: &mut RequestLimits,
+    lines: &mut Lines<'_>,
+) -> Option<PolicyChange> {
     let Entry { name, value } = policy;
     check_name(&name, lines);
     let message = || format!("a policy must be a table, like `[policy.{:?}]`", name.value);
@@ -42,7 +36,11 @@ pub(super) fn read(policy: Entry<'_>, plans: &Arc<ListedPlans>, lines: &mut Line
     let key = table.key(lines);
     let settings = settings(&mut table, rules.as_ref(), lines);
     let parts = PolicyParts { name, rules, key, settings };
-    if is_for_requests { of_requests(parts, table, plans, lines) } else { change(parts, table, plans, lines) }
+    if is_for_requests {
+        requests.read(parts, table, plans, lines);
+        return None;
+    }
+    change(parts, table, plans, lines)
 }
 
 fn check_name(name: &At<&str>, lines: &mut Lines<'_>) {
@@ -61,7 +59,7 @@ fn change(
     mut table: Table<'_>,
     plans: &Arc<ListedPlans>,
     lines: &mut Lines<'_>,
-) -> Option<FilePolicy> {
+) -> Option<PolicyChange> {
     let before = lines.mistakes();
     let of_attribute = |name: &str| {
         format!("`{name}` of a function is an argument of its attribute; in a file it is for requests, beside `match`")
@@ -99,7 +97,7 @@ fn change(
     (lines.mistakes() == before).then(|| {
         let key = key.map(|key| key.to_owned());
         let rules = rules.map(|rules| rules.value).unwrap_or_default();
-        FilePolicy::Change(PolicyChange { name: name.value.to_owned(), place: name.place, key, rules, settings, plans })
+        PolicyChange { name: name.value.to_owned(), place: name.place, key, rules, settings, plans }
     })
 }
 
@@ -113,30 +111,6 @@ fn ends_prefetch(table: &mut Table<'_>, lines: &mut Lines<'_>) -> bool {
         lines.report(value.place, message);
     }
     is_off
-}
-
-#[cfg(feature = "web")]
-fn of_requests(
-    parts: PolicyParts<'_>,
-    table: Table<'_>,
-    plans: &Arc<ListedPlans>,
-    lines: &mut Lines<'_>,
-) -> Option<FilePolicy> {
-    super::request_limit::read(parts, table, plans, lines).map(FilePolicy::Requests)
-}
-
-#[cfg(not(feature = "web"))]
-fn of_requests(
-    _: PolicyParts<'_>,
-    mut table: Table<'_>,
-    _: &Arc<ListedPlans>,
-    lines: &mut Lines<'_>,
-) -> Option<FilePolicy> {
-    if let Some(entry) = table.take("match") {
-        let message = "`match` needs the feature `web` of tallygate; add it in Cargo.toml, like `features = [\"web\"]`";
-        lines.report(entry.name.place, message);
-    }
-    None
 }
 
 fn settings(table: &mut Table<'_>, rules: Option<&RuleList>, lines: &mut Lines<'_>) -> PolicySettings {

@@ -322,7 +322,7 @@ mod tests {
         let text = "[policy.login]\nmatch = { path = '/login' }\nkey = '{@ip}'\n\
                     rules = ['1 per 1m', { count = 9, per = '1h', key = 'all' }]";
         let policies = Policies::from_toml(text).unwrap();
-        let policy = &policies.requests()[0].policy;
+        let policy = &policies.requests().as_slice()[0].policy;
         assert_eq!((policy.key(), policy.templates().get(Some("all"))), (Some("{@ip}"), Some("all")));
     }
 }

@@ -9,7 +9,6 @@ use toml::de::{DeTable, DeValue};
 
 use super::lines::{At, Lines};
 use crate::bounds::KEY_BYTES;
-#[cfg(feature = "web")]
 use crate::bounds::MOST_TEXTS;
 use crate::error::Place;
 
@@ -40,7 +39,6 @@ impl<'t> Table<'t> {
         self.entries.iter().any(|entry| entry.name.value == name)
     }
 
-    #[cfg(feature = "web")]
     pub(super) fn has_table(&self, name: &str) -> bool {
         self.entries.iter().any(|entry| entry.name.value == name && entry.value.value.is_table())
     }
@@ -171,7 +169,6 @@ impl<'t> Table<'t> {
     }
 
     /// Takes `name = "text"` or `name = ["text", "text"]`.
-    #[cfg(feature = "web")]
     pub(super) fn texts(
         &mut self,
         name: &'static str,

@@ -55,14 +55,12 @@ impl KeyedPolicy {
     }
 
     /// Returns the key of the subject that can be paused, if the policy has one.
-    #[cfg(feature = "client-reqwest")]
     pub(crate) fn paused_key(&self) -> &ContextKey {
         let paused = self.policy.paused_label();
         self.others.iter().find(|(label, _)| Some(label.as_str()) == paused).map_or(&self.key, |(_, key)| key)
     }
 
     /// Returns the names of the values that the keys show.
-    #[cfg(feature = "client")]
     pub(crate) fn shown_names(&self) -> impl Iterator<Item = &str> {
         self.others.iter().flat_map(|(_, key)| key.names()).chain(self.key.names())
     }

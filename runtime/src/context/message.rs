@@ -5,16 +5,10 @@ use tallygate_rules::{
     is_blank,
 };
 
-#[cfg(feature = "web")]
 use super::placeholder::show;
-#[cfg(feature = "web")]
 use super::scope;
-use super::template::check_value;
-#[cfg(feature = "web")]
-use super::template::is_field;
-#[cfg(feature = "web")]
+use super::template::{check_value, is_field};
 use crate::decision::{Rejection, push_field};
-#[cfg(feature = "web")]
 use crate::subject::filters::{self, Secret};
 
 /// The message of a rejection, like `{@user}: at most {@count} {@unit} per {@per}`.
@@ -52,7 +46,6 @@ impl ContextMessage {
     }
 
     /// Returns the names of the values of the context that it shows.
-    #[cfg(feature = "web")]
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             MessagePart::Value(value) => value.context_name(),
@@ -66,7 +59,6 @@ impl ContextMessage {
     }
 
     /// Returns the text for a rejection in the current context.
-    #[cfg(feature = "web")]
     pub(crate) fn text(&self, rejection: &Rejection, secret: &Secret) -> String {
         let mut message = String::new();
         for part in &self.parts {
@@ -94,7 +86,6 @@ fn read(value: &FilteredValue, template_use: TemplateUse) -> Result<MessagePart,
     }
 }
 
-#[cfg(feature = "web")]
 fn push_value(message: &mut String, value: &FilteredValue, secret: &Secret) {
     let Some(name) = value.context_name() else { return };
     let filtered =
@@ -108,7 +99,6 @@ fn push_value(message: &mut String, value: &FilteredValue, secret: &Secret) {
 }
 
 #[cfg(test)]
-#[cfg(feature = "web")]
 mod tests {
     use super::*;
     use crate::context::{Context, scope};

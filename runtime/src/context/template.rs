@@ -41,7 +41,6 @@ impl ContextKey {
     }
 
     /// Returns the subject of a call whose values these are; `None` if it lacks one.
-    #[cfg(feature = "client")]
     pub(crate) fn subject_of(&self, secret: &Secret, find: impl Fn(&str) -> Option<String>) -> Option<Subject> {
         let subject = SubjectBuilder::new(secret).template(&self.template, |value| read(value, &find)).build();
         subject.mistake().is_none().then_some(subject)

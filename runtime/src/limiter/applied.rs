@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-#[cfg(feature = "web")]
 use std::sync::atomic::Ordering;
 
 use tallygate_rules::CALLS;
@@ -166,25 +165,16 @@ impl Limiter {
 
     /// Returns a mistake for each value in a key that no layer of this program finds in requests, once the program has
     /// layers. A value that the file in force shows is accepted: it may come from contexts of the program.
-    #[cfg(feature = "web")]
     fn unknown_values(&self, policies: &Policies) -> Vec<Mistake> {
         let limits_requests = self.core.limits_requests.load(Ordering::Relaxed);
         if limits_requests { policies.unknown_values(self.applied().as_ref()) } else { Vec::new() }
     }
 
-    #[cfg(not(feature = "web"))]
-    #[allow(clippy::unused_self, reason = "there are no requests")]
-    fn unknown_values(&self, _: &Policies) -> Vec<Mistake> {
-        Vec::new()
-    }
-
     /// Notes that the file limits a router.
-    #[cfg(feature = "web")]
     pub(crate) fn note_limits_of_requests(&self) {
         self.core.limits_requests.store(true, Ordering::Relaxed);
     }
 
-    #[cfg(feature = "web")]
     pub(crate) fn applied(&self) -> Option<Policies> {
         self.core.overrides.applied()
     }
@@ -217,10 +207,7 @@ impl Applied {
     /// Before the process has made a layer, values are not checked.
     #[must_use]
     pub fn unknown(&self) -> Vec<Mistake> {
-        #[cfg(feature = "web")]
         let values = self.policies.unknown_values(None);
-        #[cfg(not(feature = "web"))]
-        let values = [];
         let units = self.policies.misspelt_units(registry::all().iter());
         self.unknown_policies().into_iter().chain(units).chain(values).collect()
     }

@@ -3,7 +3,7 @@
 use std::future::ready;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-#[cfg(all(feature = "config", feature = "web"))]
+#[cfg(feature = "config")]
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ pub(crate) struct Core {
     #[cfg(feature = "config")]
     pub(super) file_watch: BackgroundTask,
     /// Whether the file limits a router.
-    #[cfg(all(feature = "config", feature = "web"))]
+    #[cfg(feature = "config")]
     pub(super) limits_requests: AtomicBool,
     pub(super) runtimes: Arc<Runtimes>,
 }

@@ -5,7 +5,11 @@
 
 mod active;
 mod checks;
+#[cfg(feature = "config")]
+mod from_file;
 mod listed;
+#[cfg(not(feature = "config"))]
+mod no_file;
 mod refresh;
 mod shared;
 mod target;
@@ -23,11 +27,13 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-#[cfg(feature = "config")]
-use self::active::FromFile;
 use self::active::{ActiveOverride, OverrideTable};
 pub(super) use self::checks::{Unknown, check};
+#[cfg(feature = "config")]
+use self::from_file::FromFile;
 pub use self::listed::Override;
+#[cfg(not(feature = "config"))]
+use self::no_file::NoFile as FromFile;
 use self::refresh::{ReadOrder, RefreshTimer};
 use self::target::TargetKey;
 pub(super) use self::target::{OverrideContent, OverrideTarget};
@@ -81,7 +87,6 @@ struct KnownOverrides {
     table: OverrideTable,
     gauge: OverrideGauge,
     /// The policies of a file, to which overrides are applied.
-    #[cfg(feature = "config")]
     from_file: Option<FromFile>,
     /// The version that was read from Redis.
     version: Option<String>,
@@ -194,17 +199,8 @@ impl<S> Overrides<S> {
     }
 
     /// Returns the counts of a policy's plans in the file in force, by the names of the plans.
-    #[cfg(feature = "config")]
     pub(super) fn plans(&self, policy: &Policy) -> BTreeMap<String, PlanCounts> {
-        let applied = self.applied();
-        let plans = applied.iter().flat_map(|policies| policies.plans(policy.name()));
-        plans.map(|(plan, counts)| (plan.to_owned(), counts)).collect()
-    }
-
-    #[cfg(not(feature = "config"))]
-    #[allow(clippy::unused_self, reason = "there is no file")]
-    pub(super) fn plans(&self, _: &Policy) -> BTreeMap<String, PlanCounts> {
-        BTreeMap::new()
+        self.read().from_file.as_ref().map(|file| file.plans(policy.name())).unwrap_or_default()
     }
 
     #[cfg(feature = "config")]
@@ -311,31 +307,17 @@ impl KnownOverrides {
     }
 
     fn any_sets_shadow(&self) -> bool {
-        #[cfg(feature = "config")]
-        if self.from_file.as_ref().is_some_and(FromFile::sets_shadow) {
-            return true;
-        }
-        self.table.values().any(ActiveOverride::sets_shadow)
+        self.from_file.as_ref().is_some_and(FromFile::sets_shadow)
+            || self.table.values().any(ActiveOverride::sets_shadow)
     }
 
     /// Whether other rules than its own decide for any policy.
     fn are_any(&self) -> bool {
-        #[cfg(feature = "config")]
-        if self.from_file.as_ref().is_some_and(FromFile::has_changes) {
-            return true;
-        }
-        !self.table.is_empty()
+        self.from_file.as_ref().is_some_and(FromFile::has_changes) || !self.table.is_empty()
     }
 
-    #[cfg(feature = "config")]
     fn changed_by_file(&self, policy: &Policy) -> Option<Policy> {
         self.from_file.as_ref()?.change(policy)
-    }
-
-    #[cfg(not(feature = "config"))]
-    #[allow(clippy::unused_self, reason = "there is no file")]
-    fn changed_by_file(&self, _: &Policy) -> Option<Policy> {
-        None
     }
 }
 

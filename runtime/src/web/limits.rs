@@ -145,7 +145,8 @@ impl Limits {
         for_each_operation(document, |path, name, responses| {
             let (path, method) = (RequestPath::read(path, path), RequestMethod { name, is_left_out: false });
             let matches = |limit: &&RequestLimit| path.readings().any(|reading| limit.is_for(method, reading));
-            let enforced = policies.requests().iter().filter(|limit| !limit.is_shadow && !limit.policy.is_shadow());
+            let enforced =
+                policies.requests().as_slice().iter().filter(|limit| !limit.is_shadow && !limit.policy.is_shadow());
             let Some(limit) = { enforced }.find(matches).filter(|limit| !limit.exempts(&path)) else { return };
             let mut rejected = limit_responses(&limit.policy);
             if let Some(own) = &limit.effects.reject {
@@ -168,7 +169,7 @@ impl Gate for LimitsSettings {
         let Some(policies) = self.limiter.applied().filter(|_| !self.exemptions.exempt(parts)) else {
             return Limited::default();
         };
-        let deciding = self.deciding(policies.requests(), parts);
+        let deciding = self.deciding(policies.requests().as_slice(), parts);
         let left = deciding.into_iter().filter(|limit| !limit.exempts(parts.request_path()));
         Limited(left.map(|limit| self.decided(limit, parts)).collect())
     }

@@ -1,7 +1,7 @@
 //! From settings to a limiter: in memory, or on a server.
 
 use std::num::NonZeroU64;
-#[cfg(all(feature = "config", feature = "web"))]
+#[cfg(feature = "config")]
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
@@ -187,7 +187,7 @@ impl LimiterBuilder {
             registrations: Registrations::new(registry),
             #[cfg(feature = "config")]
             file_watch: BackgroundTask::default(),
-            #[cfg(all(feature = "config", feature = "web"))]
+            #[cfg(feature = "config")]
             limits_requests: AtomicBool::new(false),
             runtimes: driver.runtimes,
         };

@@ -1,19 +1,12 @@
-//! What changes policies: an override in force, or a file.
-
-#[cfg(feature = "config")]
-use std::sync::Arc;
+//! An override in force, and the policies that it changes.
 
 use hashbrown::HashMap;
 use tallygate_rules::{Replacement, Rule};
 
 use super::target::{OverrideContent, OverrideTarget};
 use super::text;
-#[cfg(feature = "config")]
-use crate::config::{Policies, PolicyChange};
 use crate::observe::ReportedOnce;
 use crate::observe::log::{self, LineBudget};
-#[cfg(feature = "config")]
-use crate::policy::PlanCounts;
 use crate::policy::Policy;
 use crate::sync::{Mutex, lock};
 use crate::system::RandomState;
@@ -27,7 +20,7 @@ const MOST_CHANGED: usize = 16;
 pub(super) struct ChangedPolicies {
     latest: Mutex<Vec<ChangedPolicy>>,
     /// Set once it was reported that the change does not fit a policy.
-    reported: ReportedOnce,
+    pub(super) reported: ReportedOnce,
 }
 
 /// A policy, and the changed policy for the subject with this label; `None` if the change does nothing.
@@ -135,51 +128,5 @@ impl ActiveOverride {
         {
             lines.report(|| log::override_without_rule(policy.name(), &text::selector(id)));
         }
-    }
-}
-
-/// The policies of a file, as they change policies of the program.
-#[cfg(feature = "config")]
-pub(super) struct FromFile {
-    /// The policies as they were read.
-    pub(super) policies: Policies,
-    changes: HashMap<String, (Arc<PolicyChange>, ChangedPolicies), RandomState>,
-}
-
-#[cfg(feature = "config")]
-impl FromFile {
-    pub(super) fn new(policies: &Policies) -> Self {
-        let change =
-            |change: &Arc<PolicyChange>| (change.name.clone(), (Arc::clone(change), ChangedPolicies::default()));
-        Self { policies: policies.clone(), changes: policies.changes().iter().map(change).collect() }
-    }
-
-    pub(super) fn has_changes(&self) -> bool {
-        !self.changes.is_empty()
-    }
-
-    /// Whether it puts any policy of the program in shadow, or enforces it.
-    pub(super) fn sets_shadow(&self) -> bool {
-        self.changes.values().any(|(change, _)| change.sets_shadow())
-    }
-
-    pub(super) fn plan(&self, policy: &str, plan: &str) -> Option<&PlanCounts> {
-        let own = self.changes.get(policy).map(|(change, _)| &change.plans);
-        own.map_or_else(|| self.policies.listed_plans().of(policy, plan), |plans| plans.of(policy, plan))
-    }
-
-    /// Returns the policy as the file changes it; `None` if it does not. A change that does not fit is reported once.
-    pub(super) fn change(&self, policy: &Policy) -> Option<Policy> {
-        let (change, changed) = self.changes.get(policy.name())?;
-        changed.get(policy, None, || {
-            let report = |mistakes: Vec<_>| {
-                if changed.reported.is_first() {
-                    for mistake in &mistakes {
-                        log::policy_not_changed(policy.name(), mistake);
-                    }
-                }
-            };
-            change.apply(policy).map_err(report).ok()
-        })
     }
 }

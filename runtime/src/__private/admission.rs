@@ -76,7 +76,7 @@ impl Admission {
     #[inline]
     pub(super) fn begin(mut check: Check<'_>) -> Self {
         match check.decide_at_once() {
-            ControlFlow::Break(decided) => Self::known(check.admitted(decided)),
+            ControlFlow::Break(decided) => Self::known(check.admitted(decided).map(Some)),
             ControlFlow::Continue(observation) => Self::waiting(check, observation),
         }
     }
@@ -86,7 +86,7 @@ impl Admission {
         let check = check.into_owned();
         Self(AdmissionState::Waiting(Box::pin(async move {
             let decided = check.decide_later(observation).await;
-            check.admitted(decided)
+            check.admitted(decided).map(Some)
         })))
     }
 }

@@ -161,7 +161,7 @@ impl<'a> LimitedCall<'a> {
     /// Decides the call of a function that is not async.
     #[allow(clippy::missing_errors_doc, reason = "only what the attribute writes calls it")]
     pub fn blocking_enter(&self) -> Admitted {
-        check(&self.policy, &self.subject, self.settings.as_ref()).blocking_admit()
+        check(&self.policy, &self.subject, self.settings.as_ref()).blocking_admit().map(Some)
     }
 
     /// Returns the call for a future, which decides it later.

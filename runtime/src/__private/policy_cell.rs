@@ -183,7 +183,7 @@ impl PolicyCell {
     #[track_caller]
     #[allow(clippy::missing_errors_doc, reason = "only what the attribute writes calls it")]
     pub fn blocking_enter(&'static self, values: impl Values) -> Admitted {
-        check(self.policy(), &subject(self.key, values), None).blocking_admit()
+        check(self.policy(), &subject(self.key, values), None).blocking_admit().map(Some)
     }
 
     /// Decides a call whose key has one value, which is text or a number. The usual call is one function, which is compiled once, and

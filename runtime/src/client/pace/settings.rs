@@ -111,7 +111,7 @@ impl PacedCall {
 pub(super) struct AdmittedCall {
     settings: Arc<PaceSettings>,
     costs: Vec<u64>,
-    permit: Option<Permit>,
+    permit: Permit,
     /// Until its answer is heard.
     on_its_way: Option<OnItsWay>,
     /// Whether the answer, of which the trailers are still to come, is that of a server to which a redirect has led.
@@ -131,14 +131,13 @@ impl AdmittedCall {
                 self.leave_less(&heard, on_their_way);
             }
         }
-        match self.permit.as_ref().filter(|permit| permit.is_probe()) {
+        if self.permit.is_probe() {
             // After a failure that says no time, the next call is tried: zero neither pauses nor opens. Nor does an answer of gRPC
             // before its trailers have said how the call ended.
-            Some(probe) => {
-                let unsaid = (heard.has_failed || is_status_due(headers)).then_some(Duration::ZERO.into());
-                probe.pause_logged(self.pause_after(&heard).or(unsaid)).await;
-            }
-            None => self.begin_pause(&heard),
+            let unsaid = (heard.has_failed || is_status_due(headers)).then_some(Duration::ZERO.into());
+            self.permit.pause_logged(self.pause_after(&heard).or(unsaid)).await;
+        } else {
+            self.begin_pause(&heard);
         }
         heard
     }
@@ -153,12 +152,12 @@ impl AdmittedCall {
     /// whose length is known has none.
     pub(super) fn lasts(&self, version: Version, length: Option<u64>) -> bool {
         let may_have_trailers = version > Version::HTTP_11 || length.is_none();
-        may_have_trailers || self.permit.as_ref().is_some_and(Permit::is_of_running_call)
+        may_have_trailers || self.permit.is_of_running_call()
     }
 
     /// Returns the meters of the call, which has a response. From now on, it is settled for what is added to them.
     pub(super) fn meters(&mut self) -> Option<Meters> {
-        Meters::take(self.permit.as_mut()?, &self.settings.metered)
+        Meters::take(&mut self.permit, &self.settings.metered)
     }
 
     /// Hears the trailers, too.
@@ -171,8 +170,8 @@ impl AdmittedCall {
         self.begin_pause(&heard);
         let has_succeeded =
             trailers.contains_key(GRPC_STATUS) && !heard.has_failed && self.pause_after(&heard).is_none();
-        if let Some(permit) = self.permit.as_ref().filter(|_| has_succeeded) {
-            permit.begin_success();
+        if has_succeeded {
+            self.permit.begin_success();
         }
     }
 
@@ -180,15 +179,15 @@ impl AdmittedCall {
         if heard.is_denial && self.settings.keyed.policy.longest_pause().is_none() {
             log::denial_not_heeded(self.settings.keyed.policy.name());
         }
-        if let Some((permit, said)) = self.permit.as_ref().zip(self.pause_after(heard)) {
-            permit.begin_pause_logged(said);
+        if let Some(said) = self.pause_after(heard) {
+            self.permit.begin_pause_logged(said);
         }
     }
 
     /// Leaves no more of a limit than the answer says, if others have used it, too. That is heard only of fixed windows, whose
     /// reset says how long nothing comes back. Of other limits something comes back soon, but nobody says when.
     fn leave_less(&self, heard: &Heard, on_their_way: u64) {
-        let Some(permit) = &self.permit else { return };
+        let permit = &self.permit;
         // An override may have other rules at these positions.
         let Some(policy) = permit.policy() else { return };
         for limit in heard.limits().iter().filter(|limit| limit.has_fixed_windows()) {

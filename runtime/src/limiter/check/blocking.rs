@@ -43,7 +43,7 @@ impl Check<'_> {
 
     /// Decides a call of a function that is not async, and returns as [`admitted`](Self::admitted) does.
     #[inline]
-    pub(crate) fn blocking_admit(mut self) -> Result<Option<Permit>, Rejection> {
+    pub(crate) fn blocking_admit(mut self) -> Result<Permit, Rejection> {
         let decided = self.decide_here_or_on_thread();
         self.admitted(decided)
     }

@@ -140,7 +140,7 @@ impl Check<'_> {
     }
 
     /// Decides a call that runs only if it is admitted, and returns as [`admitted`](Self::admitted) does.
-    pub(crate) async fn admit(mut self) -> Result<Option<Permit>, Rejection> {
+    pub(crate) async fn admit(mut self) -> Result<Permit, Rejection> {
         let decided = match self.decide_at_once() {
             ControlFlow::Break(decided) => decided,
             // Boxed, so that the future of a call which is decided at once is small.
@@ -151,9 +151,9 @@ impl Check<'_> {
 
     /// Returns the permit to run the call, or the rejection.
     #[inline]
-    pub(crate) fn admitted(&self, decided: Result<Decision, BackendError>) -> Result<Option<Permit>, Rejection> {
+    pub(crate) fn admitted(&self, decided: Result<Decision, BackendError>) -> Result<Permit, Rejection> {
         match decided {
-            Ok(Decision::Allowed(permit)) => Ok(Some(permit)),
+            Ok(Decision::Allowed(permit)) => Ok(permit),
             Ok(Decision::Denied(denial)) => Err(denial.into()),
             Err(error) => Err(Rejection::unavailable(self.policy().name(), error)),
         }

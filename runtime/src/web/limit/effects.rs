@@ -41,7 +41,7 @@ impl Limited {
         let (mut admitted, mut rejected) = (AdmittedRequest::default(), None);
         for (check, effects) in self.0 {
             match check.admit().await {
-                Ok(permit) => admitted.0.extend(permit.map(|permit| (permit, effects))),
+                Ok(permit) => admitted.0.push((permit, effects)),
                 Err(rejection) if rejected.is_none() => rejected = Some((rejection, effects)),
                 Err(_) => {}
             }

@@ -36,7 +36,7 @@ pub(crate) use self::rehearsal::{CONCURRENT_CALLS, RehearsedStep, SEVERAL_KEYS};
 use self::script::work::refund_parts;
 pub(crate) use self::stored::lists::{StoredDenials, StoredPolicies};
 use self::stored::overrides_key;
-use crate::call::{Call, CallOptions, LeaseName, ReturnedLeases, TallyId};
+use crate::call::{Call, CallOptions, LeaseName, ReturnedLeases, Slot, TallyId};
 use crate::decision::{AdmittedAt, PauseSource, Recount};
 use crate::error::{BackendError, BackendErrorKind, Error};
 use crate::policy::{Policy, SubjectCost};
@@ -203,7 +203,7 @@ impl Redis {
     where
         F: Future<Output = Result<T, BackendError>>,
     {
-        self.deployment().ask(key, until, ask).await
+        self.deployment().ask(|_| Slot::of(key), until, ask).await
     }
 
     /// Asks about a call. A single server is asked once about all subjects if `at_once`, else once for each subject.
@@ -231,7 +231,7 @@ impl Redis {
         }
         let ask_one = |part| {
             let ask = &ask;
-            deployment.ask_part(part, until, move |step| ask(step, part))
+            deployment.ask(move |cluster| cluster.slot_of(part), until, move |step| ask(step, part))
         };
         join_all(request.parts().map(ask_one)).await.into_iter().collect()
     }

@@ -11,7 +11,7 @@ use super::connection::greeting::Mode;
 use super::connection::sentinel::Sentinels;
 use super::node::{Node, Step};
 use super::server::Server;
-use crate::call::{Call, ReturnedLeases, Slot};
+use crate::call::{ReturnedLeases, Slot};
 use crate::error::BackendError;
 use crate::store::redis_types::Setup;
 use crate::system::Instant;
@@ -44,21 +44,10 @@ impl Deployment {
         }
     }
 
-    /// Asks the server that has this key.
-    pub(super) async fn ask<T, F>(&self, key: &str, until: Instant, ask: impl Fn(Step) -> F) -> Result<T, BackendError>
-    where
-        F: Future<Output = Result<T, BackendError>>,
-    {
-        match self {
-            Self::Server(node) => ask(Step::new(node, until)).await,
-            Self::Cluster(cluster) => cluster.ask(Slot::of(key), until, ask).await,
-        }
-    }
-
-    /// Asks the server that has the tallies of this part of a call, which is in one slot.
-    pub(super) async fn ask_part<T, F>(
+    /// Asks the server of a slot, which nobody asks for where there is only one server.
+    pub(super) async fn ask<T, F>(
         &self,
-        part: Call<'_>,
+        slot: impl FnOnce(&Cluster) -> Slot,
         until: Instant,
         ask: impl Fn(Step) -> F,
     ) -> Result<T, BackendError>
@@ -67,13 +56,14 @@ impl Deployment {
     {
         match self {
             Self::Server(node) => ask(Step::new(node, until)).await,
-            Self::Cluster(cluster) => cluster.ask(cluster.slot_of(part), until, ask).await,
+            Self::Cluster(cluster) => cluster.ask(slot(cluster), until, ask).await,
         }
     }
 
     pub(super) async fn give_back(&self, leases: &[ReturnedLeases], until: Instant) -> Result<(), BackendError> {
-        let given_back =
-            leases.iter().map(|leases| self.ask(leases.key.as_str(), until, move |step| step.give_back(leases)));
+        let given_back = leases
+            .iter()
+            .map(|leases| self.ask(|_| Slot::of(leases.key.as_str()), until, move |step| step.give_back(leases)));
         join_all(given_back).await.into_iter().collect()
     }
 

@@ -88,8 +88,13 @@ impl Deployment {
     async fn decide_behind_pause(&self, request: Call<'_>, until: Instant, patience: Duration) -> SlotAnswer {
         if let Some(id) = request.pause() {
             let key = id.key(&self.setup().prefix);
-            let outcome =
-                self.ask(key.as_str(), until, |step| step.pause(request.policy, id, 0, PauseSource::default())).await;
+            let outcome = self
+                .ask(
+                    |_| Slot::of(key.as_str()),
+                    until,
+                    |step| step.pause(request.policy, id, 0, PauseSource::default()),
+                )
+                .await;
             match outcome.map_err(BackendError::into_refusal)?.0 {
                 Outcome::Admitted => {}
                 paused => return Ok(Answer::new(paused, Report::default(), 0)),
@@ -163,7 +168,7 @@ impl Deployment {
 
     /// Decides a request whose subjects are in one slot.
     async fn decide_one(&self, request: Call<'_>, until: Instant) -> SlotAnswer {
-        self.ask_part(request, until, |step| step.decide(request)).await
+        self.ask(|cluster| cluster.slot_of(request), until, |step| step.decide(request)).await
     }
 }
 
@@ -217,8 +222,10 @@ impl CountedCall {
         if let Some(lease_us) = part.groups().iter().find_map(|group| group.lease_us) {
             return self.give_back(part, Duration::from_micros(lease_us)).await;
         }
-        let refunded =
-            self.deployment.ask_part(part, until, |step| step.refund(part, &Recount::REFUND, charged_us)).await;
+        let refunded = self
+            .deployment
+            .ask(|cluster| cluster.slot_of(part), until, |step| step.refund(part, &Recount::REFUND, charged_us))
+            .await;
         let background = &self.deployment.setup().driver.runtimes.background;
         refunded.map(drop).inspect_err(|_| background.note_failed_correction())
     }

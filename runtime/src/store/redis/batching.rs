@@ -84,13 +84,13 @@ impl Batcher {
     /// Lets a caller send its request alone. Otherwise queues it, and begins a turn if one more is allowed.
     fn enter(self: &Arc<Self>, request: Call<'_>, now: Instant, until: Instant) -> Result<Arrival<'_>, BackendError> {
         in_runtime()?;
-        self.server.driver.check_process()?;
+        self.server.setup.driver.check_process()?;
         if lock(&self.queue).begin_alone() {
             return Ok(Arrival::Alone(Alone(self)));
         }
         let (caller, answered) = Caller::new(until);
         let waiting = WaitingRequest::new(request, caller);
-        let (place, driver) = (lock(&self.queue).push(waiting, now), &self.server.driver);
+        let (place, driver) = (lock(&self.queue).push(waiting, now), &self.server.setup.driver);
         if let Some(id) = place.turn {
             let turn = RunningTurn { batcher: Arc::clone(self), id }.take();
             driver.spawn(driver.runtimes.counted(TaskKind::Other, turn));

@@ -128,7 +128,7 @@ impl Step {
         // The first answer brings the server's time, so the second request has the right ticks.
         for _ in 0..2 {
             let arguments = pack::refund(part, server.now_us(), admitted_us, recount);
-            let keys = ScriptKeys::Tallies(&server.prefix, &part);
+            let keys = ScriptKeys::Tallies(&server.setup.prefix, &part);
             let reply = server.run(&server.scripts.refund, keys, &arguments, self.until, self.role()).await?;
             let values = wire::integers(&reply).ok_or_else(unknown_shape)?;
             server.learn_time(&values);
@@ -144,7 +144,7 @@ impl Step {
     pub(super) async fn renew_leases(self, request: Call<'_>) -> Result<(), BackendError> {
         let server = self.node.server();
         let arguments = pack::renewal(request);
-        let keys = ScriptKeys::Tallies(&server.prefix, &request);
+        let keys = ScriptKeys::Tallies(&server.setup.prefix, &request);
         server.run(&server.scripts.lease, keys, &arguments, self.until, self.role()).await.map(drop)
     }
 
@@ -158,7 +158,7 @@ impl Step {
     pub(super) async fn ban(self, id: TallyId<'_>, duration_us: u64) -> Result<(), BackendError> {
         let server = self.node.server();
         let arguments = pack::ban(id.group, duration_us);
-        let key = ScriptKeys::One(&server.prefix, id);
+        let key = ScriptKeys::One(&server.setup.prefix, id);
         server.run(&server.scripts.ban, key, &arguments, self.until, self.role()).await.map(drop)
     }
 
@@ -194,7 +194,7 @@ impl Step {
         arguments: &[Vec<u8>],
     ) -> Result<(Outcome, PauseSource), BackendError> {
         let server = self.node.server();
-        let key = ScriptKeys::One(&server.prefix, id);
+        let key = ScriptKeys::One(&server.setup.prefix, id);
         let reply = server.run(script(&server.scripts), key, arguments, self.until, self.role()).await?;
         let (numbers, source) = reply.split_at_checked(2 * lua::INTEGER_BYTES).ok_or_else(unknown_shape)?;
         let values = wire::integers(numbers).ok_or_else(unknown_shape)?;

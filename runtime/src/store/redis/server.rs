@@ -7,7 +7,6 @@ use std::time::Duration;
 use ::redis::{Cmd, FromRedisValue, RedisResult};
 
 use crate::call::{Call, TallyKey};
-use crate::clock::Clock;
 use crate::error::BackendError;
 use crate::store::redis::connection::attempt::{ConnectTarget, ServerLocation, longest_attempt};
 use crate::store::redis::connection::connect::Connector;
@@ -20,7 +19,6 @@ use crate::store::redis::script::{Form, ScriptQuestion, Scripts};
 use crate::store::redis::stored::{ping_key, rehearsal_key};
 use crate::store::redis_types::Setup;
 use crate::system::Instant;
-use crate::system::home::Driver;
 
 impl Setup {
     /// Returns a command that removes a key that does not exist, so nothing changes. A replica refuses it, and so does
@@ -35,31 +33,24 @@ impl Setup {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) connector: Connector,
-    pub(super) driver: Driver,
     pub(super) setup: Setup,
     pub(super) scripts: Arc<Scripts>,
-    pub(super) prefix: String,
     /// Whether one call of a script may ask about one slot only. Nodes of a cluster and some proxies require it.
     is_asked_by_slot: AtomicBool,
-    clock: Clock,
     /// How many microseconds the server's clock was ahead of this process's at the last answer.
     ahead_us: AtomicI64,
 }
 
 impl Server {
     pub(super) fn new(location: ServerLocation, mode: Mode, setup: &Setup) -> Self {
-        let Setup { prefix, deadline, clock, driver, .. } = setup.clone();
-        let probe = setup.probe(&ping_key(&prefix));
-        let target = ConnectTarget { location, mode, probe, longest: longest_attempt(deadline) };
+        let probe = setup.probe(&ping_key(&setup.prefix));
+        let target = ConnectTarget { location, mode, probe, longest: longest_attempt(setup.deadline) };
         Self {
-            connector: Connector::new(target, deadline, driver.clone()),
-            driver,
+            connector: Connector::new(target, setup.deadline, setup.driver.clone()),
             setup: setup.clone(),
-            scripts: Scripts::by(&clock),
-            prefix,
+            scripts: Scripts::by(&setup.clock),
             is_asked_by_slot: AtomicBool::new(mode == Mode::Cluster),
             ahead_us: AtomicI64::new(0),
-            clock,
         }
     }
 
@@ -70,7 +61,7 @@ impl Server {
 
     /// Finds out whether the server can decide calls.
     pub(super) async fn ping(&self, until: Instant) -> Result<(), BackendError> {
-        self.rehearse(&rehearsal_key(&self.prefix), until, NodeRole::Owner).await
+        self.rehearse(&rehearsal_key(&self.setup.prefix), until, NodeRole::Owner).await
     }
 
     /// Sends several requests in one round trip. Each is decided on its own, and has an answer of its own.
@@ -113,17 +104,17 @@ impl Server {
         role: NodeRole,
     ) -> Result<Vec<Reply>, BackendError> {
         let question = ScriptQuestion::about(requests, &self.scripts, self.now_us());
-        let keys = ScriptKeys::Requests(&self.prefix, requests);
+        let keys = ScriptKeys::Requests(&self.setup.prefix, requests);
         let reply = self.run(question.script, keys, &question.arguments, until, role).await?;
         self.read(question.form, &reply, requests)
     }
 
     pub(super) fn keys<'a>(&self, request: Call<'a>) -> impl Iterator<Item = TallyKey> + Clone + use<'a, '_> {
-        request.keys(&self.prefix)
+        request.keys(&self.setup.prefix)
     }
 
     pub(super) fn pause_key(&self, request: Call<'_>) -> Option<TallyKey> {
-        request.pause().map(|id| id.key(&self.prefix))
+        request.pause().map(|id| id.key(&self.setup.prefix))
     }
 
     pub(super) fn read(&self, form: Form, answer: &[u8], requests: &[Call<'_>]) -> Result<Vec<Reply>, BackendError> {
@@ -171,7 +162,7 @@ impl Server {
 
     pub(super) async fn refresh_time(&self, until: Instant) -> Result<(), BackendError> {
         // The clock of a test replaces that of the server.
-        if self.clock.manual_us().is_some() {
+        if self.setup.clock.manual_us().is_some() {
             return Ok(());
         }
         let (seconds, micros): (u64, u64) = self.query(&::redis::cmd("TIME"), until, NodeRole::Owner).await?;
@@ -181,7 +172,7 @@ impl Server {
 
     /// The server's time, estimated by this process.
     pub(super) fn now_us(&self) -> u64 {
-        self.clock.now_us().saturating_add_signed(self.ahead_us.load(Ordering::Relaxed))
+        self.setup.clock.now_us().saturating_add_signed(self.ahead_us.load(Ordering::Relaxed))
     }
 
     pub(super) fn learn_time(&self, values: &[i64]) {
@@ -192,13 +183,13 @@ impl Server {
 
     fn learn_time_us(&self, server_us: u64) {
         // With a manual clock, the server decides by it, so it is never ahead.
-        if self.clock.manual_us().is_none() {
+        if self.setup.clock.manual_us().is_none() {
             self.note_time(server_us);
         }
     }
 
     fn note_time(&self, server_us: u64) {
-        let ahead_us = server_us.cast_signed().wrapping_sub(self.clock.now_us().cast_signed());
+        let ahead_us = server_us.cast_signed().wrapping_sub(self.setup.clock.now_us().cast_signed());
         self.ahead_us.store(ahead_us, Ordering::Relaxed);
     }
 }

@@ -229,14 +229,14 @@ pub(super) async fn sample(server: &Server, deadline: Duration) -> Result<Option
     let until = Instant::now() + LONGEST;
     let (mut found, mut cursor) = (Sample::default(), "0".to_owned());
     // No character of a prefix has a meaning in a pattern.
-    let pattern = format!("{}:*", server.prefix);
+    let pattern = format!("{}:*", server.setup.prefix);
     for _ in 0..MOST_STEPS {
         let mut command = cmd("SCAN");
         command.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(COUNT);
         let Ok(answer) = server.try_one(&command, deadline).await? else { return Ok(None) };
         let Ok((next, keys)) = from_redis_value::<(String, Vec<Vec<u8>>)>(answer) else { return Ok(None) };
         for key in keys.into_iter().take(MOST_KEYS_OF_STEP) {
-            found.add(&server.prefix, &key);
+            found.add(&server.setup.prefix, &key);
         }
         if next == "0" {
             found.is_whole = true;

@@ -80,7 +80,7 @@ if not redis.acl_check_cmd then return -1 end
 return redis.acl_check_cmd('append', ARGV[1], '') and 1 or 0";
 
 pub(super) async fn of(server: &Server, deadline: Duration) -> Result<Vec<Permission>, BackendError> {
-    let key = ping_key(&server.prefix);
+    let key = ping_key(&server.setup.prefix);
     let answers = server.try_each(TRIALS.iter().map(|(_, words)| command(words, &key)), deadline).await?;
     let tried = TRIALS.iter().zip(&answers).map(|(&(purpose, words), answer)| Permission {
         command: words.first().copied().unwrap_or_default(),

@@ -114,7 +114,7 @@ impl Server {
         if !self.is_asked_by_slot() {
             let mut several = cmd("EVAL");
             several.arg("return 1").arg(KEYS);
-            (0..KEYS).for_each(|number| _ = several.arg(ping_key_in(&self.prefix, number)));
+            (0..KEYS).for_each(|number| _ = several.arg(ping_key_in(&self.setup.prefix, number)));
             let fault = self.ask_within(&several, deadline).await.err();
             steps.push(RehearsedStep { name: SEVERAL_KEYS, fault });
         }

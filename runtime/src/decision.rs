@@ -1,6 +1,7 @@
 //! The answer to one call: a permit, or a denial.
 
 mod charge;
+mod correction;
 mod decided_by;
 mod denial;
 mod lease;
@@ -8,6 +9,7 @@ mod meter;
 mod metered_call;
 mod pause;
 mod pause_source;
+mod pausing;
 mod permit;
 mod rejection;
 mod rejection_text;
@@ -19,6 +21,7 @@ mod settlement;
 pub(crate) use self::charge::{
     AdmittedAt, Charge, Recount, RecountTicket, Recounter, Recounting, Remainder, report_settlement,
 };
+pub use self::correction::Correction;
 pub use self::decided_by::DecidedBy;
 pub(crate) use self::denial::DenialCause;
 pub use self::denial::{Denial, LimitingRule, RejectionKind};

@@ -4,20 +4,13 @@ use std::future::Future;
 
 use tallygate_rules::CALLS;
 
+pub use crate::decision::Correction;
 use crate::decision::{Permit, report_settlement};
 use crate::error::BackendError;
 use crate::observe::log;
 
-/// A correction of a call's count.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Correction {
-    /// Refunds the permit.
-    Refund,
-    /// Refunds the permit on the subject of that label, or on the main one.
-    RefundOn(Option<&'static str>),
-    /// Settles the call for what it has used of these units.
-    Settle(Box<[(&'static str, u64)]>),
-}
+/// A correction of a call by the result of its body.
+type DueCorrection = Correction<'static>;
 
 /// What `settle` says that a call has used: an amount, or `None` if the call stays counted as its cost.
 #[diagnostic::on_unimplemented(
@@ -43,17 +36,21 @@ impl AmountUsed for Option<u64> {
 }
 
 /// Returns a refund if `refund_if` holds for the result.
-pub fn refund_if<T>(result: &T, refund_if: impl FnOnce(&T) -> bool) -> Option<Correction> {
+pub fn refund_if<T>(result: &T, refund_if: impl FnOnce(&T) -> bool) -> Option<DueCorrection> {
     refund_if(result).then_some(Correction::Refund)
 }
 
 /// Returns a refund on the subject of that label, or on the main one, if `refund_if` holds for the result.
-pub fn refund_on<T>(label: Option<&'static str>, result: &T, refund_if: impl FnOnce(&T) -> bool) -> Option<Correction> {
+pub fn refund_on<T>(
+    label: Option<&'static str>,
+    result: &T,
+    refund_if: impl FnOnce(&T) -> bool,
+) -> Option<DueCorrection> {
     refund_if(result).then_some(Correction::RefundOn(label))
 }
 
 /// Returns a settlement for what the call has used by its result.
-pub fn settle<T, U: AmountUsed>(result: &T, used_by: impl FnOnce(&T) -> U) -> Option<Correction> {
+pub fn settle<T, U: AmountUsed>(result: &T, used_by: impl FnOnce(&T) -> U) -> Option<DueCorrection> {
     settle_units([used(CALLS, result, used_by)])
 }
 
@@ -68,22 +65,22 @@ pub fn used<T, U: AmountUsed>(
 
 /// Returns a settlement for what the call has used of all units.
 #[must_use]
-pub fn settle_units<const N: usize>(used: [Option<(&'static str, u64)>; N]) -> Option<Correction> {
-    let used: Box<[_]> = used.into_iter().flatten().collect();
-    (!used.is_empty()).then_some(Correction::Settle(used))
+pub fn settle_units<const N: usize>(used: [Option<(&'static str, u64)>; N]) -> Option<DueCorrection> {
+    let used: Vec<_> = used.into_iter().flatten().collect();
+    (!used.is_empty()).then_some(Correction::Settle(used.into()))
 }
 
 /// Returns a settlement for what the call has metered, and used of other units.
 #[allow(clippy::unnecessary_wraps, reason = "one of several corrections")]
 #[must_use]
-pub fn settle_metered<const N: usize>(used: [Option<(&'static str, u64)>; N]) -> Option<Correction> {
-    Some(Correction::Settle(used.into_iter().flatten().collect()))
+pub fn settle_metered<const N: usize>(used: [Option<(&'static str, u64)>; N]) -> Option<DueCorrection> {
+    Some(Correction::Settle(used.into_iter().flatten().collect::<Vec<_>>().into()))
 }
 
 /// Makes the first correction, if there is one. The body has run, so a failure is only logged.
 pub fn finish<const N: usize>(
     permit: Option<Permit>,
-    corrections: [Option<Correction>; N],
+    corrections: [Option<DueCorrection>; N],
 ) -> impl Future<Output = ()> + use<N> {
     let first = corrections.into_iter().flatten().next();
     // A box keeps the correction out of the future of an annotated function.
@@ -98,7 +95,7 @@ pub fn finish<const N: usize>(
 /// Corrects a call that is running until the body of its response is over. Returns the permit that keeps it running.
 pub async fn finish_holding<const N: usize>(
     permit: Option<Permit>,
-    corrections: [Option<Correction>; N],
+    corrections: [Option<DueCorrection>; N],
 ) -> Option<Permit> {
     let (counted, running) = permit?.split();
     finish(Some(counted), corrections).await;
@@ -106,28 +103,18 @@ pub async fn finish_holding<const N: usize>(
 }
 
 /// Corrects the counts of a call of a function that is not async.
-pub fn blocking_finish<const N: usize>(permit: Option<Permit>, corrections: [Option<Correction>; N]) {
+pub fn blocking_finish<const N: usize>(permit: Option<Permit>, corrections: [Option<DueCorrection>; N]) {
     let Some((permit, correction)) = permit.zip(corrections.into_iter().flatten().next()) else { return };
     let Some(policy) = permit.policy().cloned() else { return };
-    let corrected = match &correction {
-        Correction::Refund => permit.blocking_refund(),
-        Correction::RefundOn(label) => permit.blocking_refund_subject(*label),
-        Correction::Settle(used) => permit.blocking_settle_units(used),
-    };
-    report(policy.name(), &correction, corrected);
+    report(policy.name(), &correction, permit.blocking_correct(&correction));
 }
 
-async fn correct(permit: Permit, correction: Correction) {
+async fn correct(permit: Permit, correction: DueCorrection) {
     let Some(policy) = permit.policy().cloned() else { return };
-    let corrected = match &correction {
-        Correction::Refund => permit.refund().await,
-        Correction::RefundOn(label) => permit.refund_subject(*label).await,
-        Correction::Settle(used) => permit.settle_units(used).await,
-    };
-    report(policy.name(), &correction, corrected);
+    report(policy.name(), &correction, permit.correct(&correction).await);
 }
 
-fn report(policy: &str, correction: &Correction, corrected: Result<bool, BackendError>) {
+fn report(policy: &str, correction: &DueCorrection, corrected: Result<bool, BackendError>) {
     match (correction, corrected) {
         (Correction::Settle(_), settled) => report_settlement(policy, settled),
         (_, Err(error)) => log::not_refunded(policy, &error),

@@ -3,8 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use super::correction::Correction;
-use crate::decision::{Permit, SaidPause};
+use crate::decision::{Correction, Permit, SaidPause};
 
 /// What `pause` says: how long the other side accepts no calls, or nothing.
 #[diagnostic::on_unimplemented(
@@ -36,7 +35,7 @@ pub fn pause_by<T, L: PauseLength>(result: &T, length: impl FnOnce(&T) -> L) -> 
 
 /// Returns how long to pause. A call that is refunded has not succeeded, so it says zero in place of nothing.
 #[must_use]
-pub fn unless_refunded(length: Option<Duration>, due: &[Option<Correction>]) -> Option<Duration> {
+pub fn unless_refunded(length: Option<Duration>, due: &[Option<Correction<'_>>]) -> Option<Duration> {
     let is_refunded = due.iter().flatten().any(|due| !matches!(due, Correction::Settle(_)));
     length.or(is_refunded.then_some(Duration::ZERO))
 }

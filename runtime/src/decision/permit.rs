@@ -1,17 +1,15 @@
 //! The proof that a call was admitted, which may be refunded.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::charge::{Charge, Recount, RecountTicket};
+use super::charge::{Charge, RecountTicket};
 use super::decided_by::DecidedBy;
 use super::lease::{Lease, OnlyLease};
 use super::meter::Metering;
 use super::pause::PauseTicket;
-use super::pause_source::SaidPause;
 use super::report::{Report, RuleStatus};
 use crate::error::BackendError;
-use crate::observe::{log, opaque_debug};
+use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::system::under_way::CountedTask;
 
@@ -144,69 +142,6 @@ impl Permit {
         })
     }
 
-    /// Pauses the main subject of this call, or [the one that the policy names](crate::PolicyBuilder::pausable_on), for
-    /// `length`, because the other side said so: see [`PolicyBuilder::pausable`](crate::PolicyBuilder::pausable). The call
-    /// stays counted, and its permit usable.
-    ///
-    /// It works as [`Check::pause`](crate::Check::pause) does, also for a call that is in shadow or that was admitted while
-    /// Redis was away. Many calls may hear of one pause: if this process has told Redis of one that ends as late, or is telling it,
-    /// nothing is sent, and this returns at once.
-    ///
-    /// # Errors
-    ///
-    /// * The policy cannot be paused.
-    /// * The backend did not answer within the deadline. This process honours the pause all the same, and sends it again with
-    ///   later calls.
-    pub async fn pause(&self, length: Duration) -> Result<(), BackendError> {
-        self.pause_as(length.into()).await
-    }
-
-    async fn pause_as(&self, said: SaidPause) -> Result<(), BackendError> {
-        match self.pausing() {
-            Some(pausing) => pausing.pause(said).await,
-            None => Err(not_pausable()),
-        }
-    }
-
-    /// Pauses as [`pause`](Self::pause) does, and blocks the calling thread meanwhile: for functions that are not async.
-    /// [`Check::blocking_decide`](crate::Check::blocking_decide) says on which threads.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`pause`](Self::pause) does.
-    pub fn blocking_pause(&self, length: Duration) -> Result<(), BackendError> {
-        self.pausing().map_or_else(|| Err(not_pausable()), |pausing| pausing.blocking_pause(length.into()))
-    }
-
-    /// Says that the other side has accepted this call. If it is the one that is tried after a pause, its subject is open for
-    /// all again: see [`PolicyBuilder::pausable`](crate::PolicyBuilder::pausable). For any other call, nothing happens and
-    /// nothing is sent.
-    ///
-    /// The call stays counted, and its permit usable. A permit that is dropped without this or a [pause](Self::pause) lets
-    /// another call be tried. So does one that is refunded or settled: say this before.
-    ///
-    /// # Errors
-    ///
-    /// * The policy cannot be paused.
-    /// * The backend did not answer within the deadline. Then it may be said again; if not, another call is tried when the permit is
-    ///   dropped, or after a minute.
-    pub async fn succeeded(&self) -> Result<(), BackendError> {
-        match self.pausing() {
-            Some(pausing) => pausing.succeeded().await,
-            None => Err(not_pausable()),
-        }
-    }
-
-    /// Says as [`succeeded`](Self::succeeded) does, and blocks the calling thread meanwhile: for functions that are not async.
-    /// [`Check::blocking_decide`](crate::Check::blocking_decide) says on which threads.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`succeeded`](Self::succeeded) does.
-    pub fn blocking_succeeded(&self) -> Result<(), BackendError> {
-        self.pausing().map_or_else(|| Err(not_pausable()), PauseTicket::blocking_succeeded)
-    }
-
     /// Whether something ends with this permit: the lease of a call, its turn to be tried after a pause, or what its meters say.
     #[cfg(feature = "client")]
     pub(crate) fn is_of_running_call(&self) -> bool {
@@ -217,176 +152,8 @@ impl Permit {
         }
     }
 
-    /// Whether the call is the one that is tried after a pause.
-    pub(crate) fn is_probe(&self) -> bool {
-        self.pausing().is_some_and(PauseTicket::is_probe)
-    }
-
-    /// Pauses for a function whose body has run, or says that it has succeeded if there is no length. A pause of which others do
-    /// not hear is only logged.
-    pub(crate) async fn pause_logged(&self, said: Option<SaidPause>) {
-        match said {
-            Some(said) => self.log_pause(self.pause_as(said).await),
-            // If the store does not hear of it, another call is tried once this permit is dropped.
-            None => drop(self.succeeded().await),
-        }
-    }
-
-    /// Begins a pause of the subject, if the policy lets it be paused: this process honours it at once, and the others are told in
-    /// the background.
-    pub(crate) fn begin_pause_logged(&self, said: SaidPause) {
-        if let Some(pausing) = self.pausing() {
-            self.log_pause(pausing.begin_pause(said));
-        }
-    }
-
-    /// Says that the call has succeeded, of which others hear in the background.
-    pub(crate) fn begin_success(&self) {
-        if let Some(pausing) = self.pausing() {
-            pausing.begin_success();
-        }
-    }
-
-    pub(crate) fn blocking_pause_logged(&self, length: Option<Duration>) {
-        match length {
-            Some(length) => self.log_pause(self.blocking_pause(length)),
-            None => drop(self.blocking_succeeded()),
-        }
-    }
-
-    fn log_pause(&self, paused: Result<(), BackendError>) {
-        if let (Err(error), Some(pausing)) = (paused, self.pausing()) {
-            log::not_paused(pausing.policy_name(), &error);
-        }
-    }
-
-    fn pausing(&self) -> Option<&PauseTicket> {
+    pub(super) fn pausing(&self) -> Option<&PauseTicket> {
         self.extras()?.pausing.as_deref()
-    }
-
-    /// Refunds the permit: removes exactly the hits of this call, even if other calls were admitted since.
-    ///
-    /// Returns whether a rule still counted the call. Not removed are hits that are out of their window, tokens that
-    /// have flowed into a bucket again, and hits of sliding windows with more than 1,024 later calls stored behind
-    /// them. A call that was admitted while Redis was away is refunded in this process, where it was counted.
-    ///
-    /// Dropping a permit refunds nothing. If this future is dropped before it is ready, the hits may or may not have
-    /// been removed; of several subjects, perhaps only those of some.
-    ///
-    /// # Errors
-    ///
-    /// * The backend did not answer within the deadline. The hits may have been removed or not; a second attempt is not
-    ///   possible, as it could remove another call's hits.
-    /// * The call was not [`refundable`](crate::Check::refundable).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use std::time::Duration;
-    /// use tallygate::{Limiter, Policy, Rule, Subject};
-    ///
-    /// let (limiter, alice) = (Limiter::in_memory(), Subject::of("alice"));
-    /// let policy = Policy::builder("login").rule(Rule::sliding_window(1, Duration::from_secs(60))).build()?;
-    ///
-    /// let permit = limiter.check(&policy, &alice).refundable().await?.into_result()?;
-    /// assert!(permit.refund().await?);
-    /// assert!(limiter.check(&policy, &alice).await?.is_allowed());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn refund(self) -> Result<bool, BackendError> {
-        let _counted = self.begin_correction();
-        self.into_ticket()?.recount(Recount::REFUND).await
-    }
-
-    /// Refunds the permit as [`refund`](Self::refund) does, and blocks the calling thread meanwhile: for functions that
-    /// are not async. [`Check::blocking_decide`](crate::Check::blocking_decide) says on which threads.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`refund`](Self::refund) does.
-    pub fn blocking_refund(self) -> Result<bool, BackendError> {
-        self.into_ticket()?.blocking_recount(&Recount::REFUND)
-    }
-
-    /// Refunds the permit on one of several subjects: removes the hits of this call that the rules with this label
-    /// count, and leaves the others. [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) sets the label of a
-    /// rule.
-    ///
-    /// In the attribute, `refund_key = "…"` and `prevent_duplicate(release_if = …)` do this: a failed submission may be
-    /// repeated at once, and its other limits still count it. Otherwise it works like [`refund`](Self::refund). If all
-    /// rules with this label are in shadow, they are refunded, and the result is `false`.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`refund`](Self::refund) does, or because the policy has no rule with this label.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use std::time::Duration;
-    /// use tallygate::{Limiter, Policy, Rule, Subject};
-    ///
-    /// let (limiter, alice, order) = (Limiter::in_memory(), Subject::of("alice"), Subject::of("order").and(7));
-    /// let policy = Policy::builder("orders")
-    ///     .rule(Rule::sliding_window(2, Duration::from_secs(60)))
-    ///     .rule_on("order", Rule::duplicate(Duration::from_secs(5)))
-    ///     .build()?;
-    /// let submit = || limiter.check(&policy, &alice).subject("order", &order).refundable();
-    ///
-    /// let permit = submit().await?.into_result()?;
-    /// assert!(!submit().await?.is_allowed());
-    /// // The order could not be placed.
-    /// assert!(permit.refund_on("order").await?);
-    /// assert!(submit().await?.is_allowed());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn refund_on(self, label: &str) -> Result<bool, BackendError> {
-        self.refund_subject(Some(label)).await
-    }
-
-    /// Refunds as [`refund_on`](Self::refund_on) does, and blocks the calling thread meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`refund_on`](Self::refund_on) does.
-    pub fn blocking_refund_on(self, label: &str) -> Result<bool, BackendError> {
-        self.blocking_refund_subject(Some(label))
-    }
-
-    /// Refunds the permit on the subject with this label; `None` is the main subject.
-    pub(crate) async fn refund_subject(self, label: Option<&str>) -> Result<bool, BackendError> {
-        let _counted = self.begin_correction();
-        let (ticket, recount) = self.into_subject_refund(label)?;
-        ticket.recount(recount).await
-    }
-
-    pub(crate) fn blocking_refund_subject(self, label: Option<&str>) -> Result<bool, BackendError> {
-        let (ticket, recount) = self.into_subject_refund(label)?;
-        ticket.blocking_recount(&recount)
-    }
-
-    fn into_subject_refund(self, label: Option<&str>) -> Result<(RecountTicket, Recount), BackendError> {
-        // The ticket is taken only now: a label by mistake must not close the meters of the call.
-        let policy = self.policy().ok_or_else(not_refundable)?.clone();
-        let counting = policy.groups().iter().take(policy.counting_groups());
-        let group = { counting }.find(|group| group.label.as_deref() == label);
-        if let Some(group) = group {
-            return Ok((*self.into_ticket()?, Recount::Refund(Some(group.label.clone()))));
-        }
-        if policy.has_trial_of(label) {
-            return Ok((self.into_ticket()?.of_trials(label), Recount::REFUND));
-        }
-        let policy = policy.name();
-        let subject = label.map_or("the main subject".to_owned(), |label| format!("`{label}`"));
-        Err(BackendError::misuse(format!(
-            "policy `{policy}` has no rule on {subject}; `refund` refunds all of its rules"
-        )))
     }
 
     /// Lets `drain` wait for a correction that a caller awaits, until what this returns is dropped.
@@ -452,11 +219,6 @@ impl Permit {
     pub(crate) fn policy(&self) -> Option<&Policy> {
         self.charge().map(|charge| &charge.call.policy)
     }
-}
-
-#[cold]
-fn not_pausable() -> BackendError {
-    BackendError::misuse("the policy of this permit cannot be paused; make it pausable with `PolicyBuilder::pausable`")
 }
 
 pub(super) fn not_refundable() -> BackendError {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tallygate_rules::CALLS;
 
 use super::charge::{Charge, Recount, RecountTicket, Used};
+use super::correction::Correction;
 use super::decided_by::DecidedBy;
 use super::meter::Meter;
 use super::permit::{Permit, not_refundable};
@@ -107,12 +108,7 @@ impl Permit {
     /// # }
     /// ```
     pub async fn settle_units(self, used: &[(&str, u64)]) -> Result<bool, BackendError> {
-        // Begun before the permit gives up its meters, so that `drain` always counts either.
-        let _counted = self.begin_correction();
-        match self.into_settlement(used)? {
-            Some((ticket, recount)) => ticket.recount(recount).await,
-            None => Ok(false),
-        }
+        self.correct(&Correction::Settle(used.into())).await
     }
 
     /// Settles as [`settle_units`](Self::settle_units) does, and blocks the calling thread meanwhile.
@@ -121,7 +117,7 @@ impl Permit {
     ///
     /// Fails as [`settle_units`](Self::settle_units) does.
     pub fn blocking_settle_units(self, used: &[(&str, u64)]) -> Result<bool, BackendError> {
-        self.into_settlement(used)?.map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(&recount))
+        self.blocking_correct(&Correction::Settle(used.into()))
     }
 
     /// Returns a meter of that unit: when this permit and all of its meters are dropped, the call is
@@ -141,7 +137,10 @@ impl Permit {
     }
 
     /// Returns `None` for a call that nobody has counted, or that a meter will settle.
-    fn into_settlement(mut self, used: &[(&str, u64)]) -> Result<Option<(RecountTicket, Recount)>, BackendError> {
+    pub(super) fn into_settlement(
+        mut self,
+        used: &[(&str, u64)],
+    ) -> Result<Option<(RecountTicket, Recount)>, BackendError> {
         let mut said = Used::default();
         for &(unit, used) in used {
             said.set(self.unit_to_settle(unit)?, used);

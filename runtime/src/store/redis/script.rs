@@ -16,6 +16,7 @@ use self::paused::looks_for_pauses;
 use self::run::Script;
 use self::windows::{is_plain, is_plain_together};
 use self::wire::Reply;
+use self::work::Work;
 use crate::call::Call;
 use crate::clock::Clock;
 use crate::error::BackendError;
@@ -81,8 +82,14 @@ impl Scripts {
         self.deciding.any()
     }
 
-    fn deciding(&self, requests: &[Call<'_>]) -> &DecidingScripts {
-        if looks_for_pauses(requests) { &self.pausable } else { &self.deciding }
+    fn get(&self, id: ScriptId, requests: &[Call<'_>]) -> &Script {
+        let scripts = if id.looks_for_pauses { &self.pausable } else { &self.deciding };
+        match (id.kind, requests) {
+            (ScriptKind::Windows(rules), [_]) => scripts.one(rules),
+            (ScriptKind::Windows(rules), _) => scripts.many(rules),
+            (ScriptKind::Together(rules), _) => scripts.together(rules),
+            (ScriptKind::General, _) => scripts.any(),
+        }
     }
 }
 
@@ -120,59 +127,81 @@ impl DecidingScripts {
     }
 }
 
+/// Which script decides requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScriptId {
+    kind: ScriptKind,
+    looks_for_pauses: bool,
+}
+
+/// The script for at most this number of windows, that for as many of each of several subjects, or the general one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ScriptKind {
+    Windows(usize),
+    Together(usize),
+    General,
+}
+
+impl ScriptId {
+    /// Returns the script that decides these requests in one call.
+    pub(crate) fn of(requests: &[Call<'_>]) -> Self {
+        let all = |kind: fn(Call<'_>) -> bool| !requests.is_empty() && requests.iter().all(|request| kind(*request));
+        let kind = if all(is_plain) {
+            ScriptKind::Windows(windows::rules(requests))
+        } else if all(is_plain_together) {
+            ScriptKind::Together(windows::rules(requests))
+        } else {
+            ScriptKind::General
+        };
+        Self { kind, looks_for_pauses: looks_for_pauses(requests) }
+    }
+
+    pub(crate) fn work(self, request: Call<'_>) -> Work {
+        match self.kind {
+            ScriptKind::Windows(_) => Work::of_plain(request),
+            ScriptKind::Together(_) | ScriptKind::General => Work::of(request),
+        }
+    }
+
+    /// Reads the answer to these requests: the server's time, and a reply to each request.
+    pub(crate) fn read(self, answer: &[u8], requests: &[Call<'_>]) -> Result<(u64, Vec<Reply>), BackendError> {
+        if self.looks_for_pauses
+            && let Some(paused) = paused::read(answer, requests)
+        {
+            return Ok(paused);
+        }
+        let read = match (self.kind, requests) {
+            (ScriptKind::General, _) => wire::read(answer, requests),
+            (ScriptKind::Windows(rules) | ScriptKind::Together(rules), [request]) => {
+                windows::read_one(answer, request, rules)
+            }
+            (ScriptKind::Windows(rules) | ScriptKind::Together(rules), _) => windows::read(answer, requests, rules),
+        };
+        read.ok_or_else(unknown_shape)
+    }
+}
+
 pub(crate) struct ScriptQuestion<'a> {
     pub(crate) script: &'a Script,
     pub(crate) arguments: Vec<Vec<u8>>,
-    pub(crate) form: Form,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) enum Form {
-    Any,
-    /// Of requests with at most this number of windows for each subject.
-    Windows(usize),
+    pub(crate) id: ScriptId,
 }
 
 impl<'a> ScriptQuestion<'a> {
     /// Builds the question about these requests. `now_us` is the time of the server.
     pub(crate) fn about(requests: &[Call<'_>], scripts: &'a Scripts, now_us: u64) -> Self {
-        let all = |kind: fn(Call<'_>) -> bool| !requests.is_empty() && requests.iter().all(|request| kind(*request));
-        let rules = windows::rules(requests);
-        let form = Form::Windows(rules);
-        let scripts = scripts.deciding(requests);
-        let mut question = if all(is_plain) {
-            let arguments = windows::pack(requests, rules);
-            if requests.len() == 1 {
-                return Self { script: scripts.one(rules), arguments, form };
-            }
-            Self { script: scripts.many(rules), arguments, form }
-        } else if all(is_plain_together) {
-            Self { script: scripts.together(rules), arguments: windows::pack_together(requests, rules), form }
-        } else {
-            let arguments = requests.iter().map(|request| pack::request(request, now_us)).collect();
-            Self { script: scripts.any(), arguments, form: Form::Any }
+        let id = ScriptId::of(requests);
+        let mut arguments = match id.kind {
+            ScriptKind::Windows(rules) => windows::pack(requests, rules),
+            ScriptKind::Together(rules) => windows::pack_together(requests, rules),
+            ScriptKind::General => requests.iter().map(|request| pack::request(request, now_us)).collect(),
         };
-        if scripts.looks_for_pauses {
-            question.arguments.push(requests.len().to_string().into());
+        // The script for one request knows how many there are.
+        let is_for_one = matches!((id.kind, requests), (ScriptKind::Windows(_), [_]));
+        if id.looks_for_pauses && !is_for_one {
+            arguments.push(requests.len().to_string().into());
         }
-        question
-    }
-}
-
-impl Form {
-    /// Reads the answer to these requests: the server's time, and a reply to each request.
-    pub(crate) fn read(self, answer: &[u8], requests: &[Call<'_>]) -> Result<(u64, Vec<Reply>), BackendError> {
-        if looks_for_pauses(requests)
-            && let Some(paused) = paused::read(answer, requests)
-        {
-            return Ok(paused);
-        }
-        let read = match (self, requests) {
-            (Self::Windows(rules), [request]) => windows::read_one(answer, request, rules),
-            (Self::Windows(rules), _) => windows::read(answer, requests, rules),
-            _ => wire::read(answer, requests),
-        };
-        read.ok_or_else(unknown_shape)
+        Self { script: scripts.get(id, requests), arguments, id }
     }
 }
 

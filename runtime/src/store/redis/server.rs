@@ -15,7 +15,7 @@ use crate::store::redis::connection::greeting::Mode;
 use crate::store::redis::script::keys::ScriptKeys;
 use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, run_each};
 use crate::store::redis::script::wire::{self, Reply};
-use crate::store::redis::script::{Form, ScriptQuestion, Scripts};
+use crate::store::redis::script::{ScriptId, ScriptQuestion, Scripts};
 use crate::store::redis::stored::{ping_key, rehearsal_key};
 use crate::store::redis_types::Setup;
 use crate::system::Instant;
@@ -106,7 +106,7 @@ impl Server {
         let question = ScriptQuestion::about(requests, &self.scripts, self.now_us());
         let keys = ScriptKeys::Requests(&self.setup.prefix, requests);
         let reply = self.run(question.script, keys, &question.arguments, until, role).await?;
-        self.read(question.form, &reply, requests)
+        self.read(question.id, &reply, requests)
     }
 
     pub(super) fn keys<'a>(&self, request: Call<'a>) -> impl Iterator<Item = TallyKey> + Clone + use<'a, '_> {
@@ -117,8 +117,8 @@ impl Server {
         request.pause().map(|id| id.key(&self.setup.prefix))
     }
 
-    pub(super) fn read(&self, form: Form, answer: &[u8], requests: &[Call<'_>]) -> Result<Vec<Reply>, BackendError> {
-        let (now_us, replies) = form.read(answer, requests)?;
+    pub(super) fn read(&self, id: ScriptId, answer: &[u8], requests: &[Call<'_>]) -> Result<Vec<Reply>, BackendError> {
+        let (now_us, replies) = id.read(answer, requests)?;
         self.learn_time_us(now_us);
         Ok(replies)
     }

@@ -13,7 +13,7 @@ use crate::store::redis::connection::real_time::{self, TICK};
 use crate::store::redis::script::run::ScriptCall;
 use crate::store::redis::script::windows::is_plain;
 use crate::store::redis::script::wire::Reply;
-use crate::store::redis::script::{Form, ScriptQuestion, unknown_shape};
+use crate::store::redis::script::{ScriptId, ScriptQuestion, unknown_shape};
 use crate::store::redis::server::Server;
 use crate::system::Instant;
 
@@ -132,15 +132,15 @@ impl Server {
     /// own.
     pub(crate) async fn ask_by_slot(&self, requests: &[Call<'_>], until: Instant) -> Vec<Result<Reply, BackendError>> {
         let groups = self.group(requests);
-        let (calls, forms): (Vec<_>, Vec<_>) = groups.iter().map(|group| self.call(group)).unzip();
+        let (calls, ids): (Vec<_>, Vec<_>) = groups.iter().map(|group| self.call(group)).unzip();
         let answers = match self.call_each(&calls, until).await {
             Ok(answers) => answers,
             Err(error) => return vec![Err(error); requests.len()],
         };
         let mut replies = vec![Err(unknown_shape()); requests.len()];
-        for ((group, form), answer) in groups.iter().zip(forms).zip(answers) {
+        for ((group, id), answer) in groups.iter().zip(ids).zip(answers) {
             let answer = answer.map_err(|error| self.connector.explain(&error));
-            let read = match answer.and_then(|reply| self.read(form, &reply, &group.requests)) {
+            let read = match answer.and_then(|reply| self.read(id, &reply, &group.requests)) {
                 Ok(read) => read.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error); group.places.len()],
             };
@@ -153,12 +153,12 @@ impl Server {
         replies
     }
 
-    /// Returns the call for the requests of a group, and the form of its answer.
-    fn call(&self, group: &SlotGroup<'_>) -> (ScriptCall<'_>, Form) {
-        let ScriptQuestion { script, arguments, form } =
+    /// Returns the call for the requests of a group, and the script.
+    fn call(&self, group: &SlotGroup<'_>) -> (ScriptCall<'_>, ScriptId) {
+        let ScriptQuestion { script, arguments, id } =
             ScriptQuestion::about(&group.requests, &self.scripts, self.now_us());
         let keys = group.keys.iter().chain(&group.pauses).copied().collect();
-        (ScriptCall { script, keys, arguments }, form)
+        (ScriptCall { script, keys, arguments }, id)
     }
 
     fn group<'a>(&self, requests: &[Call<'a>]) -> Vec<SlotGroup<'a>> {

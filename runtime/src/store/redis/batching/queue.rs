@@ -6,8 +6,7 @@ use std::mem;
 use super::batch::{Batch, Caller};
 use crate::call::{Call, OwnedCall};
 use crate::store::redis::connection::real_time::TICK;
-use crate::store::redis::script::paused::looks_for_pauses;
-use crate::store::redis::script::windows::{self, is_plain, is_plain_together};
+use crate::store::redis::script::ScriptId;
 use crate::store::redis::script::work::Work;
 use crate::system::Instant;
 
@@ -42,21 +41,6 @@ pub(crate) struct TurnStep {
     pub(crate) batches: Vec<(ScriptId, Batch)>,
     /// Callers that were too late. Nothing is sent for them.
     pub(crate) late: Vec<Caller>,
-}
-
-/// The script that decides a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ScriptId {
-    kind: ScriptKind,
-    looks_for_pauses: bool,
-}
-
-/// The script for this number of windows, that for as many of each subject, or the general one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ScriptKind {
-    Windows(usize),
-    Together(usize),
-    General,
 }
 
 /// The right to make calls, one after the other.
@@ -159,7 +143,7 @@ impl Queue {
 
 impl WaitingRequest {
     pub(crate) fn new(request: Call<'_>, caller: Caller) -> Self {
-        let script = ScriptId::of(request);
+        let script = ScriptId::of(&[request]);
         Self { script, work: script.work(request), request: OwnedCall::new(request), caller }
     }
 
@@ -190,26 +174,6 @@ impl TurnStep {
 
     fn latest(&self) -> Option<Instant> {
         self.batches.iter().filter_map(|(_, batch)| batch.latest()).max()
-    }
-}
-
-impl ScriptId {
-    fn of(request: Call<'_>) -> Self {
-        let kind = if is_plain(request) {
-            ScriptKind::Windows(request.rules())
-        } else if is_plain_together(request) {
-            ScriptKind::Together(windows::rules(&[request]))
-        } else {
-            ScriptKind::General
-        };
-        Self { kind, looks_for_pauses: looks_for_pauses(&[request]) }
-    }
-
-    fn work(self, request: Call<'_>) -> Work {
-        match self.kind {
-            ScriptKind::Windows(_) => Work::of_plain(request),
-            ScriptKind::Together(_) | ScriptKind::General => Work::of(request),
-        }
     }
 }
 

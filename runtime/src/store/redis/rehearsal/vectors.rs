@@ -235,7 +235,7 @@ impl Player<'_> {
             let request = self.call(options);
             let question = ScriptQuestion::about(&[request], &self.server.scripts, self.server.now_us());
             let answer = self.run(question.script, &question.arguments).await?;
-            let replies = self.server.read(question.form, &answer, &[request]).map_err(|error| error.to_string())?;
+            let replies = self.server.read(question.id, &answer, &[request]).map_err(|error| error.to_string())?;
             if let Some(Reply::Answer(answer)) = replies.into_iter().next() {
                 return Ok(answer);
             }

@@ -114,7 +114,7 @@ async fn a_call_has_no_more_work_than_it_may() {
         let work = |requests: usize| {
             let subject = [Subject::everyone().key()];
             let request = Call::new(&policy, &subject, CallOptions::PLAIN);
-            let work = ScriptId::of(request).work(request);
+            let work = ScriptId::of(&[request]).work(request);
             (0..requests).try_fold(Work::MOST, |room, _| room.checked_sub(work))
         };
         let fitting = test.taken(turn).len();

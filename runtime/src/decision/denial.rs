@@ -27,7 +27,7 @@ pub struct Denial {
     retry_after: Wait,
     report: Report,
     /// The text that takes the place of the usual one.
-    message: Option<Arc<str>>,
+    pub(super) message: Option<Arc<str>>,
 }
 
 /// What denies a call.
@@ -64,14 +64,6 @@ impl Denial {
 
     pub(crate) fn with_report(self, report: Report) -> Self {
         Self { report, ..self }
-    }
-
-    pub(super) fn with_message(self, message: Option<Arc<str>>) -> Self {
-        Self { message, ..self }
-    }
-
-    pub(super) fn take_message(&mut self) -> Option<Arc<str>> {
-        self.message.take()
     }
 
     /// Whether another call is tried after a pause, so that the wait is only a bound.

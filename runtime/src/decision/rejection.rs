@@ -15,13 +15,12 @@ use crate::error::{BackendError, BackendErrorKind};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rejection {
     reason: RejectionReason,
-    message: Option<Arc<str>>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
 enum RejectionReason {
     Denied(Denial),
-    Unavailable(Arc<str>, BackendError),
+    Unavailable { policy: Arc<str>, error: BackendError, message: Option<Arc<str>> },
 }
 
 /// Gives a rejection its message.
@@ -46,7 +45,7 @@ impl Rejection {
     /// ```
     #[must_use]
     pub fn unavailable(policy: impl Into<Arc<str>>, error: BackendError) -> Self {
-        Self { reason: RejectionReason::Unavailable(policy.into(), error), message: None }
+        Self { reason: RejectionReason::Unavailable { policy: policy.into(), error, message: None } }
     }
 
     /// Returns the same rejection with a text of your own for the end user.
@@ -66,7 +65,10 @@ impl Rejection {
     /// ```
     #[must_use]
     pub fn with_message(mut self, message: impl Into<Arc<str>>) -> Self {
-        self.message = Some(message.into());
+        match &mut self.reason {
+            RejectionReason::Denied(denial) => denial.message = Some(message.into()),
+            RejectionReason::Unavailable { message: own, .. } => *own = Some(message.into()),
+        }
         self
     }
 
@@ -74,7 +76,10 @@ impl Rejection {
     /// [`Check::messages`](crate::Check::messages) or by [`with_message`](Self::with_message).
     #[must_use]
     pub fn message(&self) -> Option<&str> {
-        self.message.as_deref()
+        match &self.reason {
+            RejectionReason::Denied(denial) => denial.message.as_deref(),
+            RejectionReason::Unavailable { message, .. } => message.as_deref(),
+        }
     }
 
     /// Returns the kind of the rejection.
@@ -82,10 +87,10 @@ impl Rejection {
     pub fn kind(&self) -> RejectionKind {
         match &self.reason {
             RejectionReason::Denied(denial) => denial.kind(),
-            RejectionReason::Unavailable(_, error) if error.kind() == BackendErrorKind::Unidentified => {
+            RejectionReason::Unavailable { error, .. } if error.kind() == BackendErrorKind::Unidentified => {
                 RejectionKind::Unidentified
             }
-            RejectionReason::Unavailable(..) => RejectionKind::Unavailable,
+            RejectionReason::Unavailable { .. } => RejectionKind::Unavailable,
         }
     }
 
@@ -94,7 +99,7 @@ impl Rejection {
     pub fn denial(&self) -> Option<&Denial> {
         match &self.reason {
             RejectionReason::Denied(denial) => Some(denial),
-            RejectionReason::Unavailable(..) => None,
+            RejectionReason::Unavailable { .. } => None,
         }
     }
 
@@ -103,7 +108,7 @@ impl Rejection {
     pub fn policy(&self) -> &str {
         match &self.reason {
             RejectionReason::Denied(denial) => denial.policy().name(),
-            RejectionReason::Unavailable(policy, _) => policy,
+            RejectionReason::Unavailable { policy, .. } => policy,
         }
     }
 
@@ -129,7 +134,7 @@ impl Rejection {
     pub(crate) fn backend_error(&self) -> Option<&BackendError> {
         match &self.reason {
             RejectionReason::Denied(_) => None,
-            RejectionReason::Unavailable(_, error) => Some(error),
+            RejectionReason::Unavailable { error, .. } => Some(error),
         }
     }
 
@@ -145,33 +150,21 @@ impl Rejection {
 }
 
 impl From<Denial> for Rejection {
-    fn from(mut denial: Denial) -> Self {
-        let message = denial.take_message();
-        Self { reason: RejectionReason::Denied(denial), message }
+    fn from(denial: Denial) -> Self {
+        Self { reason: RejectionReason::Denied(denial) }
     }
 }
 
 impl Denial {
-    /// Gives the denial the message of its rejection.
+    /// Returns the denial with the message that `reword` gives its rejection.
     pub(crate) fn reworded(self, reword: &Reword) -> Self {
-        let rejection = reword(self.clone().into());
-        self.with_message(rejection.message)
+        match reword(self.clone().into()).reason {
+            RejectionReason::Denied(reworded) => reworded,
+            RejectionReason::Unavailable { .. } => self,
+        }
     }
 }
 
-/// The rejection of a call that the backend did not decide, for `?`. The error does not know the policy, so its name is empty;
-/// [`Rejection::unavailable`] names it.
-///
-/// # Examples
-///
-/// ```
-/// use tallygate::{Limiter, Policy, Rejection, Subject};
-///
-/// async fn admit(limiter: &Limiter, policy: &Policy, user: &Subject) -> Result<(), Rejection> {
-///     limiter.check(policy, user).await?.into_result()?;
-///     Ok(())
-/// }
-/// ```
 impl From<BackendError> for Rejection {
     fn from(error: BackendError) -> Self {
         Self::unavailable("", error)
@@ -180,19 +173,18 @@ impl From<BackendError> for Rejection {
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.message(), &self.reason) {
-            (Some(message), _) => f.write_str(message),
-            (None, RejectionReason::Denied(denial)) => denial.fmt(f),
-            (None, RejectionReason::Unavailable(..)) if self.is_misuse() => {
-                f.write_str("the rate limit cannot be checked because of a mistake in the service")
+        let (error, message) = match &self.reason {
+            RejectionReason::Denied(denial) => return denial.fmt(f),
+            RejectionReason::Unavailable { error, message, .. } => (error, message),
+        };
+        f.write_str(match (message, error.kind()) {
+            (Some(message), _) => message,
+            (None, BackendErrorKind::Misuse) => "the rate limit cannot be checked because of a mistake in the service",
+            (None, BackendErrorKind::Unidentified) => {
+                "the request lacks what its rate limit counts by, such as who has signed in"
             }
-            (None, RejectionReason::Unavailable(..)) if self.kind() == RejectionKind::Unidentified => {
-                f.write_str("the request lacks what its rate limit counts by, such as who has signed in")
-            }
-            (None, RejectionReason::Unavailable(..)) => {
-                f.write_str("the rate limit cannot be checked right now; try again later")
-            }
-        }
+            (None, _) => "the rate limit cannot be checked right now; try again later",
+        })
     }
 }
 
@@ -205,7 +197,7 @@ impl fmt::Debug for Rejection {
             RejectionReason::Denied(denial) => {
                 rejection.field("rule", &denial.rule()).field("retry_after", &denial.retry_after())
             }
-            RejectionReason::Unavailable(_, error) => rejection.field("error", error),
+            RejectionReason::Unavailable { error, .. } => rejection.field("error", error),
         };
         rejection.finish_non_exhaustive()
     }

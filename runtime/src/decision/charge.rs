@@ -139,12 +139,13 @@ impl RecountTicket {
         Some(runtimes.background.begin(TaskKind::Correction))
     }
 
-    pub(crate) async fn recount(mut self, recount: Recount) -> Result<bool, BackendError> {
-        let trials = self.take_trials(&recount);
-        let recounted = self.recount_own(&recount).await;
+    /// Recounts the call. The ticket is used up by that, and only lent: it is large to be moved.
+    pub(crate) async fn recount(&mut self, recount: &Recount) -> Result<bool, BackendError> {
+        let trials = self.take_trials(recount);
+        let recounted = self.recount_own(recount).await;
         for trial in trials {
             // A rule in shadow changes no answer.
-            let _ = trial.recount_own(&recount).await;
+            let _ = trial.recount_own(recount).await;
         }
         recounted
     }
@@ -184,23 +185,23 @@ impl RecountTicket {
     }
 
     /// Leaves less of a rule where nobody awaits that. If it fails, the next answer of the other side says so again.
-    pub(super) fn leave_unawaited(self, remainder: Remainder) {
+    pub(super) fn leave_unawaited(mut self, remainder: Remainder) {
         let runtimes = self.recounter.as_ref().and_then(|recounter| recounter.runtimes(&self.charge));
         match runtimes.map(Arc::clone) {
             Some(runtimes) => runtimes.spawn(TaskKind::Correction, async move {
-                let _ = self.recount(Recount::Leave(remainder)).await;
+                let _ = self.recount(&Recount::Leave(remainder)).await;
             }),
             None => drop(self.blocking_recount(&Recount::Leave(remainder))),
         }
     }
 
     /// Settles where the caller cannot await: in a task, if there is a runtime.
-    pub(super) fn settle_unawaited(self, settlement: Recount) {
+    pub(super) fn settle_unawaited(mut self, settlement: Recount) {
         let policy = self.charge.call.policy.clone();
         let runtimes = self.recounter.as_ref().and_then(|recounter| recounter.runtimes(&self.charge));
         match (runtimes.map(Arc::clone), Handle::try_current()) {
             (Some(runtimes), Ok(_)) => runtimes.spawn(TaskKind::Correction, async move {
-                report_settlement(policy.name(), self.recount(settlement).await);
+                report_settlement(policy.name(), self.recount(&settlement).await);
             }),
             _ => report_settlement(policy.name(), self.blocking_recount(&settlement)),
         }

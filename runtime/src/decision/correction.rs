@@ -116,7 +116,7 @@ impl Permit {
         // Begun before the permit gives up its meters, so that `drain` always counts either.
         let _counted = self.begin_correction();
         match self.into_recount(correction)? {
-            Some((ticket, recount)) => ticket.recount(recount).await,
+            Some((mut ticket, recount)) => ticket.recount(&recount).await,
             None => Ok(false),
         }
     }
@@ -126,24 +126,24 @@ impl Permit {
     }
 
     /// Returns what is left to be recounted; `None` for a call that nobody has counted, or that a meter will settle.
-    fn into_recount(self, correction: &Correction<'_>) -> Result<Option<(RecountTicket, Recount)>, BackendError> {
+    fn into_recount(self, correction: &Correction<'_>) -> Result<Option<(Box<RecountTicket>, Recount)>, BackendError> {
         match correction {
-            Correction::Refund => Ok(Some((*self.into_ticket()?, Recount::REFUND))),
+            Correction::Refund => Ok(Some((self.into_ticket()?, Recount::REFUND))),
             Correction::RefundOn(label) => self.into_subject_refund(*label).map(Some),
             Correction::Settle(used) => self.into_settlement(used),
         }
     }
 
-    fn into_subject_refund(self, label: Option<&str>) -> Result<(RecountTicket, Recount), BackendError> {
+    fn into_subject_refund(self, label: Option<&str>) -> Result<(Box<RecountTicket>, Recount), BackendError> {
         // The ticket is taken only now: a label by mistake must not close the meters of the call.
         let policy = self.policy().ok_or_else(not_refundable)?.clone();
         let counting = policy.groups().iter().take(policy.counting_groups());
         let group = { counting }.find(|group| group.label.as_deref() == label);
         if let Some(group) = group {
-            return Ok((*self.into_ticket()?, Recount::Refund(Some(group.label.clone()))));
+            return Ok((self.into_ticket()?, Recount::Refund(Some(group.label.clone()))));
         }
         if policy.has_trial_of(label) {
-            return Ok((self.into_ticket()?.of_trials(label), Recount::REFUND));
+            return Ok((Box::new(self.into_ticket()?.of_trials(label)), Recount::REFUND));
         }
         let policy = policy.name();
         let subject = label.map_or("the main subject".to_owned(), |label| format!("`{label}`"));

@@ -50,7 +50,7 @@ impl Permit {
     pub async fn leave_at_most(&self, position: usize, remaining: u64, reset: Duration) -> Result<bool, BackendError> {
         let _counted = self.begin_correction();
         match self.leaving(position, remaining, reset)? {
-            Some((ticket, remainder)) => ticket.clone().recount(Recount::Leave(remainder)).await,
+            Some((ticket, remainder)) => ticket.clone().recount(&Recount::Leave(remainder)).await,
             None => Ok(false),
         }
     }

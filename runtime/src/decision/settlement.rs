@@ -140,15 +140,15 @@ impl Permit {
     pub(super) fn into_settlement(
         mut self,
         used: &[(&str, u64)],
-    ) -> Result<Option<(RecountTicket, Recount)>, BackendError> {
+    ) -> Result<Option<(Box<RecountTicket>, Recount)>, BackendError> {
         let mut said = Used::default();
         for &(unit, used) in used {
             said.set(self.unit_to_settle(unit)?, used);
         }
         if let Some(metering) = self.take_metering() {
-            return Ok(metering.settlement(said));
+            return Ok(metering.settlement(said).map(|(ticket, recount)| (Box::new(ticket), recount)));
         }
-        let ticket = *self.into_ticket()?;
+        let ticket = self.into_ticket()?;
         Ok(ticket.is_counted().then_some((ticket, Recount::Settle(said))))
     }
 

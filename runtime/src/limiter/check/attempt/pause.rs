@@ -138,10 +138,10 @@ impl Attempt<'_> {
 
     /// Takes back, in the background, what was counted of a call that is not made.
     #[cold]
-    pub(super) fn put_back(&self, ticket: RecountTicket) {
+    pub(super) fn put_back(&self, mut ticket: RecountTicket) {
         self.core.runtimes.spawn_begun(TaskKind::Correction, async move {
             // If this fails, the call stays counted until it is out of its windows.
-            let _ = ticket.recount(Recount::REFUND).await;
+            let _ = ticket.recount(&Recount::REFUND).await;
         });
     }
 

@@ -139,7 +139,7 @@ impl Core {
     /// The outcome of a denied call.
     pub(super) fn lease(self: &Arc<Self>, call: PlainCall<'_>) -> Option<Result<Permit, Outcome>> {
         let PlainCall { policy, subject, .. } = call;
-        let (Stack::Here(memory), [group]) = (&self.stack, policy.groups()) else { return None };
+        let (Some(memory), [group]) = (self.stack.here(), policy.groups()) else { return None };
         let permit = |lease| {
             let count = || policy.observed().concurrent_call();
             Permit::with_lease(DecidedBy::Backend, OnlyLease::new(Arc::clone(self) as _, lease, count))
@@ -151,7 +151,7 @@ impl Core {
 
 impl Lender for Core {
     fn take_back(&self, lease: StoredLease) {
-        if let Stack::Here(memory) = &self.stack
+        if let Some(memory) = self.stack.here()
             && let Some(FreedTally { segment, subject }) = memory.give_back(lease, || self.sleepers.are_any())
         {
             self.sleepers.wake_one_of(&segment, &subject);
@@ -161,7 +161,7 @@ impl Lender for Core {
 
 impl LeaseHolder for Core {
     fn take_back(&self, leases: Call<'_>) {
-        if let Stack::Here(memory) = &self.stack {
+        if let Some(memory) = self.stack.here() {
             memory.give_back_all(leases);
         }
         self.sleepers.wake_one(leases);

@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::core::Core;
-use super::stack::Stack;
 use crate::call::{LeaseName, TallyId};
 use crate::context;
 use crate::decision::{Pausable, PauseSource, PauseStatus, Pauser, Pausing, ProbeName, SaidPause};
@@ -61,9 +60,9 @@ impl Core {
     /// Takes a step of a probe that has its place in the store, and wakes those who wait for it.
     async fn step_in_store(&self, pausable: &Pausable, name: LeaseName, step: ProbeStep) -> Result<(), BackendError> {
         let (id, asked) = (pausable.id()?, self.pauses.moment());
-        let Stack::Remote(layers) = &self.stack else { return Ok(()) };
-        let stepped = layers.server().probe(&pausable.policy, id, name, step, None).await;
-        let outcome = stepped.inspect_err(|_| self.runtimes.background.note_failed_correction())?;
+        let stepped = self.stack.probe(&pausable.policy, id, name, step).await;
+        let stepped = stepped.inspect_err(|_| self.runtimes.background.note_failed_correction())?;
+        let Some(outcome) = stepped else { return Ok(()) };
         // If the call gives its place back, the answer says how the pause was before. Only a pause is news then.
         if step == ProbeStep::Open || matches!(outcome, Outcome::Paused { .. }) {
             self.hear_of_pause(id, asked, outcome);
@@ -170,10 +169,11 @@ impl Core {
 
     /// Tells the store of a pause.
     async fn tell(&self, pausable: &Pausable, told: ToldPause) -> Result<(), BackendError> {
-        let (id, Stack::Remote(layers)) = (pausable.id()?, &self.stack) else { return Ok(()) };
-        let telling = layers.server().pause(&pausable.policy, id, told.length_us, told.source).await;
-        let (paused, _) = telling.inspect_err(|_| self.runtimes.background.note_failed_correction())?;
-        self.hear_of_pause(id, told.told, paused);
+        let id = pausable.id()?;
+        let telling = self.stack.pause(&pausable.policy, id, told.length_us, told.source).await;
+        if let Some((paused, _)) = telling.inspect_err(|_| self.runtimes.background.note_failed_correction())? {
+            self.hear_of_pause(id, told.told, paused);
+        }
         Ok(())
     }
 
@@ -220,10 +220,9 @@ impl Core {
         let id = pausable.id()?;
         let told = self.pauses.told(id, self.clock.now_us());
         let told = told.map(|(known, source)| status(known.outcome(), source));
-        let Stack::Remote(layers) = &self.stack else { return Ok(told) };
-        match layers.server().pause(&pausable.policy, id, 0, PauseSource::default()).await {
-            Ok((Outcome::Admitted, _)) => Ok(told),
-            Ok((paused, source)) => {
+        match self.stack.pause(&pausable.policy, id, 0, PauseSource::default()).await {
+            Ok(None | Some((Outcome::Admitted, _))) => Ok(told),
+            Ok(Some((paused, source))) => {
                 let stored = status(paused, source);
                 Ok(Some(told.filter(|told| told.left() > stored.left()).unwrap_or(stored)))
             }
@@ -235,10 +234,7 @@ impl Core {
     pub(super) async fn resume(&self, pausable: &Pausable) -> Result<(), BackendError> {
         let id = pausable.id()?;
         self.pauses.remove(id, self.clock.now_us());
-        let resumed = match &self.stack {
-            Stack::Here(_) => Ok(()),
-            Stack::Remote(layers) => layers.server().resume(&pausable.policy, id).await,
-        };
+        let resumed = self.stack.resume(&pausable.policy, id).await;
         // A question that was on its way may have brought the pause back.
         self.pauses.remove(id, self.clock.now_us());
         self.sleepers.wake_for(id);

@@ -26,12 +26,13 @@ use super::leases::RemoteLeases;
 use super::outage::Outage;
 use super::overrides::Overrides;
 use super::prefetch::Prefetch;
-use crate::call::Call;
+use crate::call::{Call, LeaseName, TallyId};
 use crate::clock::Clock;
-use crate::decision::{Charge, DecidedBy, Recount};
+use crate::decision::{Charge, DecidedBy, PauseSource, Recount};
 use crate::error::BackendError;
+use crate::policy::Policy;
 use crate::sleepers::Sleepers;
-use crate::store::{Decider as _, Memory, Redis, Standby, Store};
+use crate::store::{Decider as _, Memory, Outcome, ProbeStep, Redis, Standby, Store};
 use crate::system::home::Runtimes;
 
 /// The layers before Redis, the highest first.
@@ -63,6 +64,24 @@ impl Stack {
         matches!(self, Self::Remote(_))
     }
 
+    /// Returns the tallies in this process, if these decide the calls.
+    #[inline]
+    pub(super) fn here(&self) -> Option<&Memory> {
+        match self {
+            Self::Here(memory) => Some(memory),
+            Self::Remote(_) => None,
+        }
+    }
+
+    /// Returns the layers before Redis, if these decide the calls.
+    #[inline]
+    pub(super) fn layers(&self) -> Option<&Layers> {
+        match self {
+            Self::Here(_) => None,
+            Self::Remote(layers) => Some(layers),
+        }
+    }
+
     /// See [`Decider::forget`](crate::store::Decider::forget).
     pub(super) fn forget(&self, call: Call<'_>) {
         if let Self::Remote(layers) = self {
@@ -88,6 +107,36 @@ impl Stack {
             Self::Here(memory) => Ok(memory.reset(call)),
             Self::Remote(layers) => layers.reset(call).await,
         }
+    }
+
+    /// See [`Redis::pause`]. `None` if no server is to be told.
+    pub(super) async fn pause(
+        &self,
+        policy: &Policy,
+        id: TallyId<'_>,
+        length_us: u64,
+        source: PauseSource,
+    ) -> Result<Option<(Outcome, PauseSource)>, BackendError> {
+        let Some(layers) = self.layers() else { return Ok(None) };
+        layers.server().pause(policy, id, length_us, source).await.map(Some)
+    }
+
+    /// See [`Redis::probe`]. `None` if no server is to be told.
+    pub(super) async fn probe(
+        &self,
+        policy: &Policy,
+        id: TallyId<'_>,
+        name: LeaseName,
+        step: ProbeStep,
+    ) -> Result<Option<Outcome>, BackendError> {
+        let Some(layers) = self.layers() else { return Ok(None) };
+        layers.server().probe(policy, id, name, step, None).await.map(Some)
+    }
+
+    /// See [`Redis::resume`].
+    pub(super) async fn resume(&self, policy: &Policy, id: TallyId<'_>) -> Result<(), BackendError> {
+        let Some(layers) = self.layers() else { return Ok(()) };
+        layers.server().resume(policy, id).await
     }
 
     /// See [`Memory::ban`].

@@ -116,7 +116,7 @@ impl Check<'_> {
 
     #[inline]
     pub(super) fn outcome_of(&self, call: PlainCall<'_>) -> Option<Outcome> {
-        let Stack::Here(memory) = &self.limiter().core.stack else { return None };
+        let memory = self.limiter().core.stack.here()?;
         // Passed one by one, so that they go in registers.
         let PlainCall { policy, subject, cost } = call;
         memory.outcome(policy, subject, cost)
@@ -219,7 +219,7 @@ impl Check<'_> {
     /// Decides a call that the store failed to decide, if its policy says so. A store in memory is never away.
     #[cold]
     pub(super) fn attempt_without_store(&self, reason: BackendError) -> Result<Decision, BackendError> {
-        let Stack::Remote(layers) = &self.limiter().core.stack else { return Err(reason) };
+        let Some(layers) = self.limiter().core.stack.layers() else { return Err(reason) };
         Attempt::new(self)?.decide_without(layers, reason)
     }
 
@@ -421,10 +421,10 @@ impl<'a> Attempt<'a> {
 
     /// Returns the ticket for a recount of an admitted call.
     fn ticket(&self, call: Call<'_>, at: AdmittedAt, decided_by: DecidedBy) -> RecountTicket {
-        let call = match (decided_by, &self.core.stack) {
-            (DecidedBy::Nobody, _) => return RecountTicket::of_nothing(call.peeked()),
-            (DecidedBy::Backend, Stack::Remote(_)) => call.stored(),
-            (DecidedBy::Backend, Stack::Here(_)) | (DecidedBy::Standby, _) => call,
+        let call = match decided_by {
+            DecidedBy::Nobody => return RecountTicket::of_nothing(call.peeked()),
+            DecidedBy::Backend if self.core.stack.is_remote() => call.stored(),
+            DecidedBy::Backend | DecidedBy::Standby => call,
         };
         RecountTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
     }

@@ -15,7 +15,6 @@ use crate::decision::{
 };
 use crate::error::{BackendError, BackendErrorKind};
 use crate::limiter::Limiter;
-use crate::limiter::stack::Stack;
 use crate::observe::{self, ChargeChange, DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::policy::Policy;
 use crate::store::Outcome;
@@ -26,7 +25,7 @@ impl Limiter {
     /// usual case. The caller makes the decision of it.
     #[inline]
     pub(crate) fn plain_outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
-        let Stack::Here(memory) = &self.core.stack else { return None };
+        let memory = self.core.stack.here()?;
         if !policy.is_plain() || self.heeds_more_than_policy(policy) {
             return None;
         }
@@ -80,7 +79,7 @@ impl Check<'_> {
     /// Returns the outcome of a call in [units](Self::in_units) if the call has no options and nobody listens.
     pub(super) fn outcome_in_units_at_once(&self) -> Option<Outcome> {
         let call = self.in_units()?;
-        let Stack::Here(memory) = &self.limiter().core.stack else { return None };
+        let memory = self.limiter().core.stack.here()?;
         if self.asks_more_than_memory(call.policy) { None } else { memory.outcome_in_units(call) }
     }
 

@@ -1,6 +1,7 @@
 //! The log, the metrics and the spans of decisions. They name the policy, the rule and the kind, and never the subject.
 
 mod decision;
+mod line_budget;
 pub(crate) mod log;
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics;
@@ -39,12 +40,13 @@ macro_rules! opaque_debug {
 pub(crate) use opaque_debug;
 
 pub(crate) use self::decision::{DecisionOutcome, Observation, Observed, Purpose};
+pub(crate) use self::line_budget::LineBudget;
 pub(crate) use self::metrics::{GaugeChange, GaugedCall, OverrideGauge, PolicyMetrics, TallyGauge};
 pub(crate) use self::metrics::{UnappliedFileGauge, begin_metrics_of_files, count_early_denial};
 #[cfg(not(feature = "metrics"))]
 use self::no_metrics as metrics;
 #[cfg(not(feature = "tracing-spans"))]
 use self::no_span as span;
-pub(crate) use self::once::{ReportedOnce, has_listeners, note_listener};
+pub(crate) use self::once::{ReportedOnce, ReportedTexts, has_listeners, note_listener};
 pub(crate) use self::terms::{ChargeChange, ObservedRule, PrefetchUse, WaitRefusal};
 pub(crate) use self::voice::{Quiet, report};

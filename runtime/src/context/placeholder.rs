@@ -4,7 +4,7 @@ use super::declared::is_declared;
 use super::scope;
 use super::values::{Context, Maker};
 use crate::error::BackendError;
-use crate::observe::log;
+use crate::observe::{ReportedTexts, log};
 use crate::subject::{Subject, SubjectBuilder, SubjectValue};
 
 impl<'a> SubjectBuilder<'a> {
@@ -122,7 +122,7 @@ fn others_have(context: &Context, name: &str) -> bool {
 /// Reports to the log why a message lacks a value, once for each value.
 #[cold]
 fn missing_in_message(name: &str) {
-    static REPORTED: log::Reported = log::Reported::new();
+    static REPORTED: ReportedTexts = ReportedTexts::new();
     if REPORTED.is_first(name) {
         log::value_not_shown(&missing(name));
     }

@@ -1,22 +1,20 @@
 //! The events of the log.
 
-use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
+use super::line_budget::LineBudget;
 use super::metrics::{count_lost_policies, count_warning};
-use super::terms::ObservedRule;
+use super::once::ReportedTexts;
+use super::terms::{ObservedRule, TARGET};
 use super::voice::{is_speaking, report, speak};
 use crate::bounds::shown_word;
 use crate::bounds::{shown_mistakes, shown_names};
 use crate::error::BackendError;
-use crate::lock::lock;
-use crate::system::TokioInstant;
 
 // No event is sent within another one, because the subscriber of the outer one may have caused it.
 macro_rules! debug { ($($event:tt)*) => { _ = speak(|| tracing::debug!($($event)*)) }; }
@@ -24,67 +22,6 @@ macro_rules! debug { ($($event:tt)*) => { _ = speak(|| tracing::debug!($($event)
 macro_rules! error { ($($event:tt)*) => { _ = speak(|| tracing::error!($($event)*)) }; }
 macro_rules! info { ($($event:tt)*) => { _ = speak(|| tracing::info!($($event)*)) }; }
 macro_rules! warn { ($($event:tt)*) => { _ = speak(|| tracing::warn!($($event)*)) }; }
-
-pub(super) const TARGET: &str = "tallygate";
-
-/// The most texts that are noted. They come from the code of the program, so there are few.
-const MOST_REPORTED: usize = 1_000;
-
-/// The most lines of one budget in a minute.
-const MOST_LINES: u32 = 32;
-const MINUTE: Duration = Duration::from_secs(60);
-
-pub(crate) struct Reported(Mutex<BTreeSet<String>>);
-
-impl Reported {
-    pub(crate) const fn new() -> Self {
-        Self(Mutex::new(BTreeSet::new()))
-    }
-
-    /// Returns whether this text was not reported before, and notes it.
-    pub(crate) fn is_first(&self, text: &str) -> bool {
-        let mut reported = lock(&self.0);
-        reported.len() < MOST_REPORTED && !reported.contains(text) && reported.insert(text.to_owned())
-    }
-}
-
-/// A limit on the lines of the log in a minute, for events that others may cause as often as they like. Further events
-/// are left out, and the log says so once.
-#[derive(Debug, Default)]
-pub(crate) struct LineBudget(Mutex<SpentLines>);
-
-#[derive(Debug, Default)]
-struct SpentLines {
-    since: Option<TokioInstant>,
-    lines: u32,
-}
-
-impl LineBudget {
-    pub(crate) const fn new() -> Self {
-        Self(Mutex::new(SpentLines { since: None, lines: 0 }))
-    }
-
-    /// Reports an event if a line is left for it.
-    pub(crate) fn report(&self, report: impl FnOnce()) {
-        match self.spend() {
-            0..MOST_LINES => report(),
-            MOST_LINES => lines_left_out(),
-            _ => {}
-        }
-    }
-
-    /// Spends a line; returns how many were spent before.
-    fn spend(&self) -> u32 {
-        let now = TokioInstant::now();
-        let mut spent = lock(&self.0);
-        if spent.since.is_none_or(|since| now.saturating_duration_since(since) >= MINUTE) {
-            *spent = SpentLines { since: Some(now), lines: 0 };
-        }
-        let before = spent.lines;
-        spent.lines = before.saturating_add(1);
-        before
-    }
-}
 
 /// Whether the log may show reports on decisions.
 #[inline]
@@ -108,7 +45,7 @@ pub(crate) fn undecided(policy: &str, kind: &str, error: &BackendError) {
 /// Reports that some calls lack a value that others have, once for each policy and error. Callers choose how often this
 /// happens, so it is no alarm.
 pub(crate) fn unidentified(policy: &str, error: &BackendError) {
-    static REPORTED: Reported = Reported::new();
+    static REPORTED: ReportedTexts = ReportedTexts::new();
     if REPORTED.is_first(&format!("{policy}: {error}")) {
         info!(target: TARGET, policy, %error, "calls are rejected as unidentified");
     }
@@ -123,7 +60,7 @@ pub(crate) fn decided_without_redis(policy: &str, decided_by: &str, error: &Back
 pub(crate) fn misuse(policy: &str, error: &BackendError) {
     let (policy, error) = (policy.to_owned(), error.clone());
     report(move || {
-        static REPORTED: Reported = Reported::new();
+        static REPORTED: ReportedTexts = ReportedTexts::new();
         if REPORTED.is_first(&format!("{policy}: {error}")) {
             tracing::error!(target: TARGET, policy = &*policy, %error, "calls are rejected, as the program makes them in a way that cannot be decided");
         }
@@ -143,7 +80,7 @@ pub(crate) fn client_missing(error: &dyn Display) {
 /// Reports that an answer of another server says something of limits that makes no sense, once for each field: the server chooses
 /// how often this happens.
 pub(crate) fn answer_not_understood(field: &'static str) {
-    static REPORTED: Reported = Reported::new();
+    static REPORTED: ReportedTexts = ReportedTexts::new();
     if REPORTED.is_first(field) {
         warn!(target: TARGET, field, "answers of a server say something about its limits that is not understood, and is ignored");
     }
@@ -151,7 +88,7 @@ pub(crate) fn answer_not_understood(field: &'static str) {
 
 /// Reports that an answer of another server asks for a longer pause than is believed, once for each field.
 pub(crate) fn answer_asks_too_much(field: &'static str, longest: Duration) {
-    static REPORTED: Reported = Reported::new();
+    static REPORTED: ReportedTexts = ReportedTexts::new();
     if REPORTED.is_first(field) {
         warn!(
             target: TARGET, field, ?longest,
@@ -232,7 +169,7 @@ pub(crate) fn opened(policy: &str) {
 
 /// Reports that a pause is cut to the longest one of its policy, once for each policy.
 pub(crate) fn pause_cut(policy: &str, length: Duration, longest: Duration) {
-    static REPORTED: Reported = Reported::new();
+    static REPORTED: ReportedTexts = ReportedTexts::new();
     if REPORTED.is_first(policy) {
         warn!(
             target: TARGET, policy, ?length, ?longest,
@@ -252,7 +189,7 @@ pub(crate) fn not_paused(policy: &str, error: &BackendError) {
 
 /// Reports a function that says pauses of a policy that keeps none, once for each policy. This is a mistake in the program.
 pub(crate) fn pauses_not_kept(policy: &str) {
-    static REPORTED: Reported = Reported::new();
+    static REPORTED: ReportedTexts = ReportedTexts::new();
     if REPORTED.is_first(policy) {
         error!(
             target: TARGET, policy,
@@ -264,7 +201,7 @@ pub(crate) fn pauses_not_kept(policy: &str) {
 
 /// Reports that a pace does not heed the denials of the other side, once for each policy.
 pub(crate) fn denial_not_heeded(policy: &str) {
-    static REPORTED: Reported = Reported::new();
+    static REPORTED: ReportedTexts = ReportedTexts::new();
     if REPORTED.is_first(policy) {
         warn!(
             target: TARGET, policy,
@@ -276,7 +213,7 @@ pub(crate) fn denial_not_heeded(policy: &str) {
 
 /// Reports a limit of the other side of which a pace does not know what counts it here, once for each policy.
 pub(crate) fn limit_of_no_rule(policy: &str) {
-    static REPORTED: Reported = Reported::new();
+    static REPORTED: ReportedTexts = ReportedTexts::new();
     if REPORTED.is_first(policy) {
         info!(
             target: TARGET, policy,
@@ -367,13 +304,6 @@ pub(crate) fn plan_not_listed(policy: &str, alike: Option<&str>) {
     });
 }
 
-/// Reports that events are left out.
-fn lines_left_out() {
-    report(|| {
-        tracing::warn!(target: TARGET, "there is more of this kind to report than the log gets in a minute; the rest is left out");
-    });
-}
-
 pub(crate) fn override_without_rule(policy: &str, rule: &str) {
     let (policy, rule) = (shown_word(policy).into_owned(), shown_word(rule).into_owned());
     report(move || {
@@ -444,18 +374,4 @@ pub(crate) fn too_many_overrides(most: usize) {
 pub(crate) fn warned(policy: &str, rule: ObservedRule<'_>) {
     debug!(target: TARGET, policy, rule = rule.position, unit = rule.unit, "near a limit");
     count_warning(policy, rule);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_minute_has_a_bounded_number_of_lines() {
-        let budget = LineBudget::default();
-        let reported = || (0..10_000).filter(|_| budget.spend() < MOST_LINES).count();
-        assert_eq!((reported(), reported()), (32, 0));
-        tokio::time::advance(MINUTE).await;
-        assert_eq!(reported(), 32);
-    }
 }

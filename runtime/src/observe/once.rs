@@ -1,6 +1,10 @@
 //! Notes of what happens once: a report, and the first listener to calls.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::lock::lock;
 
 /// Notes that an event was reported that the log reports once. Unlike a `Once`, it blocks no thread.
 #[derive(Debug, Default)]
@@ -14,6 +18,24 @@ impl ReportedOnce {
     /// Returns whether the event was not reported before, and notes it.
     pub(crate) fn is_first(&self) -> bool {
         !self.0.load(Ordering::Relaxed) && !self.0.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// The most texts that are noted. They come from the code of the program, so there are few.
+const MOST_REPORTED: usize = 1_000;
+
+/// Notes the texts that were reported. Each is reported once.
+pub(crate) struct ReportedTexts(Mutex<BTreeSet<String>>);
+
+impl ReportedTexts {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(BTreeSet::new()))
+    }
+
+    /// Returns whether this text was not reported before, and notes it.
+    pub(crate) fn is_first(&self, text: &str) -> bool {
+        let mut reported = lock(&self.0);
+        reported.len() < MOST_REPORTED && !reported.contains(text) && reported.insert(text.to_owned())
     }
 }
 

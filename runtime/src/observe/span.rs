@@ -4,8 +4,8 @@
 use tracing::field::{Empty, display};
 use tracing::{Span, debug_span};
 
-use super::log::TARGET;
 use super::terms::ObservedRule;
+use super::terms::TARGET;
 use super::voice::speak;
 
 pub(super) const IS_ON: bool = true;

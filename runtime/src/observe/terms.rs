@@ -2,6 +2,9 @@
 
 use tallygate_rules::Rule;
 
+/// The target of all events and spans.
+pub(super) const TARGET: &str = "tallygate";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ObservedRule<'a> {
     pub(super) position: usize,

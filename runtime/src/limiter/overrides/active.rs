@@ -5,8 +5,7 @@ use tallygate_rules::{Replacement, Rule};
 
 use super::target::{OverrideContent, OverrideTarget};
 use super::text;
-use crate::observe::ReportedOnce;
-use crate::observe::log::{self, LineBudget};
+use crate::observe::{LineBudget, ReportedOnce, log};
 use crate::policy::Policy;
 use crate::sync::{Mutex, lock};
 use crate::system::RandomState;

@@ -7,8 +7,7 @@ use tokio::task::AbortHandle;
 
 use super::link::Link;
 use crate::error::BackendError;
-use crate::observe::log::LineBudget;
-use crate::observe::report;
+use crate::observe::{LineBudget, report};
 use crate::system::{Instant, random_fraction};
 
 /// The first pause between two attempts. It doubles with each further failure, up to [`LONGEST_PAUSE`].

@@ -8,8 +8,7 @@ use tokio::sync::watch;
 
 use crate::error::{BackendError, BackendErrorKind};
 use crate::lock::lock;
-use crate::observe::log::LineBudget;
-use crate::observe::{Quiet, report};
+use crate::observe::{LineBudget, Quiet, report};
 use crate::store::redis::connection::address::Host;
 use crate::system::Instant;
 

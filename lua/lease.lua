@@ -28,9 +28,7 @@ for i = 1, #KEYS do
   if type(answer) == 'table' then
     failure = answer
   elseif span > 0 then
-    -- Keeps the leases as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls need
-    -- not renew it.
-    if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
+    --- @include parts/renew_leases.lua
   end
 end
 if failure then return failure end

@@ -1,4 +1,4 @@
---[[ The same as paused.lua for windows_alone.lua, with a little less work.
+--[[ What windows_alone.lua does first where its subject may be paused: it looks for the pause of its one request.
 
   KEYS[2]  the pause of the request
   Returns  as paused.lua does

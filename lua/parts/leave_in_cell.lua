@@ -1,6 +1,6 @@
--- The weight that a cell is given back: a negative one, so that no more than `most_left` is left of its rule. It is 0 for any
--- other rule, and for a rule that would count it for longer than twice the time until the reset. The slot before of a sliding
--- counter fades. If a call of that slot added something to it, the same number would add more a moment later.
+-- Adds weight to a cell (`given_back` is negative), so that at most `most_left` is left of its rule. It is 0 for any other rule,
+-- and for a rule that would count it for longer than twice the time until the reset. The slot before of a sliding counter fades.
+-- If a call of that slot added something to it, the same number would add more a moment later.
 -- Reads: unpack, request, at, now, admitted, kind, count, span, stamp, amount, before, number, leaving, most_left, reset_after_us
 -- Sets: given_back, at, stamp, amount, before
 given_back = 0

@@ -1,6 +1,6 @@
--- The weight that the log is given back: a negative one, so that no more than `most_left` is left of the window of this length.
--- No window that is as long or longer comes above its count. The weight is added to the first entry that counts in the window until
--- the other side counts anew, or for at most twice that time, unless it is far from the end.
+-- Adds weight to the log (`taken` is negative), so that at most `most_left` is left of the window of this length. No window that
+-- is as long or longer comes above its count. The weight goes to the first entry that leaves the window between the reset of the
+-- other side and twice that time, unless it is far from the end.
 -- Reads: call, unpack, now, admitted, name, head_bytes, tail, entries, windows, left_of, most_left, reset_after_us
 -- Sets: taken, first
 taken = 0

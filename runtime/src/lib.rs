@@ -65,7 +65,7 @@
 //! | [`RejectionKind::Duplicate`] | the same call again, within the window of `prevent_duplicate` | 409, likewise |
 //! | [`RejectionKind::Banned`] | the subject was denied too often | 429, likewise |
 //! | [`RejectionKind::Paused`] | the other side accepts no calls for now | 503, likewise |
-//! | [`RejectionKind::Unavailable`] | Redis did not answer within the deadline, or answered with an error | 503 |
+//! | [`RejectionKind::Unavailable`] | the call was not decided: Redis did not answer within the deadline, or answered with an error; or the program made a mistake | 503; 500 for a mistake in the program |
 //! | [`RejectionKind::Unidentified`] | the call lacks a value of its context that others have, such as a user | 401 |
 //!
 //! `retry_after()` is `None` where waiting does not help. A response then has no `Retry-After`.
@@ -120,11 +120,8 @@
 //!
 //! # More
 //!
-//! The [`guide`] has the details: [which algorithm to choose](guide::algorithms), [semantics](guide::semantics),
-//! [keys](guide::keys), [web servers](guide::web), [limits from a file](guide::configuration),
-//! [simulation](guide::simulation), [waiting, refunds and overrides](guide::callers), [production](guide::production) with
-//! Redis, [outages](guide::outages), [observability](guide::observability), [the script](guide::script) and
-//! [limitations](guide::limitations).
+//! The [`guide`] answers each question on a page of its own. Begin with [the attribute](guide::attribute) and
+//! [which algorithm to choose](guide::algorithms).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(

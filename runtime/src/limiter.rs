@@ -151,9 +151,9 @@ impl Limiter {
     /// concurrency limit until its lease ends, and a settlement may be lost. So call this at the end of `main`, when the
     /// server has answered its last request.
     ///
-    /// It gives back what is left of [units taken ahead](crate::guide::prefetch), tells Redis of pauses that could not be stored before,
-    /// and then waits until all refunds, settlements and leases have ended, and what is sent in the background, or until the time is over. A decision that a caller
-    /// awaits is left to that caller. Calls that are still running under a
+    /// It gives back what is left of [units taken ahead](crate::guide::prefetch), and stores pauses that Redis has not heard
+    /// of. Then it waits for refunds, settlements, leases and other requests in the background, until they have ended or
+    /// the time is over. A decision that a caller awaits is left to that caller. Calls that are still running under a
     /// concurrency limit, or whose [meters](crate::Meter) are in use, are waited for, too. It returns what was under way
     /// when the time was over; in memory, that can only be metered calls and plain functions that wait. A correction that
     /// Redis has refused, or not answered by its deadline, has ended: it is lost, and

@@ -1,4 +1,4 @@
-//! A policy: the named, ordered rules of one function.
+//! A policy: a named, ordered list of rules that decide a call together.
 
 mod ahead;
 mod builder;

@@ -134,9 +134,9 @@ for subject = 1, subjects do
       local is_past = stamp <= now
       if leaving > 0 then
         -- parts/leave_in_cell.lua
-        -- The weight that a cell is given back: a negative one, so that no more than `most_left` is left of its rule. It is 0 for any
-        -- other rule, and for a rule that would count it for longer than twice the time until the reset. The slot before of a sliding
-        -- counter fades. If a call of that slot added something to it, the same number would add more a moment later.
+        -- Adds weight to a cell (`given_back` is negative), so that at most `most_left` is left of its rule. It is 0 for any other rule,
+        -- and for a rule that would count it for longer than twice the time until the reset. The slot before of a sliding counter fades.
+        -- If a call of that slot added something to it, the same number would add more a moment later.
         -- Reads: unpack, request, at, now, admitted, kind, count, span, stamp, amount, before, number, leaving, most_left, reset_after_us
         -- Sets: given_back, at, stamp, amount, before
         given_back = 0
@@ -468,9 +468,9 @@ for subject = 1, subjects do
     local taken = math.min(cost, largest) - math.min(used, largest)
     if leaving > 0 then
       -- parts/leave_in_log.lua
-      -- The weight that the log is given back: a negative one, so that no more than `most_left` is left of the window of this length.
-      -- No window that is as long or longer comes above its count. The weight is added to the first entry that counts in the window until
-      -- the other side counts anew, or for at most twice that time, unless it is far from the end.
+      -- Adds weight to the log (`taken` is negative), so that at most `most_left` is left of the window of this length. No window that
+      -- is as long or longer comes above its count. The weight goes to the first entry that leaves the window between the reset of the
+      -- other side and twice that time, unless it is far from the end.
       -- Reads: call, unpack, now, admitted, name, head_bytes, tail, entries, windows, left_of, most_left, reset_after_us
       -- Sets: taken, first
       taken = 0

@@ -54,6 +54,22 @@ fn every_part_is_included() {
 }
 
 #[test]
+fn the_page_names_only_scripts_and_parts_where_it_says_what_sets_a_local() {
+    let page = read("README.md");
+    let rows = page.lines().skip_while(|line| !line.starts_with("| local |")).skip(2);
+    let rows: Vec<_> = rows.take_while(|line| line.starts_with('|')).collect();
+    assert!(rows.len() > 20, "the table of locals is read");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for row in rows {
+        let setters = row.trim_end_matches([' ', '|']).rsplit('|').next().unwrap();
+        for name in setters.split('`').skip(1).step_by(2) {
+            let files = [format!("{name}.lua"), format!("parts/{name}.lua")];
+            assert!(files.iter().any(|file| folder.join(file).exists()), "{name} in {row}");
+        }
+    }
+}
+
+#[test]
 fn every_loop_has_a_bound_that_its_first_line_shows() {
     let others = ["override.lua", "denied.lua"].map(|script| (script.to_owned(), read(script)));
     let scripts = SCRIPTS.map(|script| (script.to_owned(), read(script)));

@@ -106,8 +106,8 @@ pub(crate) trait Celled: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns a cell that admits no more than the one of which this is left: all that may be of each of its
-    /// [`remnants`](Self::remnants). They may have been rounded up, and joined with those of others.
+    /// Returns a cell that admits no more than the replaced one did. For each of its [`remnants`](Self::remnants), there
+    /// are all that it may be. They may be rounded up, or joined with those of others.
     fn restored(&self, remnants: [&[Remnant]; 2], now_us: u64) -> Cell;
 
     /// Returns the stored cell as it is at that time without what others have left, where that can be told. `restored` is the cell as

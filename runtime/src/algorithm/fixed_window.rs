@@ -11,8 +11,7 @@ use super::counting::{TickLists, pack_rule};
 use crate::micros;
 use crate::wait::Wait;
 
-/// Marks a window of which only a remnant is known. Nobody knows when it is over, so it slides until nothing was counted for as
-/// long as a window.
+/// Marks a window that a remnant has restored. Its start is unknown, so it slides until nothing was counted for one `per`.
 const RESTORED: u64 = 1;
 
 #[derive(Clone, Copy, Debug)]

@@ -90,7 +90,7 @@ impl RequestEffects {
     }
 
     /// Reports counts of plans in units that no rule counts, and plans whose requests are never admitted, as each costs
-    /// more than their count, or than a bucket of which calls are taken ahead holds. A count of 0 is meant so.
+    /// more than their count, or than a bucket of which calls are taken ahead holds. A count of 0 is allowed: it closes the plan.
     fn check_plans(&self, rules: Option<&RuleList>, ahead: Option<Duration>, lines: &mut Lines<'_>) {
         let rules: Vec<_> = known_rules(rules).cloned().collect();
         let Some(plan) = self.plan.as_ref().filter(|_| rules.iter().any(is_planned)) else { return };
@@ -218,7 +218,8 @@ fn counts_by_position(plan: &PlanCounts, rules: &[Rule]) -> Vec<(usize, u64)> {
     };
     match plan {
         PlanCounts::One(count) => {
-            { first(Some(CALLS)).or_else(|| first(None)) }.map(|position| (position, *count)).into_iter().collect()
+            let position = first(Some(CALLS)).or_else(|| first(None));
+            position.map(|position| (position, *count)).into_iter().collect()
         }
         PlanCounts::ByUnit(counts) => {
             counts.iter().filter_map(|(unit, count)| Some((first(Some(unit))?, *count))).collect()

@@ -184,7 +184,7 @@ impl RecountTicket {
         mem::take(&mut self.trials).into_iter().filter(is_meant).collect()
     }
 
-    /// Leaves less of a rule where nobody awaits that. If it fails, the next answer of the other side says so again.
+    /// Leaves less of a rule in the background. A failure is ignored: the next answer of the other side says it again.
     pub(super) fn leave_unawaited(mut self, remainder: Remainder) {
         let runtimes = self.recounter.as_ref().and_then(|recounter| recounter.runtimes(&self.charge));
         match runtimes.map(Arc::clone) {

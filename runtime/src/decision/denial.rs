@@ -275,7 +275,8 @@ pub enum RejectionKind {
     /// A call of a subject that is [paused](crate::PolicyBuilder::pausable), because the other side said so, or of which another
     /// call is tried after a pause. Then the wait is only a bound.
     Paused,
-    /// The backend did not decide within the deadline, or answered with an error.
+    /// The call was not decided: the backend did not answer within the deadline, or answered with an error; the memory has
+    /// no room for another subject; or the program made the call in a wrong way. The source of the error has the cause.
     Unavailable,
     /// The call lacks a value of its context that the limit counts by and that other calls have, such as the user of a
     /// request.

@@ -55,8 +55,8 @@ impl Permit {
         }
     }
 
-    /// Leaves it without a wait for that, in the background where it takes a question to the backend. A permit that cannot do so
-    /// changes nothing.
+    /// Does what `leave_at_most` does, in the background where the backend has to be asked. A permit that cannot be
+    /// refunded changes nothing.
     #[cfg(feature = "client")]
     pub(crate) fn begin_leaving(&self, position: usize, remaining: u64, reset: Duration) {
         if let Ok(Some((ticket, remainder))) = self.leaving(position, remaining, reset) {

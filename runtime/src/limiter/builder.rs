@@ -165,7 +165,7 @@ impl LimiterBuilder {
     ///
     /// A cached denial ends no later than the call would be admitted. A reset or a refund by another process takes
     /// effect here when the cached denial ends. Calls that ask for a [report](crate::Check::report) are never answered
-    /// from the cache.
+    /// from the cache. Neither are refundable calls, nor calls of a policy with a ban or a concurrency limit.
     pub fn denial_cache(mut self, longest: Duration) -> Self {
         self.denial_cache = longest;
         self

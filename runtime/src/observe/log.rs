@@ -187,7 +187,7 @@ pub(crate) fn not_paused(policy: &str, error: &BackendError) {
     });
 }
 
-/// Reports a function that says pauses of a policy that keeps none, once for each policy. This is a mistake in the program.
+/// Reports a function with `pause` whose policy cannot be paused, once for each policy: a mistake in the program.
 pub(crate) fn pauses_not_kept(policy: &str) {
     static REPORTED: ReportedTexts = ReportedTexts::new();
     if REPORTED.is_first(policy) {
@@ -211,7 +211,7 @@ pub(crate) fn denial_not_heeded(policy: &str) {
     }
 }
 
-/// Reports a limit of the other side of which a pace does not know what counts it here, once for each policy.
+/// Reports a limit of the other side that no rule of a pace counts, once for each policy.
 pub(crate) fn limit_of_no_rule(policy: &str) {
     static REPORTED: ReportedTexts = ReportedTexts::new();
     if REPORTED.is_first(policy) {

@@ -145,14 +145,15 @@ impl PolicyBuilder {
         self
     }
 
-    /// Sets the longest time that a decision takes, at most an hour. Without it, the
-    /// [limiter's](crate::LimiterBuilder::deadline) setting holds.
+    /// Sets the longest time that a decision takes: longer than zero, and at most an hour. [`build`](Self::build) refuses
+    /// others. Without it, the [limiter's](crate::LimiterBuilder::deadline) setting holds.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadline = Some(deadline);
         self
     }
 
-    /// Sets the share of a limit, between 0 and 1, from which a subject is near it. An admitted call then has a
+    /// Sets the share of a limit, more than 0 and less than 1, from which a subject is near it. [`build`](Self::build)
+    /// refuses others, and a policy in which one call uses up each rule. An admitted call then has a
     /// [warning](crate::Permit::warning). The call with which a subject comes near the limit of a rule is counted in
     /// the metrics and passed to [`LimiterBuilder::on_warning`](crate::LimiterBuilder::on_warning).
     ///
@@ -245,12 +246,13 @@ impl PolicyBuilder {
     /// # }
     /// ```
     pub fn pausable(mut self) -> Self {
+        self.paused = None;
         self.settings = self.settings.pausable();
         self
     }
 
-    /// Lets the subject with that label be [paused](Self::pausable), in place of the main one: the host of a partner, if the main
-    /// subject is an account there. All calls on a paused host are denied, whatever their account.
+    /// Lets the subject with that label be [paused](Self::pausable), in place of the main one: the host of a partner, if the
+    /// main subject is an account there. All calls on a paused host are denied, whatever their account.
     ///
     /// # Examples
     ///
@@ -274,13 +276,13 @@ impl PolicyBuilder {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn pausable_on(mut self, label: impl Into<String>) -> Self {
-        self.paused = Some(label.into());
-        self.pausable()
+    pub fn pausable_on(self, label: impl Into<String>) -> Self {
+        Self { paused: Some(label.into()), ..self.pausable() }
     }
 
-    /// Lets the main subject, or [another one](Self::pausable_on), be [paused](Self::pausable) for at most that long from when it
-    /// is said. A longer pause lasts as long as the longest.
+    /// Lets the main subject, or [another one](Self::pausable_on), be [paused](Self::pausable) for at most that long from
+    /// when it is said. A longer pause lasts as long as the longest. [`build`](Self::build) refuses zero, more than 3,660
+    /// days, and this beside [`prefetch`](Self::prefetch).
     pub fn longest_pause(mut self, longest: Duration) -> Self {
         self.settings.longest_pause = Some(longest);
         self
@@ -288,7 +290,7 @@ impl PolicyBuilder {
 
     /// Sets the template of the main subject, like the `key` of the attribute: `sms:{phone}`.
     ///
-    /// The template is for people and tools, and decides nothing: [the list of
+    /// It is for people and tools alone, and does not choose what is counted: [the list of
     /// policies](crate::guide::production#the-list-of-policies) in Redis shows it, and the command line makes subjects
     /// with it. The policies of annotated functions and of files have it already.
     ///

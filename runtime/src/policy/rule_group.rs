@@ -308,8 +308,8 @@ impl RuleGroup {
 
     /// Returns the stored group, for calls that are taken ahead for that time. It has other rules and its own tally.
     fn ahead(&self, name: &str, ahead: Duration) -> Self {
-        let rules: Vec<_> =
-            { self.rules.iter() }.map(|rule| rule.ahead(ahead).unwrap_or_else(|| rule.clone())).collect();
+        let ahead_or_own = |rule: &Rule| rule.ahead(ahead).unwrap_or_else(|| rule.clone());
+        let rules: Vec<_> = self.rules.iter().map(ahead_or_own).collect();
         let layout = layout_ahead(&rules, self.ban, ahead);
         let segment: Arc<str> =
             format!("{}{}{layout}", &*escape_name(name), counted_segment(self.label.as_deref(), self.unit.as_deref()))

@@ -78,7 +78,8 @@ impl PacedCall {
         Self { settings: Arc::clone(settings), subject, others, options, departure, costs }
     }
 
-    /// Waits for its turn. A request that this program answers meanwhile hears nothing of that: its answer is about other limits.
+    /// Waits for its turn. The context of a request that this program answers does not record the decision, which is about
+    /// another limit.
     pub(super) async fn admit(self) -> Result<AdmittedCall, Rejection> {
         let permit = context::unheard(self.check().admit()).await?;
         let on_its_way = self.departure.map(|departure| departure.depart(TokioInstant::now()));
@@ -198,8 +199,7 @@ impl AdmittedCall {
                 }
                 continue;
             };
-            // The other side may count calls that are on their way, or may not yet: it has counted those that overtook this one,
-            // and will count the others.
+            // Calls on their way may be in the number of the other side, or not: they are taken as not in it.
             let unknown = on_their_way.saturating_mul(self.cost_of(limit.unit()).unwrap_or(1));
             // The standby shows its part of the rule, and finds out itself what is left of it.
             let is_part = permit.decided_by() != DecidedBy::Backend;
@@ -209,8 +209,8 @@ impl AdmittedCall {
         }
     }
 
-    /// Returns the rule that counts what the limit of a server counts: one that counts for as long as the limit says, one that
-    /// was named, or, if the limit does not say how long it counts, one of the same count.
+    /// Returns the rule that counts what a limit of the other side counts: the one of the same window; else the one that
+    /// was named; else, if the limit names no window, the one of the same count.
     fn rule_of<'a>(&self, limit: &HeardLimit, report: &'a [RuleStatus], policy: &Policy) -> Option<&'a RuleStatus> {
         let alike = || {
             report.iter().filter(|status| {

@@ -304,7 +304,7 @@ impl<'a> Attempt<'a> {
         let pause = check.pause_id().filter(|_| options.heeds_pause());
         let known = pause.and_then(|id| core.known_pause(id));
         let is_overridden = matches!(policy, Cow::Owned(_));
-        // Neither is looked for where no call can have it.
+        // Only an override can close a rule, and only a policy with units has a cost in each.
         let (closed, costs) = if is_overridden || policy.has_units() {
             let given = check.inputs.costs();
             (if is_overridden { closed(&policy, &given) } else { None }, policy.costs(&given))

@@ -112,9 +112,8 @@ impl Ledgers {
         self.end_each(call).for_each(drop);
     }
 
-    /// Ends the ledgers of the call's subjects, whose tallies are being reset, so that nothing of their parts is given back. A
-    /// tally that does not know when its calls came would give back later calls for them. Returns what to unset if they were
-    /// not reset.
+    /// Ends the ledgers of the call's subjects while their tallies are reset: nothing of their parts is given back, because
+    /// a tally without times would give back later calls for them. Returns the marks to clear if the reset fails.
     pub(super) fn end_with_tallies(&self, call: Call<'_>) -> Vec<Arc<AtomicBool>> {
         let marks = self.end_each(call).map(|ended| ended.is_reset);
         marks.inspect(|is_reset| is_reset.store(true, Ordering::Release)).collect()

@@ -110,6 +110,18 @@ mod tests {
     }
 
     #[test]
+    fn the_subject_that_was_named_last_can_be_paused() {
+        let second = Duration::from_secs(1);
+        let calls = || Rule::sliding_window(5, second);
+        let builder = || Policy::builder("partner").rule(calls()).rule_on("host", calls());
+        let paused = |builder: PolicyBuilder| builder.build().unwrap().paused_label().map(str::to_owned);
+        assert_eq!(paused(builder().pausable().pausable_on("host")).as_deref(), Some("host"));
+        assert_eq!(paused(builder().pausable_on("host").pausable()), None);
+        let kept = builder().longest_pause(second).pausable_on("host").build().unwrap();
+        assert_eq!((kept.paused_label(), kept.longest_pause()), (Some("host"), Some(second)));
+    }
+
+    #[test]
     fn a_policy_needs_a_name_and_a_rule() {
         let text = |builder: PolicyBuilder| builder.build().unwrap_err().to_string();
         assert!(text(Policy::builder("sms")).contains("at least one rule"));

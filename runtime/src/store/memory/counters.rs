@@ -39,7 +39,7 @@ pub(super) struct Counters {
     pub(super) leases: Leases,
     /// The rules of the last call that was counted.
     traced: Option<Arc<TracedRules>>,
-    /// Each cell as the subject found it, and as it would have been without what others have left; empty if they have left nothing.
+    /// Each cell when the subject returned, and the same cell without what other subjects share; empty if nothing was shared.
     restored: Box<[[Cell; 2]]>,
 }
 
@@ -269,8 +269,8 @@ impl Counters {
         changed
     }
 
-    /// Leaves at most so much of a rule, if it still counts a call that was admitted at `admitted_us`, and counts what is added for at
-    /// most twice the time until the reset.
+    /// Raises the count of a rule until at most `most` is left, if it still counts a call that was admitted at
+    /// `admitted_us`, and would count the raise for at most twice the time until the reset.
     pub(super) fn leave(&mut self, group: &RuleGroup, remainder: Remainder, admitted_us: u64, now_us: u64) -> bool {
         let Remainder { place, most, reset_us, .. } = remainder;
         let mut cells = self.cells.iter_mut().zip(&group.celled);

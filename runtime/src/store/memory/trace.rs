@@ -148,7 +148,7 @@ impl RemnantTable {
     }
 
     fn add_one(&mut self, key: TraceKey, remnant: Remnant, now_us: u64) {
-        // A subject that returns has counted what it shares with others. A copy of that would take a place, and say nothing new.
+        // What others share with this subject already covers this remnant: a copy would only take a place.
         if !key.is_named && self.shared_with(key, now_us).any(|known| known.covers(remnant)) {
             return;
         }
@@ -190,7 +190,7 @@ impl RemnantTable {
         }
     }
 
-    /// Stores a remnant of one subject alone in the place of another, which is joined with others.
+    /// Stores a remnant that must not be joined: one that may be gives its place up, and is joined with the shared ones.
     fn take_place(&mut self, key: TraceKey, packed: PackedRemnant, now_us: u64) {
         let Some(place) = self.joinable(key, now_us).next() else { return };
         let own = self.own(key).into_iter().find(|own| own.contains(&place));

@@ -10,8 +10,7 @@ use utoipa::openapi::{RefOr, Response};
 
 use crate::web::fields::{Draft, Fields};
 
-/// The extension of a response that says what its limits count, until the layer is known that writes their fields. Without it,
-/// they count calls.
+/// Marks a response with the units of its limits, until a layer describes its fields. Without it, the limits count calls.
 const UNITS: &str = "x-ratelimit-units";
 
 /// The field by which the response to a denied request is known.

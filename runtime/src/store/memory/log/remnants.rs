@@ -38,8 +38,8 @@ impl Log {
         remnants.collect()
     }
 
-    /// Counts what is left of an earlier log, in the order of the ends. `own` is what of it is not shared with others. An end that
-    /// was rounded up is no later than that of a call of this time.
+    /// Counts what is left of an earlier log, in the order of the ends. `own` are the remnants that are not shared with
+    /// others. An end that was rounded up is cut to that of a call of now.
     pub(in super::super) fn restore(&mut self, remnants: &[Remnant], own: &[Remnant], reach_us: u64, now_us: u64) {
         let amount = |remnant: &Remnant| remnant.amount.min(MOST);
         let most = |remnants: &[Remnant]| remnants.iter().map(amount).max().unwrap_or_default();

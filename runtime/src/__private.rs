@@ -14,7 +14,7 @@ pub use tallygate_rules::{Ban, OnOutage, RejectionField};
 #[cfg(feature = "utoipa")]
 pub use utoipa::IntoResponses;
 
-pub use self::admission::{Admission, Admitted, run_body};
+pub use self::admission::{Admission, Admitted, WaitingCall, run_body};
 pub use self::call::{DeferredCall, LimitedCall, call, installed, limiter};
 pub use self::correction::{
     AmountUsed, Correction, blocking_finish, finish, finish_holding, refund_if, refund_on, settle, settle_metered,

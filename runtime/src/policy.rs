@@ -110,7 +110,7 @@ enum CallForm {
     Lease,
     /// The outcome on the main subject, in several units whose tallies have one entry in memory.
     Units,
-    /// Several subjects, leases, a pause, a report, or rules in shadow beside it.
+    /// Several subjects, leases, a pause, a report, or rules in shadow.
     General,
 }
 
@@ -283,7 +283,7 @@ impl Policy {
         self.inner.pause.as_deref()
     }
 
-    /// Whether the outcome of a call, on the main subject alone, is all that the policy asks a store for.
+    /// Whether the outcome of a call, on the main subject alone, is all that the policy asks a store for. Nothing of it is in shadow.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.inner.form == CallForm::Plain
@@ -362,8 +362,9 @@ impl Policy {
 impl PolicyInner {
     /// Notes what follows from the other parts, so that no call has to look at them.
     fn finished(self) -> Self {
-        let PolicySettings { warn_at, longest_pause, .. } = self.settings;
-        let asks_for_outcome = self.trials.is_empty() && warn_at.is_none() && longest_pause.is_none();
+        let PolicySettings { warn_at, longest_pause, shadow, .. } = self.settings;
+        let is_enforced = self.trials.is_empty() && !self.is_all_shadow && shadow != Some(true);
+        let asks_for_outcome = is_enforced && warn_at.is_none() && longest_pause.is_none();
         let form = match &*self.groups {
             [group] if asks_for_outcome && group.is_plain => match group.lease_us {
                 None => CallForm::Plain,

@@ -71,7 +71,10 @@ impl Expansion<'_> {
 
     // Input:  async fn login(user: &str) -> Result<Session, Error> { body }
     // Output: async fn login(user: &str) -> Result<Session, Error> {
-    //             let tallygate_permit = match { …; TALLYGATE_POLICY.call(…).refundable().enter() }.await {
+    //             let tallygate_permit = match { match { …; TALLYGATE_POLICY.call(…).refundable().enter() } {
+    //                 Known(tallygate_admitted) => tallygate_admitted,
+    //                 Waiting(tallygate_waiting) => tallygate_waiting.await,
+    //             } } {
     //                 Ok(tallygate_permit) => tallygate_permit,
     //                 Err(tallygate_rejection) => return …,
     //             };

@@ -22,7 +22,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the answer to the call. Most functions await it.
+    /// Returns the answer to the call, which a function awaits only if it is not known at once.
     pub(super) fn answer(self) -> TokenStream {
         let answer = if self.has_late_keys() {
             self.late_admission()
@@ -33,7 +33,19 @@ impl Expansion<'_> {
         } else {
             self.admission()
         };
-        if self.function.is_blocking() { answer } else { quote_hygienic!(#answer.await) }
+        if self.function.is_blocking() {
+            return answer;
+        }
+        let private = self.private();
+        // The block ends the life of the admission, so that the future has one place for it and for the permit.
+        quote_hygienic! {
+            {
+                match #answer {
+                    #private::Admission::Known(tallygate_admitted) => tallygate_admitted,
+                    #private::Admission::Waiting(tallygate_waiting) => tallygate_waiting.await,
+                }
+            }
+        }
     }
 
     /// Decides the call, or begins to if this process cannot decide it alone.

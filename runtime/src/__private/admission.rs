@@ -14,25 +14,24 @@ use crate::policy::Policy;
 use crate::store::Outcome;
 use crate::subject::Subject;
 
-/// The answer to most calls. A constant is copied in one piece.
-const ADMITTED: Admission = Admission::known(Ok(Some(Permit::plain(DecidedBy::Backend))));
-
 /// The permit to run, or the reason why the function must not run. A call that is not limited has no permit.
 pub type Admitted = Result<Option<Permit>, Rejection>;
 
 /// The admission of a call. It is known at once if this process can decide the call.
 ///
-/// The future of an annotated function holds nothing else of the call. The type is not the future of an `async fn`,
-/// because the compiler would work out the state of that future again for every annotated function.
+/// What the attribute writes asks which of both it is, and awaits only a call that waits: to poll an answer that is known would take
+/// a tenth of a call.
 #[must_use = "a function may only run once the call is admitted"]
-pub struct Admission(AdmissionState);
-
-enum AdmissionState {
-    /// `None` after it was taken.
-    Known(Option<Admitted>),
-    // A box keeps the state of a network call out of the future of an annotated function.
-    Waiting(Pin<Box<dyn Future<Output = Admitted> + Send>>),
+pub enum Admission {
+    Known(Admitted),
+    Waiting(WaitingCall),
 }
+
+/// A call that this process cannot decide alone. It is ready when the call is decided.
+///
+/// The type is not the future of an `async fn`, because the compiler would work out the state of that future again for
+/// every annotated function. A box keeps the state of a network call out of the future of such a function.
+pub struct WaitingCall(Pin<Box<dyn Future<Output = Admitted> + Send>>);
 
 impl Admission {
     /// Stands for a call that is not limited.
@@ -43,7 +42,16 @@ impl Admission {
 
     #[inline]
     pub(super) const fn known(admitted: Admitted) -> Self {
-        Self(AdmissionState::Known(Some(admitted)))
+        Self::Known(admitted)
+    }
+
+    /// Awaits the answer, as the code of the attribute does.
+    #[cfg(test)]
+    pub(crate) async fn decided(self) -> Admitted {
+        match self {
+            Self::Known(admitted) => admitted,
+            Self::Waiting(waiting) => waiting.await,
+        }
     }
 
     /// Decides a call without options, or begins to.
@@ -52,7 +60,7 @@ impl Admission {
     #[allow(clippy::inline_always, reason = "it has two callers, so that the compiler would not do it")]
     pub(super) fn of_plain(limiter: &Limiter, policy: &Policy, subject: &Subject) -> Self {
         match subject.whole().and_then(|subject| limiter.plain_outcome(policy, subject, 1)) {
-            Some(Outcome::Admitted) => ADMITTED,
+            Some(Outcome::Admitted) => Self::known(Ok(Some(Permit::plain(DecidedBy::Backend)))),
             Some(denied) => Self::denied(policy, denied),
             None => Self::begin_plain(limiter, policy, subject),
         }
@@ -84,7 +92,7 @@ impl Admission {
     #[cold]
     fn waiting(check: Check<'_>, observation: Observation) -> Self {
         let check = check.into_owned();
-        Self(AdmissionState::Waiting(Box::pin(async move {
+        Self::Waiting(WaitingCall(Box::pin(async move {
             let decided = check.decide_later(observation).await;
             check.admitted(decided).map(Some)
         })))
@@ -96,23 +104,13 @@ pub fn run_body<T>(body: impl FnOnce() -> T) -> T {
     body()
 }
 
-impl Future for Admission {
+impl Future for WaitingCall {
     type Output = Admitted;
 
-    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Admitted> {
-        match &mut self.0 {
-            // A caller that polls again after the result makes a mistake: the future stays pending.
-            AdmissionState::Known(admitted) => admitted.take().map_or(Poll::Pending, Poll::Ready),
-            AdmissionState::Waiting(waiting) => {
-                let polled = waiting.as_mut().poll(context);
-                if polled.is_ready() {
-                    self.0 = AdmissionState::Known(None);
-                }
-                polled
-            }
-        }
+        self.0.as_mut().poll(context)
     }
 }
 
 opaque_debug!(Admission);
+opaque_debug!(WaitingCall);

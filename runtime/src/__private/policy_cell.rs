@@ -300,9 +300,9 @@ mod tests {
         static UNREADABLE: PolicyCell = PolicyCell::named("unreadable", "1 per 1s, 1 per fortnight", &[], "");
         static REFUSED: PolicyCell = PolicyCell::named("refused", "0 per 1s", &[], "");
         for (cell, name) in [(&UNREADABLE, "unreadable"), (&REFUSED, "refused")] {
-            let rejection = cell.enter(()).await.unwrap_err();
+            let rejection = cell.enter(()).decided().await.unwrap_err();
             assert_eq!((rejection.policy(), rejection.retry_after()), (name, None));
-            assert!(cell.call(()).counts([9, 9]).enter().await.is_err());
+            assert!(cell.call(()).counts([9, 9]).enter().decided().await.is_err());
             assert!(cell.blocking_enter(()).is_err());
             assert!(!cell.call(()).check().peek().await.unwrap().is_allowed());
             assert_eq!(cell.policy().on_outage(), Some(OnOutage::Deny), "nobody admits it in an outage");

@@ -26,7 +26,7 @@ impl Limiter {
     #[inline]
     pub(crate) fn plain_outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
         let memory = self.core.stack.here()?;
-        if !policy.is_plain() || self.heeds_more_than_policy(policy) {
+        if !policy.is_plain() || self.heeds_more_than_policy() {
             return None;
         }
         memory.outcome(policy, subject, cost)
@@ -35,17 +35,16 @@ impl Limiter {
     /// Returns the permit or the denial of a call without options under a concurrency limit alone, where
     /// [`plain_outcome`](Self::plain_outcome) decides other calls.
     pub(crate) fn plain_lease(&self, policy: &Policy, subject: &SubjectKey) -> Option<Result<Permit, Outcome>> {
-        if !policy.is_plain_lease() || self.heeds_more_than_policy(policy) {
+        if !policy.is_plain_lease() || self.heeds_more_than_policy() {
             return None;
         }
         self.core.lease(PlainCall { policy, subject, cost: 1 })
     }
 
-    /// Whether somebody listens to a call by this policy, or others have a say in it.
+    /// Whether somebody listens to a call, or others than its policy have a say in it.
     #[inline]
-    fn heeds_more_than_policy(&self, policy: &Policy) -> bool {
-        let is_heard = observe::has_listeners() || Observation::is_heard(Purpose::Call);
-        is_heard || policy.is_shadow() || self.core.overrides.are_active()
+    fn heeds_more_than_policy(&self) -> bool {
+        observe::has_listeners() || Observation::is_heard(Purpose::Call) || self.core.overrides.are_active()
     }
 }
 
@@ -80,18 +79,18 @@ impl Check<'_> {
     pub(super) fn outcome_in_units_at_once(&self) -> Option<Outcome> {
         let call = self.in_units()?;
         let memory = self.limiter().core.stack.here()?;
-        if self.asks_more_than_memory(call.policy) { None } else { memory.outcome_in_units(call) }
+        if self.asks_more_than_memory() { None } else { memory.outcome_in_units(call) }
     }
 
     /// Returns the decision on a call [with a lease](Self::with_lease) if the call has no options and nobody listens.
     pub(super) fn decision_with_lease_at_once(&self) -> Option<Decision> {
         let call = self.with_lease()?;
-        if self.asks_more_than_memory(call.policy) { None } else { self.decision_with_lease(call) }
+        if self.asks_more_than_memory() { None } else { self.decision_with_lease(call) }
     }
 
-    fn asks_more_than_memory(&self, policy: &Policy) -> bool {
+    fn asks_more_than_memory(&self) -> bool {
         let CallOptions { shadow, wait, .. } = self.options;
-        shadow || wait.is_some() || self.limiter().heeds_more_than_policy(policy)
+        shadow || wait.is_some() || self.limiter().heeds_more_than_policy()
     }
 
     pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {

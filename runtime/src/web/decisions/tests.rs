@@ -71,7 +71,7 @@ async fn peeks_and_calls_in_shadow_are_no_decisions_for_a_client() {
         let alice = Subject::of("alice");
         assert_eq!(limiter.peek(&policy, &alice).await.unwrap().report()[0].remaining(), 1);
         for _ in 0..2 {
-            asked([&policy], &["alice"], ()).limiter(&limiter).shadow().enter().await.unwrap();
+            asked([&policy], &["alice"], ()).limiter(&limiter).shadow().enter().decided().await.unwrap();
         }
     };
     scope(Context::new().collect(&decisions), request).await;
@@ -127,7 +127,8 @@ async fn a_refund_of_a_call_in_shadow_raises_nothing() {
     let policy = Policy::builder("p").rule(Rule::sliding_window(3, Duration::from_secs(60))).build().unwrap();
     let request = async {
         let key = &["alice"];
-        let in_shadow = asked([&policy], key, ()).limiter(&limiter).shadow().refundable().enter().await.unwrap();
+        let in_shadow =
+            asked([&policy], key, ()).limiter(&limiter).shadow().refundable().enter().decided().await.unwrap();
         let _counted = call(&limiter, &policy).await.unwrap();
         finish(in_shadow, [Some(Correction::Refund)]).await;
     };

@@ -78,7 +78,8 @@ impl LogEntries {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "a call of a function would take longer than what it does")]
     pub(super) fn push(&mut self, entry: LogEntry) {
         match self {
             Self::Few(entries) if !entries.is_full() => entries.push(entry),

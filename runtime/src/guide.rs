@@ -119,7 +119,7 @@ mod tests {
     ];
 
     /// Labels of what is no page.
-    const OTHERS: [&str; 2] = ["readme", "picture"];
+    const OTHERS: [&str; 3] = ["readme", "picture", "rule-text"];
 
     /// Splits `keys#escaping` into page and heading.
     fn page_and_heading(label: &str) -> (&str, &str) {

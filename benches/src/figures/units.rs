@@ -2,6 +2,7 @@
 //!
 //! A call costs 1 to 4,000 tokens, and half of the calls are settled for less.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,7 +90,8 @@ fn contenders(server: &Server, paid: [Paid; 2], subjects: usize) -> [Contender; 
 struct Contender {
     runtime: tokio::runtime::Runtime,
     callers: Vec<Payer>,
-    subjects: usize,
+    /// They are called in turn: a call on a subject that was called just before shares its entry, which is another way.
+    subjects: RefCell<Vec<usize>>,
 }
 
 #[derive(Clone)]
@@ -107,14 +109,15 @@ impl Contender {
         let payer = || Payer { limiter: runtime.block_on(patient(&server.url())), policy: policy.clone(), paid };
         let callers: Vec<_> = (0..PROCESSES).map(|_| payer()).collect();
         runtime.block_on(drive(&callers, (0..subjects).collect()));
-        Self { runtime, callers, subjects }
+        let mut subjects: Vec<_> = (0..subjects).collect();
+        fastrand::shuffle(&mut subjects);
+        Self { runtime, callers, subjects: RefCell::new(subjects) }
     }
 
     /// Returns what the server needs for one of these calls, their settlements included.
     fn measured(&self, calls: usize, measure: &dyn Fn(&dyn Fn()) -> f64) -> f64 {
-        let mut subjects: Vec<_> = (0..self.subjects).collect();
-        fastrand::shuffle(&mut subjects);
-        let subjects: Arc<[usize]> = subjects.into_iter().take(calls).collect();
+        self.subjects.borrow_mut().rotate_left(calls);
+        let subjects: Arc<[usize]> = self.subjects.borrow().iter().copied().take(calls).collect();
         let all = measure(&|| {
             let admitted = self.runtime.block_on(drive(&self.callers, Arc::clone(&subjects))).admitted;
             assert!(admitted * 50 > 49 * calls, "{admitted} of {calls} calls were admitted");

@@ -4,19 +4,18 @@
   KEYS[i]  the tally of one subject, in the order of the requests; parts/read.lua has its layout
   ARGV[i]  a string of packed fields for that subject:
              back, span  for each rule: as windows.lua has them
-             reach, most, weight  as windows.lua has them
+             reach, most, weight, ttl  as windows.lua has them
              want, from  how many bytes to read first from the end of a log: whole entries, at least two (2 bytes); where
                          these begin (text, ended by a zero byte)
              range       for each rule: where the entry at `back` has its time, if it may lie before these bytes (two texts,
                          each ended by a zero byte; else both are empty)
-             ttl         the milliseconds that a tally is to live (text, ended by a zero byte)
              subjects    how many subjects the request has (1 byte)
              duplicates  0 (1 byte)
   Returns  as windows_alone.lua does for one request, and as windows.lua does for several. The rules of a request are
            counted across its subjects, as if each had the number of rules for which the text of the script is made
   TTL      as decide.lua sets it ]]
 
-local values, call = unpack, redis.call
+local names, policies, values, call = KEYS, ARGV, unpack, redis.call
 local struct = struct
 local unpack = struct.unpack
 -- parts/clock.lua
@@ -26,26 +25,26 @@ local unpack = struct.unpack
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local budget = 811008
-local subjects = string.byte(ARGV[1], -2)
+local subjects = string.byte(policies[1], -2)
 -- If several requests are decided, only the one whose tally cannot be read fails.
-local alone = subjects == #KEYS
+local alone = subjects == #names
 local read = alone and call or redis.pcall
 local codes, waits = not alone and {}, not alone and {}
 local done = 0
 
 -- Each request is decided at most twice.
-for _ = 1, 2 * #KEYS do
+for _ = 1, 2 * #names do
   local begun_at, entry = now, nil
   local verdict, longest, failed = 255, 0, nil
-  -- Of each subject: where its policy has the TTL, and whether it is renewed. A table for each of them would take longer.
-  local charges = { false, false, false, false }
+  -- The subjects whose TTL is renewed. Most calls renew none, and make no table.
+  local renewals
   -- What charging needs of each subject whose log is not only appended to.
   local logs
 
   for subject = 1, subjects do
-    local name, policy = KEYS[done + subject], ARGV[done + subject]
-    local back_0, span_0, back_1, span_1, reach, most, weight, want, from, from_0, to_0, from_1, to_1, ttl_at =
-      unpack('>I5I7I5I7I7I4I4I2sssss', policy)
+    local name, policy = names[done + subject], policies[done + subject]
+    local back_0, span_0, back_1, span_1, reach, most, weight, ttl, want, from, from_0, to_0, from_1, to_1 =
+      unpack('>I5I7I5I7I7I4I4sI2sssss', policy)
     local code, wait = 255, 0
     local value = read('GETRANGE', name, from, '-1')
     local size = #value
@@ -117,10 +116,11 @@ for _ = 1, 2 * #KEYS do
     end
     if code == 255 then
       if weight == 1 and last < now - reach / 65536 - 1 and last > now - reach then
-        charges[2 * subject - 1] = ttl_at
-        charges[2 * subject] = last < now - now % (reach <= 3600000000 and reach or reach / 8)
+        if last < now - now % (reach <= 3600000000 and reach or reach / 8) then
+          renewals = renewals or {}
+          renewals[subject] = true
+        end
       else
-        local ttl = unpack('>s', policy, ttl_at)
         -- parts/unusual.lua
         -- Decides as decide.lua does: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh
         -- 1, has a time later than now, or is no log.
@@ -448,8 +448,8 @@ for _ = 1, 2 * #KEYS do
     elseif verdict == 255 then
       for subject = 1, subjects do
         if not (logs and logs[subject]) then
-          local name, policy = KEYS[done + subject], ARGV[done + subject]
-          local ttl_at, renews = charges[2 * subject - 1], charges[2 * subject]
+          local name, policy = names[done + subject], policies[done + subject]
+          local ttl_at, renews = 12 * 2 + 1 + 15, renewals and renewals[subject]
           local code = verdict
           entry = entry or struct.pack('>I7I4', now, 0)
           -- parts/append.lua
@@ -576,7 +576,7 @@ for _ = 1, 2 * #KEYS do
             verdict = code
             for other = 1, subject - 1 do
               if not (logs and logs[other]) then
-                local name = KEYS[done + other]
+                local name = names[done + other]
                 call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL')
               end
             end
@@ -588,7 +588,7 @@ for _ = 1, 2 * #KEYS do
       for subject = 1, logs and verdict == 255 and subjects or 0 do
         local charge = logs[subject]
         if charge then
-          local name, head, head_bytes, tail, last = KEYS[done + subject], '', 0, charge[1], charge[2]
+          local name, head, head_bytes, tail, last = names[done + subject], '', 0, charge[1], charge[2]
           local reach, most, ttl, weight = charge[3], charge[4], charge[5], charge[6]
           local entries, weighed = charge[7], charge[8]
           local surplus, total, front = charge[9], charge[10], charge[11]
@@ -850,8 +850,8 @@ for _ = 1, 2 * #KEYS do
     codes[#codes + 1] = verdict
     if longest > 0 then waits[#waits + 1] = longest end
     done = done + subjects
-    if done == #KEYS then break end
-    subjects = string.byte(ARGV[done + 1], -2)
+    if done == #names then break end
+    subjects = string.byte(policies[done + 1], -2)
   end
 end
 

@@ -286,6 +286,7 @@ mod tests {
         let rejection = denial(Rule::sliding_window(1, minute), Some(minute)).with_message("not now, 138");
         assert_eq!(rejection.to_string(), "not now, 138");
         assert_eq!(rejection.message(), Some("not now, 138"));
+        assert_eq!(rejection.denial().map(ToString::to_string).as_deref(), Some("not now, 138"));
         assert_eq!((rejection.kind(), rejection.retry_after()), (RejectionKind::Limited, Some(minute)));
         assert!(!format!("{rejection:?}").contains("138"));
     }

@@ -92,8 +92,8 @@ impl Check<'_> {
     /// Ends the ban of the call's main subject, if there is one. Its denials are counted anew.
     ///
     /// Its calls stay counted, so a subject that was banned for too many calls is still denied by the rules:
-    /// [`reset`](Self::reset) ends the ban and removes the counts. Returns the same as a reset, and that is also about what the
-    /// subject itself has left, if it was replaced.
+    /// [`reset`](Self::reset) ends the ban and removes the counts. Returns for how long what was left of replaced subjects,
+    /// this one included, may still deny it.
     ///
     /// # Errors
     ///

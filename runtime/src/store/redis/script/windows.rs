@@ -110,12 +110,11 @@ fn pack_subject(request: Call<'_>, index: usize, group: &RuleGroup, rules: usize
             packed.extend([0, 0]);
         }
     }
-    pack::decimal(&mut packed, pack::ttl_ms(group.longest_us));
     packed.extend([u8::try_from(request.subjects.len()).unwrap_or(u8::MAX), 0]);
     packed
 }
 
-/// Packs the numbers of the rules, the reach of the windows, and what the call weighs.
+/// Packs the numbers of the rules, the reach of the windows, what the call weighs, and the TTL.
 fn pack_windows(group: &RuleGroup, cost: u64, rules: usize) -> Vec<u8> {
     let mut packed = Vec::with_capacity(64 + 32 * rules);
     for (window, back) in backs(group, cost, rules) {
@@ -125,6 +124,7 @@ fn pack_windows(group: &RuleGroup, cost: u64, rules: usize) -> Vec<u8> {
     pack_integer(&mut packed, group.reach_us);
     packed.extend(pack::most_bytes(group).to_be_bytes());
     packed.extend(pack::four(cost.min(group.largest)));
+    pack::decimal(&mut packed, pack::ttl_ms(group.longest_us));
     packed
 }
 
@@ -218,7 +218,6 @@ impl Run<'_> {
     fn pack(self, rules: usize) -> Vec<u8> {
         let Self { group, cost, requests } = self;
         let mut packed = pack_windows(group, cost, rules);
-        pack::decimal(&mut packed, pack::ttl_ms(group.longest_us));
         if !pack::is_read_whole(group) {
             backs(group, cost, rules).for_each(|(_, back)| write_range(&mut packed, back));
         }

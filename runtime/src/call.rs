@@ -298,6 +298,7 @@ impl<'a> Call<'a> {
 }
 
 impl OwnedCall {
+    #[inline]
     pub(crate) fn new(call: Call<'_>) -> Self {
         let Call { policy, subjects, costs, options, scope, awaited } = call;
         let awaited = awaited.cloned();

@@ -106,11 +106,13 @@ struct PolicyInner {
 enum CallForm {
     /// The outcome on the main subject.
     Plain,
-    /// The outcome on the main subject, and a lease, which a concurrency limit alone decides.
-    Lease,
+    /// The outcome on the main subject, whose permit holds a lease, which a concurrency limit alone decides, or may pause it.
+    Permit,
     /// The outcome on the main subject, in several units whose tallies have one entry in memory.
     Units,
-    /// Several subjects, leases, a pause, a report, or rules in shadow.
+    /// The outcome on any subjects and in any units. One of the subjects may be paused.
+    Counted,
+    /// A lease beside other rules, a report, or rules in shadow.
     General,
 }
 
@@ -289,16 +291,23 @@ impl Policy {
         self.inner.form == CallForm::Plain
     }
 
-    /// Whether the policy has one concurrency limit, which counts the main subject, and asks a store for nothing else.
+    /// Whether the policy asks a store for the outcome on the main subject, in one tally, and the permit of a call without
+    /// options holds something: a lease, or what pauses the subject.
     #[inline]
-    pub(crate) fn is_plain_lease(&self) -> bool {
-        self.inner.form == CallForm::Lease
+    pub(crate) fn is_plain_with_permit(&self) -> bool {
+        self.inner.form == CallForm::Permit
     }
 
     /// Whether the outcome of a call, on the main subject alone and in units, is all that the policy asks a store for.
     #[inline]
     pub(crate) fn is_plain_in_units(&self) -> bool {
         self.inner.form == CallForm::Units
+    }
+
+    /// Whether the policy asks a store for nothing but the outcome of a call, on whatever subjects and in whatever units.
+    #[inline]
+    pub(crate) fn is_counted(&self) -> bool {
+        self.inner.form != CallForm::General && !self.has_leases()
     }
 
     /// Whether all rules count the main subject, and none is in shadow beside others.
@@ -364,18 +373,20 @@ impl PolicyInner {
     fn finished(self) -> Self {
         let PolicySettings { warn_at, longest_pause, shadow, .. } = self.settings;
         let is_enforced = self.trials.is_empty() && !self.is_all_shadow && shadow != Some(true);
-        let asks_for_outcome = is_enforced && warn_at.is_none() && longest_pause.is_none();
+        let asks_for_outcome = is_enforced && warn_at.is_none();
+        let is_pausable = longest_pause.is_some();
         let form = match &*self.groups {
-            [group] if asks_for_outcome && group.is_plain => match group.lease_us {
-                None => CallForm::Plain,
-                Some(_) => CallForm::Lease,
+            _ if !asks_for_outcome => CallForm::General,
+            [group] if group.is_plain => match (group.lease_us, &self.pause) {
+                (None, None) => CallForm::Plain,
+                (Some(_), None) | (None, Some(_)) => CallForm::Permit,
+                (Some(_), Some(_)) => CallForm::General,
             },
-            [first, ..]
-                if asks_for_outcome && self.has_units && self.groups.iter().all(|group| group.is_beside(first)) =>
-            {
+            groups if groups.iter().any(|group| group.lease_us.is_some()) => CallForm::General,
+            [first, ..] if !is_pausable && self.has_units && self.groups.iter().all(|group| group.is_beside(first)) => {
                 CallForm::Units
             }
-            _ => CallForm::General,
+            _ => CallForm::Counted,
         };
         let counts_only_main = self.trials.is_empty() && self.groups.iter().all(|group| group.label.is_none());
         Self { form, counts_only_main, ..self }

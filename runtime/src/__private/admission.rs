@@ -69,8 +69,8 @@ impl Admission {
     // A function of its own, so that most calls do not contain the code for a check.
     #[inline(never)]
     fn begin_plain(limiter: &Limiter, policy: &Policy, subject: &Subject) -> Self {
-        if let Some(leased) = subject.whole().and_then(|subject| limiter.plain_lease(policy, subject)) {
-            return leased.map_or_else(|denied| Self::denied(policy, denied), |permit| Self::known(Ok(Some(permit))));
+        if let Some(decided) = subject.whole().and_then(|subject| limiter.plain_permit(policy, subject)) {
+            return decided.map_or_else(|denied| Self::denied(policy, denied), |permit| Self::known(Ok(Some(permit))));
         }
         Self::begin(limiter.check(policy, subject))
     }

@@ -31,6 +31,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
+    #[inline]
     pub(crate) fn new(call: Call<'_>, admitted: AdmittedAt, counted_by: DecidedBy) -> Self {
         // A peek has counted nothing that could be removed.
         let nothing = CallOptions { cost: 0, ..call.options };
@@ -89,6 +90,10 @@ pub(crate) type Recounting<'a> = Pin<Box<dyn Future<Output = Result<bool, Backen
 
 /// Recounts charges. A permit reaches its limiter by this.
 pub(crate) trait Recounter: Send + Sync {
+    /// Recounts a charge that this process has counted, and returns whether that has changed anything; `None` for any other.
+    fn recount_here(&self, charge: &Charge, recount: &Recount) -> Option<bool>;
+
+    /// Recounts a charge that this process has not counted.
     fn recount<'a>(&'a self, charge: &'a Charge, recount: &'a Recount) -> Recounting<'a>;
 
     /// Recounts for callers that cannot await.
@@ -119,6 +124,7 @@ impl RecountTicket {
         Self { recounter: None, charge, trials: Vec::new() }
     }
 
+    #[inline]
     pub(crate) fn new(recounter: Arc<dyn Recounter>, charge: Charge) -> Self {
         Self { recounter: Some(recounter), charge, trials: Vec::new() }
     }
@@ -152,7 +158,10 @@ impl RecountTicket {
 
     async fn recount_own(&self, recount: &Recount) -> Result<bool, BackendError> {
         match &self.recounter {
-            Some(recounter) => recounter.recount(&self.charge, recount).await,
+            Some(recounter) => match recounter.recount_here(&self.charge, recount) {
+                Some(has_changed) => Ok(has_changed),
+                None => recounter.recount(&self.charge, recount).await,
+            },
             None => Ok(false),
         }
     }
@@ -179,6 +188,9 @@ impl RecountTicket {
 
     /// Takes the tickets of the rules in shadow on the subjects that are recounted.
     fn take_trials(&mut self, recount: &Recount) -> Vec<Self> {
+        if self.trials.is_empty() {
+            return Vec::new();
+        }
         let is_meant =
             |trial: &Self| trial.charge.call.policy.groups().iter().any(|group| recount.used_of(group).is_some());
         mem::take(&mut self.trials).into_iter().filter(is_meant).collect()

@@ -77,7 +77,7 @@ opaque_debug!(Meter, meter => { unit: meter.unit, used: meter.used() });
 /// What the meters of a call have counted. It is shared by the call and its meters: the last one settles the call.
 pub(crate) struct Metering {
     /// `None` if nobody has counted the call.
-    ticket: Option<RecountTicket>,
+    ticket: Option<Box<RecountTicket>>,
     used: Mutex<Used>,
     /// What a settlement says, which holds whatever the meters count.
     said: Mutex<Used>,
@@ -88,8 +88,8 @@ pub(crate) struct Metering {
 }
 
 impl Metering {
-    pub(super) fn new(ticket: Option<RecountTicket>) -> Self {
-        let counted = ticket.as_ref().and_then(RecountTicket::begin_metering);
+    pub(super) fn new(ticket: Option<Box<RecountTicket>>) -> Self {
+        let counted = ticket.as_ref().and_then(|ticket| ticket.begin_metering());
         Self {
             ticket,
             used: Mutex::default(),
@@ -100,7 +100,7 @@ impl Metering {
     }
 
     pub(super) fn ticket(&self) -> Option<&RecountTicket> {
-        self.ticket.as_ref()
+        self.ticket.as_deref()
     }
 
     /// Fails if the policy of the call has no such unit.
@@ -115,26 +115,26 @@ impl Metering {
     }
 
     /// Takes the ticket of the call; `None` the second time.
-    pub(super) fn take_ticket(&self) -> Option<RecountTicket> {
+    pub(super) fn take_ticket(&self) -> Option<Box<RecountTicket>> {
         let ticket = self.ticket.as_ref()?;
         (!self.is_over.swap(true, Ordering::AcqRel)).then(|| ticket.clone())
     }
 
     /// Returns the settlement for what was used, as it is said or else as it was metered. While the call has a meter, that is
     /// `None`: the last one settles the call.
-    pub(super) fn settlement(self: Arc<Self>, said: Used) -> Option<(RecountTicket, Recount)> {
+    pub(super) fn settlement(self: Arc<Self>, said: Used) -> Option<(Box<RecountTicket>, Recount)> {
         *lock(&self.said) = said;
         Arc::into_inner(self)?.settle()
     }
 
-    fn settle(&self) -> Option<(RecountTicket, Recount)> {
+    fn settle(&self) -> Option<(Box<RecountTicket>, Recount)> {
         let mut used = lock(&self.used).clone();
         used.replace(lock(&self.said).clone());
         if used.is_empty() {
             // No meter was asked for: the call counts as its cost.
             return None;
         }
-        Some((self.take_ticket().filter(RecountTicket::is_counted)?, Recount::Settle(used)))
+        Some((self.take_ticket().filter(|ticket| ticket.is_counted())?, Recount::Settle(used)))
     }
 }
 

@@ -42,7 +42,7 @@ struct PermitExtras {
     /// Set once a meter was asked for. It then has the ticket in place of `ticket`.
     metering: Option<Arc<Metering>>,
     /// Only if the policy can be paused.
-    pausing: Option<Box<PauseTicket>>,
+    pausing: Option<PauseTicket>,
     lease: Option<Lease>,
 }
 
@@ -66,6 +66,18 @@ impl Permit {
     #[inline]
     pub(crate) fn with_lease(decided_by: DecidedBy, lease: OnlyLease) -> Self {
         Self { extras: Extras::Lease(lease), decided_by }
+    }
+
+    /// Returns the permit of a call that was counted, which may be refunded, and may pause its subject.
+    #[inline]
+    pub(crate) fn counted(
+        decided_by: DecidedBy,
+        ticket: Option<Box<RecountTicket>>,
+        pausing: Option<PauseTicket>,
+    ) -> Self {
+        let is_plain = ticket.is_none() && pausing.is_none();
+        let parts = || Arc::new(PermitExtras { ticket, pausing, ..PermitExtras::default() });
+        Self { extras: if is_plain { Extras::None } else { Extras::Parts(parts()) }, decided_by }
     }
 
     fn with_extras(decided_by: DecidedBy, extras: PermitExtras) -> Self {
@@ -99,7 +111,7 @@ impl Permit {
     }
 
     /// Lets the permit pause the subject of its call.
-    pub(crate) fn with_pausing(self, pausing: Box<PauseTicket>) -> Self {
+    pub(crate) fn with_pausing(self, pausing: PauseTicket) -> Self {
         let (decided_by, pausing) = (self.decided_by, Some(pausing));
         let extras = self.into_extras().unwrap_or_default();
         Self::with_extras(decided_by, PermitExtras { pausing, ..extras })
@@ -153,7 +165,7 @@ impl Permit {
     }
 
     pub(super) fn pausing(&self) -> Option<&PauseTicket> {
-        self.extras()?.pausing.as_deref()
+        self.extras()?.pausing.as_ref()
     }
 
     /// Lets `drain` wait for a correction that a caller awaits, until what this returns is dropped.
@@ -163,7 +175,7 @@ impl Permit {
 
     pub(super) fn into_ticket(self) -> Result<Box<RecountTicket>, BackendError> {
         let extras = self.into_extras().ok_or_else(not_refundable)?;
-        let ticket = extras.ticket.or_else(|| extras.metering?.take_ticket().map(Box::new));
+        let ticket = extras.ticket.or_else(|| extras.metering?.take_ticket());
         ticket.ok_or_else(not_refundable)
     }
 
@@ -171,7 +183,7 @@ impl Permit {
     pub(super) fn metering(&mut self) -> Option<&Arc<Metering>> {
         let extras = self.extras_mut()?;
         if let Some(ticket) = extras.ticket.take() {
-            extras.metering = Some(Arc::new(Metering::new(Some(*ticket))));
+            extras.metering = Some(Arc::new(Metering::new(Some(ticket))));
         }
         extras.metering.as_ref()
     }

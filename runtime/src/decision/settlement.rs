@@ -146,7 +146,7 @@ impl Permit {
             said.set(self.unit_to_settle(unit)?, used);
         }
         if let Some(metering) = self.take_metering() {
-            return Ok(metering.settlement(said).map(|(ticket, recount)| (Box::new(ticket), recount)));
+            return Ok(metering.settlement(said));
         }
         let ticket = self.into_ticket()?;
         Ok(ticket.is_counted().then_some((ticket, Recount::Settle(said))))

@@ -5,6 +5,7 @@ mod attempt;
 mod blocking;
 mod decide;
 mod deciding;
+mod here;
 mod inputs;
 mod trials;
 mod waiting;

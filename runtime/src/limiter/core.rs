@@ -23,7 +23,7 @@ use crate::error::BackendError;
 use crate::observe::{ChargeChange, ObservedRule, log};
 use crate::policy::Policy;
 use crate::sleepers::Sleepers;
-use crate::store::{Answer, Decider as _, FreedTally, LayeredAnswer, LeaseHolder, Outcome, Pauses};
+use crate::store::{Answer, Decider as _, FreedTally, LayeredAnswer, LeaseHolder, Memory, Outcome, Pauses};
 use crate::subject::filters::Secret;
 #[cfg(feature = "config")]
 use crate::system::home::BackgroundTask;
@@ -76,14 +76,20 @@ impl Core {
     /// Wakes the callers for which a recount may have made room, and tells the metrics and the listeners of the context
     /// what has changed.
     fn finish_recount(&self, charge: &Charge, recount: &Recount, has_changed: bool) {
-        let counted = charge.counted();
-        let makes_room = |index: usize| recount.change_of(counted, index).is_some_and(|change| change.given_back() > 0);
-        if let Some(part) = recount.of(counted).filter(|_| (0..counted.subjects.len()).any(makes_room)) {
-            self.sleepers.wake(part);
+        if self.sleepers.are_any() {
+            self.wake_for_room(charge.counted(), recount);
         }
         if has_changed {
             count_changes(charge, recount);
             context::recounted(charge, recount);
+        }
+    }
+
+    #[cold]
+    fn wake_for_room(&self, counted: Call<'_>, recount: &Recount) {
+        let makes_room = |index: usize| recount.change_of(counted, index).is_some_and(|change| change.given_back() > 0);
+        if let Some(part) = recount.of(counted).filter(|_| (0..counted.subjects.len()).any(makes_room)) {
+            self.sleepers.wake(part);
         }
     }
 
@@ -132,20 +138,47 @@ impl Core {
 }
 
 impl Core {
-    /// Decides a call without options of a concurrency limit alone by the tallies in this process; `None` if these do not decide it.
+    /// Decides a call by the tallies in this process whose permit holds a lease, under a concurrency limit alone, or may pause its
+    /// subject; `None` if these do not decide it.
     ///
     /// # Errors
     ///
     /// The outcome of a denied call.
-    pub(super) fn lease(self: &Arc<Self>, call: PlainCall<'_>) -> Option<Result<Permit, Outcome>> {
+    pub(super) fn plain_permit(self: &Arc<Self>, call: PlainCall<'_>) -> Option<Result<Permit, Outcome>> {
+        let memory = self.stack.here()?;
+        match TallyId::of_pause(call.policy, call.subject) {
+            Some(pause) => self.pausable(memory, call, pause),
+            None => self.lease(memory, call),
+        }
+    }
+
+    #[inline]
+    fn lease(self: &Arc<Self>, memory: &Memory, call: PlainCall<'_>) -> Option<Result<Permit, Outcome>> {
         let PlainCall { policy, subject, .. } = call;
-        let (Some(memory), [group]) = (self.stack.here(), policy.groups()) else { return None };
+        let [group] = policy.groups() else { return None };
         let permit = |lease| {
             let count = || policy.observed().concurrent_call();
             Permit::with_lease(DecidedBy::Backend, OnlyLease::new(Arc::clone(self) as _, lease, count))
         };
         let leased = memory.lease(TallyId { group, subject })?;
         Some(leased.map(permit).map_err(|wait| Outcome::denied(0, wait).with_position(policy)))
+    }
+
+    /// Decides a call whose subject may be paused; `None` if something is known of its pause.
+    fn pausable(
+        self: &Arc<Self>,
+        memory: &Memory,
+        call: PlainCall<'_>,
+        pause: TallyId<'_>,
+    ) -> Option<Result<Permit, Outcome>> {
+        let PlainCall { policy, subject, cost } = call;
+        if self.known_pause(pause).is_some() {
+            return None;
+        }
+        Some(match memory.outcome(policy, subject, cost)? {
+            Outcome::Admitted => Ok(Permit::counted(DecidedBy::Backend, None, Some(self.pause_ticket(policy, pause)))),
+            denied => Err(denied),
+        })
     }
 }
 
@@ -169,14 +202,14 @@ impl LeaseHolder for Core {
 }
 
 impl Recounter for Core {
+    fn recount_here(&self, charge: &Charge, recount: &Recount) -> Option<bool> {
+        let ControlFlow::Break(has_changed) = self.stack.recount_here(charge, recount) else { return None };
+        self.finish_recount(charge, recount, has_changed);
+        Some(has_changed)
+    }
+
     fn recount<'a>(&'a self, charge: &'a Charge, recount: &'a Recount) -> Recounting<'a> {
-        let layers = match self.stack.recount_here(charge, recount) {
-            ControlFlow::Continue(layers) => layers,
-            ControlFlow::Break(has_changed) => {
-                self.finish_recount(charge, recount, has_changed);
-                return Box::pin(ready(Ok(has_changed)));
-            }
-        };
+        let Some(layers) = self.stack.layers() else { return Box::pin(ready(Ok(false))) };
         Box::pin(async move {
             let half = async |recount: &Recount| {
                 let recounted = layers.below().recount(charge.counted(), recount, &charge.admitted).await;
@@ -191,8 +224,7 @@ impl Recounter for Core {
     }
 
     fn blocking_recount(self: Arc<Self>, charge: Charge, recount: Recount) -> Result<bool, BackendError> {
-        if let ControlFlow::Break(has_changed) = self.stack.recount_here(&charge, &recount) {
-            self.finish_recount(&charge, &recount, has_changed);
+        if let Some(has_changed) = self.recount_here(&charge, &recount) {
             return Ok(has_changed);
         }
         let (core, patience) = (Arc::clone(&self), self.patience(&charge.call.policy));

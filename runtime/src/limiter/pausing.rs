@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::core::Core;
 use crate::call::{LeaseName, TallyId};
 use crate::context;
-use crate::decision::{Pausable, PauseSource, PauseStatus, Pauser, Pausing, ProbeName, SaidPause};
+use crate::decision::{Pausable, PauseSource, PauseStatus, PauseTicket, Pauser, Pausing, ProbeName, SaidPause};
 use crate::error::BackendError;
 use crate::micros;
 use crate::observe::log;
@@ -34,6 +34,13 @@ impl Core {
     #[inline]
     pub(super) fn known_pause(&self, id: TallyId<'_>) -> Option<KnownPause> {
         self.pauses.find(id, || self.clock.now_us())
+    }
+
+    /// Returns what the permit of a call needs to pause its subject.
+    #[inline]
+    pub(super) fn pause_ticket(self: &Arc<Self>, policy: &Policy, id: TallyId<'_>) -> PauseTicket {
+        let pausable = Pausable { policy: policy.clone(), subject: *id.subject };
+        PauseTicket::new(Arc::clone(self) as _, pausable)
     }
 
     /// Notes what the store has said about a subject. It was asked at this moment.

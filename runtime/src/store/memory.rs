@@ -16,7 +16,9 @@ mod units;
 
 use std::time::Duration;
 
-use self::locked::{LockedShard, LockedShards};
+use arrayvec::ArrayVec;
+
+use self::locked::{LockedShard, LockedShards, ShardPlace};
 #[cfg(feature = "admin")]
 pub(crate) use self::scan::ShardScan;
 pub(crate) use self::shard::FreedTally;
@@ -42,6 +44,9 @@ const SHARDS: usize = 64;
 
 /// The fewest subjects for each lock: this many spread evenly.
 const SHARD_SUBJECTS: usize = 1024;
+
+/// The most tallies of a call for which nothing is allocated.
+const FEW: usize = 4;
 
 /// Tallies in this process. A lock guards the subjects of one shard.
 pub(crate) struct Memory {
@@ -146,6 +151,10 @@ impl Memory {
             shard.look(hash, id, now_us, &mut unstored)
         } else {
             let tally = shard.tally(hash, id, now_us)?;
+            if !call.options.report && tally.has_room(id.group, call.needs_at(0), now_us) {
+                tally.count(id.group, call.cost_at(0), now_us);
+                return Ok(Answer::new(Outcome::Admitted, Report::default(), now_us));
+            }
             tally.keep(now_us);
             tally
         };
@@ -164,23 +173,44 @@ impl Memory {
     }
 
     /// Decides a call of several subjects or units.
-    fn decide_all(&self, call: Call<'_>) -> Result<Answer, BackendError> {
+    fn decide_all<'a>(&self, call: Call<'a>) -> Result<Answer, BackendError> {
+        let hashed = |id: TallyId<'a>| (id, id.hash(&self.seed));
+        if call.subjects.len() <= FEW {
+            let ids: ArrayVec<_, FEW> = call.tally_ids().take(FEW).map(hashed).collect();
+            let mut places: ArrayVec<_, FEW> = ids.iter().map(|(_, hash)| self.place_of(*hash)).collect();
+            return self.decide_of(call, &ids, &mut places);
+        }
+        let ids: Vec<_> = call.tally_ids().map(hashed).collect();
+        let mut places: Vec<_> = ids.iter().map(|(_, hash)| self.place_of(*hash)).collect();
+        self.decide_of(call, &ids, &mut places)
+    }
+
+    /// Decides a call of these tallies, each with its hash, whose shards are locked in these places.
+    fn decide_of<'s>(
+        &'s self,
+        call: Call<'_>,
+        ids: &[(TallyId<'_>, u64)],
+        places: &mut [ShardPlace<'s>],
+    ) -> Result<Answer, BackendError> {
         let options = call.options;
-        let ids: Vec<_> = call.tally_ids().map(|id| (id, id.hash(&self.seed))).collect();
-        let mut locked = self.lock_all(ids.iter().map(|(_, hash)| self.shard_of(*hash)));
+        let mut locked = self.lock_all(places);
         let mut now_us = self.clock.now_us();
+        // Most calls are decided by windows alone, and admitted.
+        if !options.report && !options.peek && locked.count_in_windows(ids, call, now_us) {
+            return Ok(Answer::new(Outcome::Admitted, Report::default(), now_us));
+        }
         if !options.peek {
-            locked.insert_missing(&ids, now_us)?;
+            locked.insert_missing(ids, now_us)?;
         }
         let outcome = loop {
             let begun_us = now_us;
-            let outcome = locked.ask(&ids, call, &mut now_us);
+            let outcome = locked.ask(ids, call, &mut now_us);
             // If a tally has moved the time forward, all subjects are decided as of the later time.
             if now_us == begun_us {
                 break outcome;
             }
         };
-        count_if_early(outcome, call, || locked.is_early(&ids, call, now_us));
+        count_if_early(outcome, call, || locked.is_early(ids, call, now_us));
         let mut quotas = Vec::new();
         for (index, &(id, hash)) in ids.iter().enumerate() {
             let mut unstored = None;
@@ -303,9 +333,13 @@ impl Memory {
         lock(&self.shards[shard].0)
     }
 
-    /// Locks these shards in ascending order, so that two calls never wait for each other.
-    fn lock_all(&self, shards: impl Iterator<Item = usize>) -> LockedShards<'_> {
-        LockedShards::new(shards, self.shards.len(), |shard| self.lock_silently(shard))
+    /// Locks the shards of these places in ascending order, so that two calls never wait for each other.
+    fn lock_all<'s, 'p>(&'s self, places: &'p mut [ShardPlace<'s>]) -> LockedShards<'p, 's> {
+        LockedShards::new(places, self.shards.len(), |shard| self.lock_silently(shard))
+    }
+
+    fn place_of(&self, hash: u64) -> ShardPlace<'_> {
+        ShardPlace::new(self.shard_of(hash))
     }
 
     #[inline]

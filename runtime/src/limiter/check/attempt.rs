@@ -37,7 +37,7 @@ pub(super) struct Attempt<'a> {
     pause: Option<TallyId<'a>>,
     known: Option<KnownPause>,
     /// Has the place of the one call that is tried after a pause.
-    probe: Option<Box<PauseTicket>>,
+    probe: Option<PauseTicket>,
     /// When the attempt began: the store is asked after that. `None` if only this process decides.
     asked: Option<PauseMoment>,
 }
@@ -61,7 +61,7 @@ impl Check<'_> {
                 if let Some(outcome) = self.in_units().and_then(|call| memory.outcome_in_units(call)) {
                     return Some(Ok(self.decision_in_units(outcome)));
                 }
-                if let Some(decision) = self.with_lease().and_then(|call| self.decision_with_lease(call)) {
+                if let Some(decision) = self.decision_here() {
                     return Some(Ok(decision));
                 }
                 let decide =
@@ -135,25 +135,12 @@ impl Check<'_> {
         self.short_form(Policy::is_plain)
     }
 
-    /// Returns the short form of a call with a lease: a concurrency limit alone decides it. `None` for any other.
     #[inline]
-    pub(super) fn with_lease(&self) -> Option<PlainCall<'_>> {
-        // A call that costs nothing takes no lease.
-        self.short_form(Policy::is_plain_lease).filter(|call| call.cost > 0)
-    }
-
-    #[inline]
-    fn short_form(&self, has_form: impl FnOnce(&Policy) -> bool) -> Option<PlainCall<'_>> {
+    pub(super) fn short_form(&self, has_form: impl FnOnce(&Policy) -> bool) -> Option<PlainCall<'_>> {
         let Inputs::Borrowed { limiter, policy, subject, .. } = self.inputs else { return None };
         let is_plain = has_form(policy) && !self.options.asks_for_more_than_outcome();
         let is_own = !limiter.core.overrides.are_active();
         (is_plain && is_own).then_some(PlainCall { policy, subject, cost: self.options.cost })
-    }
-
-    /// Returns the decision by tallies in this process on a call [with a lease](Self::with_lease).
-    pub(super) fn decision_with_lease(&self, call: PlainCall<'_>) -> Option<Decision> {
-        let leased = self.limiter().core.lease(call)?;
-        Some(leased.map_or_else(|denied| self.plain_decision(denied), Decision::Allowed))
     }
 
     /// Returns the decision on a call in [units](Self::in_units).

@@ -32,13 +32,13 @@ impl Limiter {
         memory.outcome(policy, subject, cost)
     }
 
-    /// Returns the permit or the denial of a call without options under a concurrency limit alone, where
+    /// Returns the permit or the denial of a call without options whose permit holds a lease or may pause its subject, where
     /// [`plain_outcome`](Self::plain_outcome) decides other calls.
-    pub(crate) fn plain_lease(&self, policy: &Policy, subject: &SubjectKey) -> Option<Result<Permit, Outcome>> {
-        if !policy.is_plain_lease() || self.heeds_more_than_policy() {
+    pub(crate) fn plain_permit(&self, policy: &Policy, subject: &SubjectKey) -> Option<Result<Permit, Outcome>> {
+        if !policy.is_plain_with_permit() || self.heeds_more_than_policy() {
             return None;
         }
-        self.core.lease(PlainCall { policy, subject, cost: 1 })
+        self.core.plain_permit(PlainCall { policy, subject, cost: 1 })
     }
 
     /// Whether somebody listens to a call, or others than its policy have a say in it.
@@ -58,7 +58,7 @@ impl Check<'_> {
             None => match self.outcome_in_units_at_once() {
                 Some(Outcome::Admitted) => ControlFlow::Break(Ok(Decision::Allowed(Permit::plain(DecidedBy::Backend)))),
                 Some(denied) => ControlFlow::Break(Ok(self.decision_in_units(denied))),
-                None => match self.decision_with_lease_at_once() {
+                None => match self.decision_here_at_once() {
                     Some(decision) => ControlFlow::Break(Ok(decision)),
                     None => self.decide_observed(),
                 },
@@ -82,10 +82,19 @@ impl Check<'_> {
         if self.asks_more_than_memory() { None } else { memory.outcome_in_units(call) }
     }
 
-    /// Returns the decision on a call [with a lease](Self::with_lease) if the call has no options and nobody listens.
-    pub(super) fn decision_with_lease_at_once(&self) -> Option<Decision> {
-        let call = self.with_lease()?;
-        if self.asks_more_than_memory() { None } else { self.decision_with_lease(call) }
+    /// Returns the decision that memory makes [by itself](Self::decision_here) if nobody listens.
+    pub(super) fn decision_here_at_once(&self) -> Option<Decision> {
+        if self.asks_more_than_memory() {
+            return None;
+        }
+        match self.inputs.messages() {
+            // Most calls have none, and their decisions are not moved.
+            None => self.decision_here(),
+            Some(_) => match self.decision_here()? {
+                Decision::Denied(denial) => Some(Decision::Denied(self.reworded(denial))),
+                admitted @ Decision::Allowed(_) => Some(admitted),
+            },
+        }
     }
 
     fn asks_more_than_memory(&self) -> bool {
@@ -229,9 +238,7 @@ impl Check<'_> {
             return permit;
         }
         match Pausable::new(self.policy(), self.inputs.paused_subject()) {
-            Ok(pausable) => {
-                permit.with_pausing(Box::new(PauseTicket::new(Arc::clone(&self.limiter().core) as _, pausable)))
-            }
+            Ok(pausable) => permit.with_pausing(PauseTicket::new(Arc::clone(&self.limiter().core) as _, pausable)),
             Err(_) => permit,
         }
     }

@@ -78,7 +78,7 @@ impl Deciding<'_> {
                     denied => Poll::Ready(Ok(check.decision_in_units(denied))),
                 };
             }
-            if let Some(decision) = check.decision_with_lease_at_once() {
+            if let Some(decision) = check.decision_here_at_once() {
                 self.is_done = true;
                 return Poll::Ready(Ok(decision));
             }

@@ -46,8 +46,8 @@ struct GivenSubjects {
     /// One for each of the policy's [labels](Policy::subject_labels), in their order. The main subject stands in for
     /// missing ones.
     keys: SubjectKeys,
-    /// The indices of the missing subjects.
-    missing: Vec<usize>,
+    /// The missing subjects, each as the bit of its index: a policy has fewer subjects than there are bits.
+    missing: u64,
 }
 
 impl<'a> Inputs<'a> {
@@ -207,7 +207,7 @@ impl<'a> Inputs<'a> {
 impl<'a> OwnedInputs<'a> {
     fn borrowed(limiter: &'a Limiter, policy: &'a Policy, subject: &SubjectKey, named: Option<GroupCost>) -> Self {
         let keys = SubjectKeys::repeated(*subject, policy.groups().len());
-        let subjects = CallSubjects(Ok(GivenSubjects { keys, missing: Vec::new() }));
+        let subjects = CallSubjects(Ok(GivenSubjects { keys, missing: 0 }));
         let costs = named_cost(policy, named);
         let (limiter, policy) = (Cow::Borrowed(limiter), Cow::Borrowed(policy));
         Self { limiter, policy, subjects, costs, reword: None }
@@ -234,13 +234,14 @@ impl CallSubjects {
             return Self(Err(mistake.clone()));
         }
         let labels = policy.subject_labels();
-        let missing = labels.enumerate().filter(|(_, label)| label.is_some()).map(|(index, _)| index).collect();
+        let missing = labels.enumerate().filter(|(_, label)| label.is_some()).map(|(index, _)| bit(index));
+        let missing = missing.fold(0, |missing, bit| missing | bit);
         let number = policy.groups().len() + policy.trials().len();
         Self(Ok(GivenSubjects { keys: SubjectKeys::repeated(subject.key(), number), missing }))
     }
 
     fn one(subject: SubjectKey) -> Self {
-        Self(Ok(GivenSubjects { keys: SubjectKeys::One(subject), missing: Vec::new() }))
+        Self(Ok(GivenSubjects { keys: SubjectKeys::One(subject), missing: 0 }))
     }
 
     /// Sets the subject that this label of the policy stands for.
@@ -250,7 +251,7 @@ impl CallSubjects {
         for (index, (own, place)) in policy.subject_labels().zip(keys.iter_mut()).enumerate() {
             if own.is_some_and(|own| **own == *label) {
                 *place = key;
-                missing.retain(|&other| other != index);
+                *missing &= !bit(index);
                 is_known = true;
             }
         }
@@ -269,12 +270,17 @@ impl CallSubjects {
     /// mistaken.
     pub(crate) fn complete(&self, policy: &Policy) -> Result<&[SubjectKey], BackendError> {
         let GivenSubjects { keys, missing } = self.given()?;
-        missing.first().map_or(Ok(keys), |&missing| Err(left_out(policy, missing)))
+        if *missing == 0 { Ok(keys) } else { Err(left_out(policy, missing.trailing_zeros() as usize)) }
     }
 
     fn given(&self) -> Result<&GivenSubjects, BackendError> {
         self.0.as_ref().map_err(Clone::clone)
     }
+}
+
+/// The bit of a subject.
+fn bit(index: usize) -> u64 {
+    1 << (index % 64)
 }
 
 #[cold]

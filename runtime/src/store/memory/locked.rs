@@ -50,41 +50,58 @@ impl Drop for LockedShard<'_> {
     }
 }
 
-/// Several locked shards. The metrics are updated when all are unlocked.
-pub(super) struct LockedShards<'a> {
-    /// How many shards there are.
-    all: usize,
-    shards: Vec<(usize, Option<MutexGuard<'a, Shard>>)>,
+/// The place of a locked shard: one for each tally of a call. If several are in one shard, only the first has the lock.
+pub(super) struct ShardPlace<'a> {
+    shard: usize,
+    guard: Option<MutexGuard<'a, Shard>>,
+    /// The bucket of the tally, once that was found.
+    bucket: usize,
 }
 
-impl Drop for LockedShards<'_> {
+impl ShardPlace<'_> {
+    pub(super) fn new(shard: usize) -> Self {
+        Self { shard, guard: None, bucket: 0 }
+    }
+}
+
+/// Several locked shards. The metrics are updated when all are unlocked.
+pub(super) struct LockedShards<'p, 'a> {
+    /// How many shards there are.
+    all: usize,
+    places: &'p mut [ShardPlace<'a>],
+}
+
+impl Drop for LockedShards<'_, '_> {
     fn drop(&mut self) {
-        let changes = self.shards.iter_mut().filter_map(|(_, shard)| Some(shard.as_mut()?.change()));
+        let changes = self.places.iter_mut().filter_map(|place| Some(place.guard.as_mut()?.change()));
         let change = changes.fold(GaugeChange::default(), GaugeChange::and);
-        self.shards.clear();
+        self.places.iter_mut().for_each(|place| place.guard = None);
         drop(change);
     }
 }
 
-impl<'a> LockedShards<'a> {
-    /// Locks these of `all` shards in ascending order, so that two calls never wait for each other.
+impl<'p, 'a> LockedShards<'p, 'a> {
+    /// Locks the shards of these places, of `all` shards, in ascending order, so that two calls never wait for each other.
     pub(super) fn new(
-        shards: impl Iterator<Item = usize>,
+        places: &'p mut [ShardPlace<'a>],
         all: usize,
         lock: impl Fn(usize) -> MutexGuard<'a, Shard>,
     ) -> Self {
-        // The guards are added in place, because a list of their own would be one more allocation in each call.
-        let mut shards: Vec<_> = shards.map(|shard| (shard, None)).collect();
-        shards.sort_unstable_by_key(|(shard, _)| *shard);
-        shards.dedup_by_key(|(shard, _)| *shard);
-        for (shard, guard) in &mut shards {
-            *guard = Some(lock(*shard));
+        let mut locked = None;
+        // Calls have few places, so that this takes less time than a sorted list.
+        while let Some(next) = places
+            .iter_mut()
+            .filter(|place| locked.is_none_or(|locked| place.shard > locked))
+            .min_by_key(|place| place.shard)
+        {
+            locked = Some(next.shard);
+            next.guard = Some(lock(next.shard));
         }
-        Self { all, shards }
+        Self { all, places }
     }
 }
 
-impl LockedShards<'_> {
+impl LockedShards<'_, '_> {
     fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
         self.shard(hash)?.find(hash, id)
     }
@@ -122,6 +139,28 @@ impl LockedShards<'_> {
         Err(BackendError::new("memory: a call has more subjects than there is room for; raise `max_subjects`"))
     }
 
+    /// Counts a call if sliding windows alone decide it and all of them admit it at this time; returns whether they do.
+    pub(super) fn count_in_windows(&mut self, ids: &[(TallyId<'_>, u64)], call: Call<'_>, now_us: u64) -> bool {
+        for (index, &(id, hash)) in ids.iter().enumerate() {
+            let needed = call.needs_at(index);
+            let found = self.shard(hash).and_then(|shard| {
+                let bucket = shard.bucket(hash, id)?;
+                shard.tally_in(bucket, id.group)?.has_room(id.group, needed, now_us).then_some(bucket)
+            });
+            match (found, self.places.get_mut(index)) {
+                (Some(bucket), Some(place)) => place.bucket = bucket,
+                _ => return false,
+            }
+        }
+        for (index, &(id, hash)) in ids.iter().enumerate() {
+            let bucket = self.places.get(index).map_or(0, |place| place.bucket);
+            if let Some(tally) = self.shard(hash).and_then(|shard| shard.tally_in(bucket, id.group)) {
+                tally.count(id.group, call.cost_at(index), now_us);
+            }
+        }
+        true
+    }
+
     /// Asks all rules of all subjects. A tally may move the time forward.
     pub(super) fn ask(&mut self, ids: &[(TallyId<'_>, u64)], call: Call<'_>, now_us: &mut u64) -> Outcome {
         let mut builder = OutcomeBuilder::new();
@@ -150,7 +189,7 @@ impl LockedShards<'_> {
 
     fn shard(&mut self, hash: u64) -> Option<&mut Shard> {
         let shard = shard_of(hash, self.all);
-        self.shards.iter_mut().find(|(locked, _)| *locked == shard)?.1.as_deref_mut()
+        self.places.iter_mut().find(|place| place.shard == shard)?.guard.as_deref_mut()
     }
 }
 
@@ -160,4 +199,76 @@ impl LockedShards<'_> {
 pub(super) fn shard_of(hash: u64, all: usize) -> usize {
     // The tables of the shards use other bits: the lowest ones and the seven highest.
     (hash >> 40) as usize & (all - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tallygate_rules::{Ban, Rule};
+
+    use crate::call::{Call, CallOptions};
+    use crate::clock::Clock;
+    use crate::decision::{Recount, RuleStatus};
+    use crate::policy::Policy;
+    use crate::store::{Memory, Outcome};
+    use crate::subject::{Subject, SubjectKey};
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    /// Returns a policy that counts so many subjects beside the main one. The last of them has fewer calls than the others.
+    fn policy_of(others: usize) -> Policy {
+        let rule = |label: usize| Rule::sliding_window(if label == others { 2 } else { 9 }, HOUR);
+        let builder = Policy::builder("p").rule(Rule::sliding_window(9, HOUR));
+        (1..=others).fold(builder, |builder, label| builder.rule_on(label.to_string(), rule(label))).build().unwrap()
+    }
+
+    fn remaining(memory: &Memory, policy: &Policy, subjects: &[SubjectKey]) -> Vec<u64> {
+        let options = CallOptions { peek: true, report: true, ..CallOptions::PLAIN };
+        let report = memory.decide(Call::new(policy, subjects, options)).unwrap().report;
+        report.rules().iter().map(RuleStatus::remaining).collect()
+    }
+
+    #[test]
+    fn few_subjects_and_many_count_a_call_all_or_none_in_one_shard_and_in_several() {
+        for (others, max_subjects) in [(1, 99), (1, 99_999), (7, 99), (7, 99_999)] {
+            let (policy, memory) = (policy_of(others), Memory::new(Clock::tokio(), max_subjects));
+            let subjects: Vec<_> = (0..=others).map(|number| Subject::of(number).key()).collect();
+            let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
+            let decide = || memory.decide(call).unwrap().outcome;
+            assert_eq!([decide(), decide()], [Outcome::Admitted; 2]);
+            assert!(matches!(decide(), Outcome::Denied { .. }));
+            let mut expected = vec![7; others];
+            expected.push(0);
+            assert_eq!(remaining(&memory, &policy, &subjects), expected);
+        }
+    }
+
+    #[test]
+    fn a_subject_whose_calls_were_refunded_gives_its_place_to_another_and_leaves_nothing() {
+        let (policy, memory) = (policy_of(0), Memory::new(Clock::tokio(), 1));
+        let [alice, bob] = ["alice", "bob"].map(|name| Subject::of(name).key());
+        let alices = Call::new(&policy, std::slice::from_ref(&alice), CallOptions::PLAIN);
+        let answer = memory.decide(alices).unwrap();
+        assert!(memory.recount(alices, &Recount::REFUND, &answer.at));
+        assert_eq!(remaining(&memory, &policy, &[alice]), [9]);
+        assert_eq!(memory.outcome(&policy, &bob, 1), Some(Outcome::Admitted));
+        assert_eq!(remaining(&memory, &policy, &[alice]), [9]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refund_of_all_calls_ends_no_ban_when_other_subjects_come() {
+        let ban = Ban::new(1, HOUR, 9 * HOUR);
+        let policy = Policy::builder("p").rule(Rule::sliding_window(1, HOUR)).ban(ban).build().unwrap();
+        let memory = Memory::new(Clock::tokio(), 1);
+        let [alice, bob] = ["alice", "bob"].map(|name| Subject::of(name).key());
+        let alices = Call::new(&policy, std::slice::from_ref(&alice), CallOptions::PLAIN);
+        let answer = memory.decide(alices).unwrap();
+        assert!(matches!(memory.decide(alices).unwrap().outcome, Outcome::Denied { .. }));
+        assert!(memory.recount(alices, &Recount::REFUND, &answer.at));
+        tokio::time::advance(HOUR).await;
+        // There is no room for another subject while one is banned.
+        assert_eq!(memory.outcome(&policy, &bob, 1), None);
+        assert!(matches!(memory.decide(alices).unwrap().outcome, Outcome::Banned { .. }));
+    }
 }

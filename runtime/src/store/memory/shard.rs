@@ -17,6 +17,7 @@ use crate::error::BackendError;
 use crate::observe::{GaugeChange, TallyGauge};
 #[cfg(feature = "admin")]
 use crate::policy;
+use crate::policy::RuleGroup;
 use crate::population::{Inhabitant, Population};
 
 /// How many buckets a new tally sweeps for expired tallies: more than it adds, so that expired ones never pile up.
@@ -124,6 +125,18 @@ impl Shard {
     #[inline]
     pub(super) fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
         self.tallies.find_mut(hash, |entry| entry.matches(hash, id))?.tally.find(id.group)
+    }
+
+    /// Returns the bucket of the entry that has the tally of this id, until another tally is added.
+    #[inline]
+    pub(super) fn bucket(&self, hash: u64, id: TallyId<'_>) -> Option<usize> {
+        self.tallies.find_bucket_index(hash, |entry| entry.matches(hash, id))
+    }
+
+    /// Returns the tally of this group in a [bucket](Self::bucket).
+    #[inline]
+    pub(super) fn tally_in(&mut self, bucket: usize, group: &RuleGroup) -> Option<&mut Tally> {
+        self.tallies.get_bucket_mut(bucket)?.tally.find(group)
     }
 
     /// Returns the tally of this id, a new one if there is none.

@@ -120,6 +120,22 @@ impl Tally {
         true
     }
 
+    /// Whether sliding windows alone decide a call that needs so much, and admit it at this time.
+    #[inline]
+    pub(super) fn has_room(&self, group: &RuleGroup, needed: u64, now_us: u64) -> bool {
+        self.log.has_room(group, needed, now_us)
+    }
+
+    /// Counts a call for which there [is room](Self::has_room).
+    #[inline(never)]
+    pub(super) fn count(&mut self, group: &RuleGroup, charged: u64, now_us: u64) {
+        if charged > 0 {
+            self.log.charge(group, charged, now_us);
+            self.log.note_room(group, now_us);
+            self.expires_us = now_us + group.reach_us;
+        }
+    }
+
     /// Decides a call of a group with only one rule, which keeps a cell, and counts it; returns how long the call has to
     /// wait.
     #[inline(never)]
@@ -300,7 +316,11 @@ impl Tally {
             changed |= counters.refund(group, costs, admitted_us, counted_us);
             self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
-        self.end_with_windows(group);
+        if group.is_windows && self.log.latest_us() == 0 {
+            self.end_soon(now_us);
+        } else {
+            self.end_with_windows(group);
+        }
         self.log.set_denied_until(self.plain_wait(group, now_us), None, now_us);
         changed
     }

@@ -12,7 +12,7 @@ use crate::system::under_way::TaskKind;
 use crate::wait::Wait;
 
 /// What the store has answered, and the place that the call has taken if it is tried after a pause.
-type Asked = (Result<LayeredAnswer, BackendError>, Option<Box<PauseTicket>>);
+type Asked = (Result<LayeredAnswer, BackendError>, Option<PauseTicket>);
 
 /// The outcome of the next call that is tried after a pause.
 const PLACE_IS_FREE: Outcome = Outcome::Probing { retry_after: Wait::NONE };
@@ -146,16 +146,16 @@ impl Attempt<'_> {
     }
 
     /// Returns what the permit needs to pause the subject; `None` if the call heeds no pause.
-    pub(super) fn pause_ticket(&self) -> Option<Box<PauseTicket>> {
+    pub(super) fn pause_ticket(&self) -> Option<PauseTicket> {
         let pausable = Pausable { policy: self.policy.clone().into_owned(), subject: *self.pause?.subject };
-        Some(Box::new(PauseTicket::new(Arc::clone(self.core) as _, pausable)))
+        Some(PauseTicket::new(Arc::clone(self.core) as _, pausable))
     }
 
     /// Returns what the permit of a call that is tried needs, too.
-    fn place(&self, name: ProbeName) -> Option<Box<PauseTicket>> {
+    fn place(&self, name: ProbeName) -> Option<PauseTicket> {
         let is_stored = matches!(name, ProbeName::Stored(_));
         let counted = is_stored.then(|| self.core.runtimes.background.begin(TaskKind::Lease));
-        Some(Box::new(self.pause_ticket()?.of_probe(name, counted)))
+        Some(self.pause_ticket()?.of_probe(name, counted))
     }
 }
 

@@ -5,7 +5,8 @@ use crate::call::LeaseName;
 use crate::decision::Wait;
 use crate::policy::RuleGroup;
 
-/// How long a tally is kept after a concurrent call, if that has ended: one that calls every moment keeps its tally.
+/// How long a tally is kept after a concurrent call that has ended, or after a refund of all it has counted: one that calls every moment
+/// keeps its tally.
 const KEPT_US: u64 = 1_000_000;
 
 impl Tally {
@@ -13,9 +14,15 @@ impl Tally {
         self.more.as_deref().is_some_and(|more| !more.counters.leases.is_empty())
     }
 
-    /// Whether it has counted concurrent calls that have all ended, so that the next one need not make it anew.
+    /// Keeps a tally whose calls were all refunded no longer than for a while.
+    pub(super) fn end_soon(&mut self, now_us: u64) {
+        self.expires_us = self.expires_us.min(now_us + KEPT_US);
+    }
+
+    /// Whether nothing counts and it is only kept, so that the next call need not make it anew: its calls were refunded, or they were
+    /// concurrent and have all ended.
     pub(in super::super) fn is_idle(&self) -> bool {
-        self.more.as_deref().is_some_and(|more| more.counters.leases.are_over())
+        self.more.as_deref().map_or(self.log.latest_us() == 0, |more| more.counters.leases.are_over())
     }
 
     /// Takes a lease if the concurrency limit of the group leaves room.

@@ -111,7 +111,8 @@ impl Replacement {
     /// Returns the rules that the replacement puts in force, in place of those in force on the subjects of a policy. It
     /// checks nothing.
     ///
-    /// A single rule that the subject does not have changes nothing. Returns `None` if nothing changes.
+    /// Ignored are a single rule that the subject does not have, or that counts another unit there, and new rules in units
+    /// that none of the rules counts: see [`unit_mistake`](Self::unit_mistake). Returns `None` if nothing changes.
     ///
     /// # Examples
     ///
@@ -133,12 +134,17 @@ impl Replacement {
     #[must_use]
     pub fn apply(&self, rules: &[EffectiveRule], label: Option<&str>) -> Option<Vec<EffectiveRule>> {
         match self {
-            Self::All(new) => Some(replace_all(rules, label, new).0),
+            Self::All(new) => {
+                let is_known = |rule: &&Rule| rule.unit().is_none_or(|unit| is_counted(unit, rules));
+                let known: Vec<_> = new.iter().filter(is_known).cloned().collect();
+                (!known.is_empty()).then(|| replace_all(rules, label, &known).0)
+            }
             Self::Single(new) => {
                 let mut rules = rules.to_vec();
                 let mut is_changed = false;
                 for (id, rule) in new {
                     let old = rules.iter_mut().find(|old| old.label.as_deref() == label && old.has_id(id));
+                    let old = old.filter(|old| check_unit_kept(&old.rule, rule).is_none());
                     is_changed |= old.map(|old| old.replace(rule)).is_some();
                 }
                 is_changed.then_some(rules)
@@ -150,7 +156,20 @@ impl Replacement {
     #[must_use]
     pub fn unknown_unit(&self, rules: &[EffectiveRule]) -> Option<&str> {
         let Self::All(new) = self else { return None };
-        new.iter().filter_map(Rule::unit).find(|unit| rules.iter().all(|own| own.rule.unit() != Some(unit)))
+        new.iter().filter_map(Rule::unit).find(|unit| !is_counted(unit, rules))
+    }
+
+    /// Returns what is wrong with the units of the new rules: none of a policy's rules counts one, or a single rule counts
+    /// another than the rule that it replaces. [`apply`](Self::apply) ignores such a rule.
+    #[must_use]
+    pub fn unit_mistake(&self, rules: &[EffectiveRule]) -> Option<RuleError> {
+        match self {
+            Self::All(_) => self.unknown_unit(rules).map(|unit| unknown_unit(unit, rules)),
+            Self::Single(new) => new.iter().find_map(|(id, rule)| {
+                let place = rules.iter().position(|old| old.has_id(id))?;
+                Some(check_unit_kept(&rules[place].rule, rule)?.in_rule(place))
+            }),
+        }
     }
 
     /// Checks the new rules beside those in force on the subjects of a policy. Single rules may be on any subject.
@@ -174,8 +193,8 @@ impl Replacement {
                 Err(vec![RuleError::new(Field::Rule, message)])
             }
             Self::All(new) => {
-                if let Some(unit) = self.unknown_unit(rules) {
-                    return Err(vec![unknown_unit(unit, rules)]);
+                if let Some(mistake) = self.unit_mistake(rules) {
+                    return Err(vec![mistake]);
                 }
                 let (rules, replacing) = replace_all(rules, label, new);
                 let changed: Vec<_> = replacing.into_iter().map(|(at, _)| at).collect();
@@ -203,6 +222,10 @@ const OVERRIDE_OF_SUBJECT: Checks =
 
 /// The checks of all rules after a change.
 const OVERRIDDEN: Checks = Checks { zero_counts: ZeroCounts::Allowed, binding: BindingCheck::Optional };
+
+fn is_counted(unit: &str, rules: &[EffectiveRule]) -> bool {
+    rules.iter().any(|own| own.rule.unit() == Some(unit))
+}
 
 fn is_alike(old: &Rule, new: &Rule) -> bool {
     old.has_same_window(new) && old.is_shadow() == new.is_shadow()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use tallygate::admin::__shared as shared;
-use tallygate::{Error, Override, OverrideBuilder, Rule, RuleId};
+use tallygate::{Error, Override, OverrideBuilder, Rule, RuleId, parse_rules};
 
 use crate::confirmation::Confirmation;
 use crate::connection::Connection;
@@ -17,8 +17,8 @@ use crate::{duration, live, subject};
 
 /// Let other rules decide in every process, until they expire or are cleared; asks first
 ///
-/// The rules are written like `100 per 1h, 1000 per 1d`. They replace all rules of the policy on its main subject, or one of
-/// them with `--rule`. With `--shadow`, the policy denies nothing, and reports what it would deny. Every process goes by it within
+/// The rules are written like `100 per 1h, 1000 per 1d`. They replace all rules of the policy on its main subject that count
+/// the same units, or one of them with `--rule`. With `--shadow`, the policy denies nothing, and reports what it would deny. Every process goes by it within
 /// about a second, two when it is idle. An override that there is for the same subjects is replaced as a whole, also where it is
 /// of another rule.
 #[derive(Args, Debug)]
@@ -195,9 +195,12 @@ impl OverrideCommand {
     /// Returns the rules that the override replaces: ` (1 per 1m, 10 per 1d as daily)`.
     fn replaced_rules(&self, fleet: &Fleet<'_>, policy: &str) -> String {
         let Some(described) = fleet.registered().find(policy) else { return String::new() };
+        // Rules of other units stay. Rules that cannot be read are refused later.
+        let new = self.rules.as_deref().and_then(|rules| parse_rules(rules).ok()).unwrap_or_default();
+        let is_of_unit = |rule: &Rule| new.is_empty() || new.iter().any(|new| new.unit() == rule.unit());
         let is_replaced = |position: usize, rule: &Rule| match &self.rule {
             Some(id) => rule.name() == Some(id) || id.parse() == Ok(position),
-            None => described.label_of(position) == self.on.as_deref(),
+            None => described.label_of(position) == self.on.as_deref() && is_of_unit(rule),
         };
         let rules = described.rules().iter().enumerate().filter(|(position, rule)| is_replaced(*position, rule));
         let rules: Vec<_> = rules.map(|(_, rule)| rule.to_string()).collect();

@@ -274,3 +274,15 @@ fn a_single_rule_that_the_subject_does_not_have_changes_nothing() {
     let counts = |rules: Vec<EffectiveRule>| rules.iter().map(|own| own.rule.count()).collect::<Vec<_>>();
     assert_eq!(counts(both.apply(&captcha(), None).unwrap()), [1, 100, 8, 50, 500]);
 }
+
+#[test]
+fn a_rule_of_a_unit_that_the_policy_has_not_changes_nothing() {
+    for (label, change) in [subject(None, "5 tokns per 1m"), one("tokens", "5 per 1m"), one(0, "5 tokens per 1m")] {
+        assert!(change.unit_mistake(&gateway()).is_some());
+        assert_eq!(change.apply(&gateway(), label), None, "{change:?}");
+    }
+    let (label, both) = subject(None, "5 per 1m, 5 tokns per 1m");
+    let rules = |rules: Vec<EffectiveRule>| rules.iter().map(|own| own.rule.to_string()).collect::<Vec<_>>();
+    let tokens = ["5 per 1m", "20000 tokens per 1m as tokens", "100000 tokens per 1m"];
+    assert_eq!(rules(both.apply(&gateway(), label).unwrap()), tokens);
+}

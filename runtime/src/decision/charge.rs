@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::iter;
 use std::mem;
 use std::num::NonZeroU64;
 use std::pin::Pin;
@@ -129,20 +130,29 @@ impl RecountTicket {
         Self { recounter: Some(recounter), charge, trials: Vec::new() }
     }
 
-    /// Whether the call was counted.
+    /// Whether the call was counted, or rules in shadow have counted it.
     pub(super) fn is_counted(&self) -> bool {
-        self.recounter.is_some()
+        self.recounter.is_some() || !self.trials.is_empty()
     }
 
     /// `None` if nobody has counted the call.
     pub(super) fn begin_metering(&self) -> Option<CountedTask> {
-        self.recounter.as_ref().map(|recounter| recounter.begin_metering())
+        self.counting().find_map(|ticket| Some(ticket.recounter.as_ref()?.begin_metering()))
     }
 
     /// Lets `drain` wait for a recount in Redis that a caller awaits, until what this returns is dropped.
     pub(super) fn begin_correction(&self) -> Option<CountedTask> {
-        let runtimes = self.recounter.as_ref()?.runtimes(&self.charge)?;
-        Some(runtimes.background.begin(TaskKind::Correction))
+        Some(self.runtimes()?.background.begin(TaskKind::Correction))
+    }
+
+    /// Returns the runtimes for a recount in the background; `None` if all counts are in this process.
+    fn runtimes(&self) -> Option<&Arc<Runtimes>> {
+        self.counting().find_map(|ticket| ticket.recounter.as_ref()?.runtimes(&ticket.charge))
+    }
+
+    /// The ticket, and those of the rules in shadow.
+    fn counting(&self) -> impl Iterator<Item = &Self> {
+        iter::once(self).chain(&self.trials)
     }
 
     /// Recounts the call. The ticket is used up by that, and only lent: it is large to be moved.
@@ -198,8 +208,7 @@ impl RecountTicket {
 
     /// Leaves less of a rule in the background. A failure is ignored: the next answer of the other side says it again.
     pub(super) fn leave_unawaited(mut self, remainder: Remainder) {
-        let runtimes = self.recounter.as_ref().and_then(|recounter| recounter.runtimes(&self.charge));
-        match runtimes.map(Arc::clone) {
+        match self.runtimes().map(Arc::clone) {
             Some(runtimes) => runtimes.spawn(TaskKind::Correction, async move {
                 let _ = self.recount(&Recount::Leave(remainder)).await;
             }),
@@ -210,8 +219,7 @@ impl RecountTicket {
     /// Settles where the caller cannot await: in a task, if there is a runtime.
     pub(super) fn settle_unawaited(mut self, settlement: Recount) {
         let policy = self.charge.call.policy.clone();
-        let runtimes = self.recounter.as_ref().and_then(|recounter| recounter.runtimes(&self.charge));
-        match (runtimes.map(Arc::clone), Handle::try_current()) {
+        match (self.runtimes().map(Arc::clone), Handle::try_current()) {
             (Some(runtimes), Ok(_)) => runtimes.spawn(TaskKind::Correction, async move {
                 report_settlement(policy.name(), self.recount(&settlement).await);
             }),

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
+use tallygate_rules::RuleError;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
@@ -308,6 +309,13 @@ pub(crate) fn override_without_rule(policy: &str, rule: &str) {
     let (policy, rule) = (shown_word(policy).into_owned(), shown_word(rule).into_owned());
     report(move || {
         tracing::warn!(target: TARGET, policy = &*policy, rule = &*rule, "an override is for a rule that the policy does not have; this part is ignored");
+    });
+}
+
+pub(crate) fn override_of_other_units(policy: &str, mistake: &RuleError) {
+    let (policy, mistake) = (shown_word(policy).into_owned(), mistake.to_string());
+    report(move || {
+        tracing::warn!(target: TARGET, policy = &*policy, mistake = &*mistake, "an override counts other units than its policy; this part is ignored");
     });
 }
 

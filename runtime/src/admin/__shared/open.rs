@@ -3,7 +3,6 @@
 //! That count is not known here, unless the operator gives it. So these rules decide with counts that deny nobody, and reports
 //! leave them out.
 
-use std::iter;
 use std::time::Duration;
 
 use tallygate_rules::{CALLS, Rule, TokenBucket};
@@ -85,7 +84,8 @@ impl OpenPolicy<'_> {
     ///
     /// A unit that no rule counts, or that is given twice.
     pub fn check_costs(&self, costs: &[(String, u64)]) -> Result<(), Error> {
-        let known: Vec<_> = iter::once(CALLS).chain(self.policy.units()).collect();
+        let calls = (!self.policy.counts_only_units()).then_some(CALLS);
+        let known: Vec<_> = calls.into_iter().chain(self.policy.units()).collect();
         for (place, (unit, _)) in costs.iter().enumerate() {
             if !known.contains(&&**unit) {
                 let (policy, meant) = (self.described.name(), remedy("unit", unit, known));

@@ -110,15 +110,21 @@ impl ActiveOverride {
     pub(super) fn apply(&self, policy: &Policy, label: Option<&str>, lines: &LineBudget) -> Option<Policy> {
         let replacement = self.content.replacement.as_ref()?;
         self.changed.get(policy, label, || {
-            self.report_missing(policy, label, lines);
+            self.report_ignored(policy, label, replacement, lines);
             policy.with_replacement(label, replacement)
         })
     }
 
-    /// Reports once that a policy does not have a replaced rule.
-    fn report_missing(&self, policy: &Policy, label: Option<&str>, lines: &LineBudget) {
-        let Some(Replacement::Single(single)) = &self.content.replacement else { return };
+    /// Reports once that a policy does not have a replaced rule, or counts other units than the new rules.
+    fn report_ignored(&self, policy: &Policy, label: Option<&str>, replacement: &Replacement, lines: &LineBudget) {
         let rules = policy.effective_rules();
+        if let Some(mistake) = replacement.unit_mistake(&rules) {
+            if self.changed.reported.is_first() {
+                lines.report(|| log::override_of_other_units(policy.name(), &mistake));
+            }
+            return;
+        }
+        let Replacement::Single(single) = replacement else { return };
         let mut missing = single.iter().filter(|(id, _)| {
             !rules.iter().any(|rule| rule.has_id(id) && (self.any_subject || rule.label.as_deref() == label))
         });

@@ -40,6 +40,7 @@ pub(in crate::web) fn answer_fields(
     on_success: bool,
 ) {
     let mut all_units = BTreeSet::new();
+    let mut is_limited = false;
     for (_, response) in responses_of(responses).filter(|(_, response)| is_denial(response)) {
         let units = units(response).unwrap_or_default();
         for field in Fields::from(DEFAULT).described("", &calls()) {
@@ -48,8 +49,8 @@ pub(in crate::web) fn answer_fields(
         set_units(response, &calls());
         describe(response, fields, "The limits that denied the request", &units);
         all_units.extend(units);
+        is_limited = true;
     }
-    let is_limited = !all_units.is_empty();
     let successful = responses_of(responses).filter(|(status, _)| status.starts_with('2'));
     for (_, response) in successful.filter(|_| on_success && is_limited) {
         describe(response, fields, "The limits of the request", &all_units);

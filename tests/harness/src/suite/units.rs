@@ -216,6 +216,22 @@ pub async fn a_call_names_only_units_of_its_policy(stage: &Stage) {
     assert_eq!(used(limiter, policy, &alice).await, [0, 0]);
 }
 
+/// Where all rules count other units, nothing is paid or settled in calls.
+pub async fn a_cost_in_calls_that_no_rule_counts_is_an_error(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let tokens = Rule::sliding_window(100, secs(60)).counting("tokens");
+    let policy = &Policy::builder("tokens").rule(tokens).build().unwrap();
+    let uncounted = "no rule of policy `tokens` counts the unit `calls`; its rules count `tokens`";
+    for check in [limiter.check(policy, &alice).cost(30), limiter.check(policy, &alice).cost_of("calls", 30)] {
+        assert_eq!(check.await.unwrap_err().to_string(), uncounted);
+    }
+    let permit = async || permit(limiter, policy, &alice, 30).await;
+    assert!(permit().await.settle(20).await.unwrap_err().to_string().contains("settle a unit, like"));
+    assert!(permit().await.settle_units(&[("calls", 20)]).await.is_err());
+    assert!(permit().await.meter("calls").is_err());
+    assert_eq!(used(limiter, policy, &alice).await, [90], "each call stays counted as it was");
+}
+
 /// A rule in shadow counts its unit by the cost in that unit, and is settled with the call.
 pub async fn a_rule_in_shadow_counts_its_unit(stage: &Stage) {
     let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
@@ -232,6 +248,26 @@ pub async fn a_rule_in_shadow_counts_its_unit(stage: &Stage) {
     assert_eq!(tried().await, [50]);
     drop(permit(limiter, &policy, &alice, 70).await);
     assert_eq!(tried().await, [50], "a call that the rule would deny runs, and is not counted");
+}
+
+/// A call that its policy would deny runs in shadow. The rules in shadow beside have counted it, and are settled.
+pub async fn a_call_that_runs_in_shadow_settles_the_rules_in_shadow_beside(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let policy = Policy::builder("chat")
+        .rule(Rule::sliding_window(1, secs(60)))
+        .rule(Rule::sliding_window(100, secs(60)).counting("tokens").shadow())
+        .shadow()
+        .build()
+        .unwrap();
+    permit(limiter, &policy, &alice, 30).await.settle_units(&[("tokens", 10)]).await.unwrap();
+    let mut metered = permit(limiter, &policy, &alice, 30).await;
+    metered.meter("tokens").unwrap().add(15);
+    drop(metered);
+    let settled = permit(limiter, &policy, &alice, 30).await.settle_units(&[("tokens", 20)]).await;
+    settled.unwrap();
+    limiter.drain(secs(60)).await;
+    let decision = limiter.peek(&policy, &alice).await.unwrap();
+    assert_eq!(decision.shadow_report().iter().map(tallygate::RuleStatus::used).collect::<Vec<_>>(), [45]);
 }
 
 fn unit_of(denial: &Denial) -> Option<&str> {

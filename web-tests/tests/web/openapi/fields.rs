@@ -22,6 +22,13 @@ pub(crate) async fn chat() -> Result<(), Rejection> {
     Ok(())
 }
 
+/// Renders, a few at a time.
+#[utoipa::path(post, path = "/renders", responses((status = 200, description = "rendered"), RenderLimits))]
+#[rate_limit(concurrency(limit = 3, lease = "30s"), openapi = RenderLimits)]
+pub(crate) async fn render() -> Result<(), Rejection> {
+    Ok(())
+}
+
 /// Counts tokens in a file alone.
 #[utoipa::path(post, path = "/counted", responses((status = 200, description = "counted")))]
 pub(crate) fn counted() -> String {
@@ -29,7 +36,7 @@ pub(crate) fn counted() -> String {
 }
 
 #[derive(OpenApi)]
-#[openapi(paths(chat, counted, super::draw))]
+#[openapi(paths(chat, render, counted, super::draw))]
 struct Gateway;
 
 const FILE: &str = r#"
@@ -88,7 +95,9 @@ async fn the_fields_are_those_that_the_layer_writes_for_the_units_of_an_operatio
     let legacy = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
     assert_eq!(both("/counted", "429"), [&["RateLimit", "RateLimit-Policy"][..], &legacy].concat());
     assert!(fields(&web::Layer::new().fields(None))("/chats", "429").is_empty());
-    assert!(chat().await.is_ok() && counted() == "counted");
+    let successful = fields(&web::Layer::new().on_success(true));
+    assert_eq!(successful("/renders", "200"), ["RateLimit", "RateLimit-Policy"]);
+    assert!(chat().await.is_ok() && render().await.is_ok() && counted() == "counted");
 }
 
 #[tokio::test]

@@ -265,7 +265,7 @@ pub async fn a_call_that_runs_in_shadow_settles_the_rules_in_shadow_beside(stage
     drop(metered);
     let settled = permit(limiter, &policy, &alice, 30).await.settle_units(&[("tokens", 20)]).await;
     settled.unwrap();
-    limiter.drain(secs(60)).await;
+    assert!(limiter.drain(secs(60)).await.is_nothing());
     let decision = limiter.peek(&policy, &alice).await.unwrap();
     assert_eq!(decision.shadow_report().iter().map(tallygate::RuleStatus::used).collect::<Vec<_>>(), [45]);
 }

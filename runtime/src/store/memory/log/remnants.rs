@@ -66,7 +66,7 @@ impl Log {
         group.windows.iter().all(|window| {
             let own = self
                 .first_within(window, now_us)
-                .map_or(0, |first| self.weight_from(first) - u64::from(self.others_from(first.before())));
+                .map_or(0, |first| self.weight_from(first).saturating_sub(u64::from(self.others_from(first.before()))));
             own + if window.is_duplicate { 1 } else { cost } <= window.count
         })
     }

@@ -236,6 +236,7 @@ impl CallSettings<'_> {
 
     fn check<'c>(&'c self, policy: &'c Policy, subject: &'c Subject) -> Check<'c> {
         let mut check = Check::new(self.limiter(), policy, subject, self.options);
+        check.set_cost(self.options.cost);
         self.others.iter().for_each(|(label, subject)| check.insert_subject(label, subject));
         if let Some((unit, cost)) = self.first_cost {
             check.insert_cost(unit, cost);

@@ -156,7 +156,8 @@ impl Permit {
     pub(super) fn unit_to_settle(&self, unit: &str) -> Result<Option<Arc<str>>, BackendError> {
         let Charge { call, .. } = self.charge().ok_or_else(not_refundable)?;
         let unit = call.policy.unit(unit)?;
-        let is_free = call.options.peek || unit.is_none() && call.options.cost == 0;
+        let is_free =
+            call.options.peek || unit.is_none() && (call.options.cost == 0 || call.policy.counts_only_units());
         if is_free && self.decided_by() != DecidedBy::Nobody {
             return Err(BackendError::misuse(match call.policy.units().next().filter(|_| !call.policy.counts_calls()) {
                 Some(counted) => format!(

@@ -157,11 +157,19 @@ impl<'a> Check<'a> {
     }
 
     /// Sets the cost of the call: 1 by default. A call of cost 0 is decided by the current counts, and counts nothing
-    /// itself.
+    /// itself. If all rules count other [units](Self::cost_of), awaiting a call of a cost above 1 is an error.
     #[inline]
     pub fn cost(mut self, cost: u64) -> Self {
-        self.options.cost = cost;
+        self.set_cost(cost);
         self
+    }
+
+    #[inline]
+    pub(crate) fn set_cost(&mut self, cost: u64) {
+        self.options.cost = cost;
+        if cost > 1 && self.policy().has_units() {
+            self.inputs.check_cost(cost);
+        }
     }
 
     /// Sets what the call costs in a unit. `"calls"` names the [`cost`](Self::cost) of the call itself.
@@ -200,7 +208,7 @@ impl<'a> Check<'a> {
     #[inline]
     pub(crate) fn insert_cost(&mut self, unit: &str, cost: u64) {
         if unit == CALLS {
-            self.options.cost = cost;
+            self.set_cost(cost);
         } else {
             self.inputs.insert_cost(unit, cost);
         }

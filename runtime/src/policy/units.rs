@@ -143,8 +143,12 @@ impl Policy {
         counted.map_err(|mistake| Error::new(format!("`{setting}`: {mistake}")))
     }
 
+    /// Fails if a call costs more than 1 in calls, and the rules count nothing but other units.
+    pub(crate) fn check_cost(&self, cost: u64) -> Result<(), BackendError> {
+        if cost > 1 && self.counts_only_units() { Err(self.unknown_unit(CALLS)) } else { Ok(()) }
+    }
+
     /// Whether no rule counts what a call costs in calls, but rules count what it costs in other units.
-    #[cfg(feature = "admin")]
     pub(crate) fn counts_only_units(&self) -> bool {
         self.has_units() && !self.counts_calls()
     }

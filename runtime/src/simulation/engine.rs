@@ -3,6 +3,8 @@
 use std::time::{Duration, UNIX_EPOCH};
 use std::{iter, slice};
 
+use tallygate_rules::CALLS;
+
 use super::time;
 use super::trace::{TraceCall, TraceError, TraceErrorKind, TracePlace};
 use crate::call::{Call, CallOptions};
@@ -54,7 +56,8 @@ impl Engine {
     /// Leaves out the costs in units that only the other policy counts.
     pub(super) fn beside(self, other: &Policy) -> Self {
         let own: Vec<_> = self.policy.units().collect();
-        let ignored = other.units().filter(|unit| !own.contains(unit)).map(str::to_owned).collect();
+        let calls = other.counts_calls().then_some(CALLS);
+        let ignored = other.units().filter(|unit| !own.contains(unit)).chain(calls).map(str::to_owned).collect();
         Self { ignored, ..self }
     }
 
@@ -82,6 +85,10 @@ impl Engine {
             && let Err(mistake) = Pausable::new(&self.policy, known.first())
         {
             return Err(refused(TraceErrorKind::Pause, place, mistake));
+        }
+        if !self.ignored.iter().any(|other| **other == *CALLS) {
+            let checked = self.policy.check_cost(call.cost());
+            checked.map_err(|mistake| refused(TraceErrorKind::Unit, place, mistake))?;
         }
         let mut units = Vec::new();
         for (unit, cost) in call.units.iter().filter(|(unit, _)| !self.ignored.iter().any(|other| **other == **unit)) {

@@ -41,6 +41,7 @@ tallygate_harness::every_backend!(
     only_a_unit_that_a_call_has_is_metered,
     units_of_several_subjects_and_running_calls_are_decided_together,
     a_call_names_only_units_of_its_policy,
+    a_cost_in_calls_that_no_rule_counts_is_an_error,
     the_permit_of_a_peek_gives_no_unit_back,
     a_refund_on_a_subject_removes_all_of_its_units,
     denials_by_a_unit_lead_to_a_ban,

@@ -101,6 +101,14 @@ impl<'a> Inputs<'a> {
         }
     }
 
+    /// Lets the call fail if its rules do not count what it costs in calls.
+    #[cold]
+    pub(super) fn check_cost(&mut self, cost: u64) {
+        if let Err(mistake) = self.policy().check_cost(cost) {
+            self.change(|inputs| inputs.subjects = CallSubjects(Err(mistake)));
+        }
+    }
+
     #[cold]
     fn insert_any_cost(&mut self, unit: &str, cost: u64) {
         self.change(|inputs| match inputs.policy.unit(unit) {

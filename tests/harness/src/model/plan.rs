@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use tallygate::{Algorithm, Ban, Rule};
+use tallygate::{Algorithm, Ban, Role, Rule};
 
 use super::call::{Costs, Used};
 use super::history::{is_sliding, per};
@@ -48,6 +48,14 @@ impl Plan {
         let mut shares = Share::all(&rules, ban, |rule| rule.lease().is_none());
         shares.extend(Share::all(&rules, None, |rule| rule.lease().is_some()));
         Self(Rc::new(Inner { rules, ban, shares }))
+    }
+
+    /// Returns whether a call may cost more than 1 in calls, and be settled in calls. It may not if rules count only other units.
+    #[must_use]
+    pub fn is_paid_in_calls(&self) -> bool {
+        let counts_calls = |rule: &Rule| rule.role() == Role::Limit && rule.unit().is_none();
+        self.rules().iter().all(|(_, rule)| rule.unit().is_none())
+            || self.rules().iter().any(|(_, rule)| counts_calls(rule))
     }
 
     pub(super) fn rules(&self) -> &[(usize, Rule)] {

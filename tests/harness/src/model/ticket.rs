@@ -42,6 +42,12 @@ impl Ticket {
         self.plan.rules().iter().any(|(_, rule)| rule.unit().is_some())
     }
 
+    /// Returns whether the call may be settled in calls.
+    #[must_use]
+    pub fn is_paid_in_calls(&self) -> bool {
+        self.plan.is_paid_in_calls()
+    }
+
     /// Returns the smallest count of the rules that count that unit, if there are any; `None` stands for calls.
     #[must_use]
     pub fn least_count(&self, unit: Option<&str>) -> Option<u64> {

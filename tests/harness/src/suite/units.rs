@@ -216,6 +216,22 @@ pub async fn a_call_names_only_units_of_its_policy(stage: &Stage) {
     assert_eq!(used(limiter, policy, &alice).await, [0, 0]);
 }
 
+/// Where all rules count other units, nothing is paid or settled in calls.
+pub async fn a_cost_in_calls_that_no_rule_counts_is_an_error(stage: &Stage) {
+    let (limiter, alice) = (stage.limiter(), Subject::of("alice"));
+    let tokens = Rule::sliding_window(100, secs(60)).counting("tokens");
+    let policy = &Policy::builder("tokens").rule(tokens).build().unwrap();
+    let uncounted = "no rule of policy `tokens` counts the unit `calls`; its rules count `tokens`";
+    for check in [limiter.check(policy, &alice).cost(30), limiter.check(policy, &alice).cost_of("calls", 30)] {
+        assert_eq!(check.await.unwrap_err().to_string(), uncounted);
+    }
+    let permit = async || permit(limiter, policy, &alice, 30).await;
+    assert!(permit().await.settle(20).await.unwrap_err().to_string().contains("settle a unit, like"));
+    assert!(permit().await.settle_units(&[("calls", 20)]).await.is_err());
+    assert!(permit().await.meter("calls").is_err());
+    assert_eq!(used(limiter, policy, &alice).await, [90], "each call stays counted as it was");
+}
+
 /// A rule in shadow counts its unit by the cost in that unit, and is settled with the call.
 pub async fn a_rule_in_shadow_counts_its_unit(stage: &Stage) {
     let (limiter, alice) = (stage.limiter(), Subject::of("alice"));

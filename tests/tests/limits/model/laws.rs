@@ -30,7 +30,10 @@ impl<'a> Caller<'a> {
 
     async fn call(&self, cost: u64) -> Decision {
         self.stage.clock.set(time(self.now_us));
-        let check = self.stage.limiter.check(&self.policy, &self.subject).cost(cost);
+        let counts_calls = |rule: &Rule| rule.role() == Role::Limit && rule.unit().is_none();
+        let is_paid_in_calls = self.policy.units().next().is_none() || self.policy.rules().iter().any(counts_calls);
+        let calls = if is_paid_in_calls { cost } else { cost.min(1) };
+        let check = self.stage.limiter.check(&self.policy, &self.subject).cost(calls);
         self.policy.units().fold(check, |check, unit| check.cost_of(unit, cost)).await.expect("the backend answers")
     }
 

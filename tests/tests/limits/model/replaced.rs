@@ -277,9 +277,9 @@ impl Stage {
         let mut used = |cost: u64| self.random.u64(..=cost.saturating_mul(2).saturating_add(2));
         let costs = ticket.costs();
         let units = costs.units.map(|cost| cost.map(&mut used));
-        let used = Used { calls: Some(used(costs.calls)), units };
+        let used = Used { calls: ticket.is_paid_in_calls().then(|| used(costs.calls)), units };
         let named = UNITS.into_iter().zip(used.units).filter_map(|(unit, used)| Some((unit, used?)));
-        let named: Vec<_> = [("calls", used.calls.unwrap())].into_iter().chain(named).collect();
+        let named: Vec<_> = used.calls.map(|calls| ("calls", calls)).into_iter().chain(named).collect();
         // A call that has cost nothing cannot be settled.
         if permit.settle_units(&named).now_or_never().unwrap().is_ok() {
             model.settle(&ticket, &used, now_us);
@@ -306,7 +306,8 @@ impl Stage {
         let units = UNITS.map(|unit| {
             known.policy.units().any(|own| own == unit).then(|| cost(&mut self.random, &known.policy, Some(unit)))
         });
-        let costs = Costs { calls: cost(&mut self.random, &known.policy, None), units };
+        let most = if known.plan.is_paid_in_calls() { u64::MAX } else { 1 };
+        let costs = Costs { calls: cost(&mut self.random, &known.policy, None).min(most), units };
         let most = if self.random.u8(..3) == 0 { 4 } else { SUBJECTS };
         let subjects = [self.random.usize(..most), self.random.usize(..4), 0];
         (policy, version, Call { plan: known.plan.clone(), subjects, costs, report: false, peek: false })

@@ -58,7 +58,8 @@ pub(crate) fn equals_the_model(random: &mut Rng) -> Seen {
     for _ in 0..CALLS {
         now_us += pause_us(random, &version);
         let subjects = [(); 3].map(|()| random.usize(..SUBJECTS));
-        let calls = cost(random, &version, None);
+        let most = if version.plan.is_paid_in_calls() { u64::MAX } else { 1 };
+        let calls = cost(random, &version, None).min(most);
         let units =
             UNITS.map(|unit| version.policy.units().any(|own| own == unit).then(|| cost(random, &version, Some(unit))));
         let costs = Costs { calls, units };

@@ -29,7 +29,8 @@ pub(crate) fn choices() -> impl Strategy<Value = Choices> {
 
 impl Sequence<'_> {
     pub(super) fn costs(&mut self, version: usize) -> Costs {
-        let calls = self.cost(version, None);
+        let most = if self.versions[version].plan.is_paid_in_calls() { u64::MAX } else { 1 };
+        let calls = self.cost(version, None).min(most);
         let units = UNITS.map(|unit| (self.random.u8(0..6) > 0).then(|| self.cost(version, Some(unit))));
         Costs { calls, units }
     }
@@ -58,8 +59,8 @@ impl Sequence<'_> {
     /// What a call has used, of all or of some of what it paid for.
     pub(super) fn used(&mut self, ticket: &Ticket) -> Used {
         let costs = ticket.costs();
-        let calls = (costs.calls > 0 && ticket.least_count(None).is_some() && self.random.bool())
-            .then(|| self.used_of(costs.calls));
+        let is_paid = costs.calls > 0 && ticket.is_paid_in_calls() && ticket.least_count(None).is_some();
+        let calls = (is_paid && self.random.bool()).then(|| self.used_of(costs.calls));
         let units = UNITS.iter().zip(costs.units).map(|(unit, cost)| {
             let cost = cost.unwrap_or(0);
             // While time stands still, stores may charge at different times what is paid afterwards.

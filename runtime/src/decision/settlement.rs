@@ -32,8 +32,8 @@ impl Permit {
     ///
     /// # Errors
     ///
-    /// Fails as [`refund`](Self::refund) does, or because the call has reserved nothing: it had a cost of 0, or was a
-    /// peek.
+    /// Fails as [`refund`](Self::refund) does, or because the call has reserved nothing: it had a cost of 0, was a peek, or
+    /// all its rules count other units.
     ///
     /// # Examples
     ///

@@ -18,9 +18,9 @@ use crate::{duration, live, subject};
 /// Let other rules decide in every process, until they expire or are cleared; asks first
 ///
 /// The rules are written like `100 per 1h, 1000 per 1d`. They replace all rules of the policy on its main subject that count
-/// the same units, or one of them with `--rule`. With `--shadow`, the policy denies nothing, and reports what it would deny. Every process goes by it within
-/// about a second, two when it is idle. An override that there is for the same subjects is replaced as a whole, also where it is
-/// of another rule.
+/// the same units, or one of them with `--rule`. With `--shadow`, the policy denies nothing, and reports what it would deny.
+/// Every process goes by it within about a second, two when it is idle. An override that there is for the same subjects is
+/// replaced as a whole, also where it is of another rule.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("change").args(["rules", "shadow", "enforced"]).multiple(true))]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of the command")]

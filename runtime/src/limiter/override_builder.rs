@@ -119,7 +119,7 @@ impl OverrideBuilder<'_> {
         self
     }
 
-    /// Adds rules that together replace all rules on the subject.
+    /// Adds rules that together replace all rules on the subject that count one of their units.
     ///
     /// A rule with the algorithm and the window of one of the policy's rules gets its name and its message.
     pub fn rules(mut self, rules: impl IntoIterator<Item: Into<Rule>>) -> Self {

@@ -46,7 +46,8 @@ impl Override {
         self.target.subject.as_ref()
     }
 
-    /// Returns the rules, each with the rule that it replaces; `None` means that they replace all rules of the subject.
+    /// Returns the rules, each with the rule that it replaces; `None` means that they replace all rules of the subject in
+    /// their units.
     /// An override that only sets whether the policy is in shadow has none.
     pub fn rules(&self) -> impl Iterator<Item = (Option<&RuleId>, &Rule)> {
         let (all, single): (&[_], &[_]) = match &self.content.replacement {

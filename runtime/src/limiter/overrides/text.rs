@@ -1,7 +1,7 @@
 //! The text form of overrides, for people and for Redis.
 //!
 //! ```text
-//! 100 per 1h, 1000 per 1d                     replace all rules of the subject
+//! 100 per 1h, 1000 per 1d                     replace all rules of the subject in their units
 //! daily = 500 per 1d, 0 = 10 per 1s           replace single ones, by name or position
 //! 100 per 1h for 2h                           as people write how long it holds
 //! shadow                                      put the policy in shadow: nothing is denied
@@ -34,7 +34,7 @@ const ENFORCED: &str = "enforced";
 /// An override as people write it, entry by entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::limiter) struct WrittenOverride {
-    /// Rules, each with the rule that it replaces; without one, they replace all rules of the subject.
+    /// Rules, each with the rule that it replaces; without one, they replace all rules of the subject in their units.
     pub(in crate::limiter) rules: Vec<(Option<RuleId>, Rule)>,
     pub(in crate::limiter) shadow: Option<bool>,
 }

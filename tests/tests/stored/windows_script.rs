@@ -152,7 +152,10 @@ impl Trial {
             let decided = subjects.iter().map(async |&number| {
                 let (policy, subject, cost) = &calls[number];
                 let other = subject.clone().and(LABEL);
-                let mut check = limiter.check(policy, subject).cost(*cost).refundable();
+                let counts_calls = |rule: &Rule| rule.role() == Role::Limit && rule.unit().is_none();
+                let is_paid_in_calls = policy.units().next().is_none() || policy.rules().iter().any(counts_calls);
+                let calls = if is_paid_in_calls { *cost } else { 1 };
+                let mut check = limiter.check(policy, subject).cost(calls).refundable();
                 if self.is_grouped {
                     check = check.subject(LABEL, &other);
                 }

@@ -13,10 +13,11 @@ use crate::micros;
 use crate::wait::Wait;
 
 /// Stand for `since_us` in a bucket that has returned: unchanged, changed only by use beyond the cost of an earlier hit, and
-/// hit again. Nobody knows when it was last full, so nothing is given back before it is full.
-const RESTORED_US: u64 = u64::MAX;
-const AMENDED_US: u64 = u64::MAX - 1;
-const RETURNED_US: u64 = u64::MAX - 2;
+/// hit again. Nobody knows when it was last full, so nothing is given back before it is full. The first two have the
+/// [parameters](Bucket::parameters_hash) in their lower bits.
+const RESTORED_US: u64 = 1 << 62;
+const AMENDED_US: u64 = 1 << 63;
+const RETURNED_US: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
@@ -50,10 +51,19 @@ impl Bucket {
         cell.stamp_us + self.reset_after_us
     }
 
+    fn parameters_hash(&self) -> u64 {
+        FixedState::default().hash_one((self.count, self.capacity, self.initial, self.reset_after_us))
+    }
+
     /// Two amounts that identify the parameters, each of which is [kept](Remnant) exactly.
     fn mark(&self) -> [u64; 2] {
-        let hash = FixedState::default().hash_one((self.count, self.capacity, self.initial, self.reset_after_us));
+        let hash = self.parameters_hash();
         [hash, hash >> 32].map(|bits| (32 + bits % 32) << (3 * (bits / 32 % 15)))
+    }
+
+    /// Stands for `since_us` in a bucket that has returned with these parameters and was not hit since.
+    fn returned_as(&self, state_us: u64) -> u64 {
+        state_us | self.parameters_hash() & (RESTORED_US - 1)
     }
 
     /// Takes a part of the level out of a present cell.
@@ -61,7 +71,7 @@ impl Bucket {
         // Earlier hits do not count in a full bucket.
         let since_us = match cell.since_us {
             _ if cell.amount == self.full() => now_us,
-            RESTORED_US | AMENDED_US => RETURNED_US,
+            since_us if since_us >= RESTORED_US => RETURNED_US,
             since_us => since_us,
         };
         Cell { stamp_us: now_us, amount: cell.amount - level, other: now_us + self.reset_after_us, since_us }
@@ -122,10 +132,16 @@ impl Celled for Bucket {
             return Cell { stamp_us: now_us, amount: self.initial * self.per_us, other: 0, since_us: now_us };
         }
         let flown = now_us.saturating_sub(cell.stamp_us).saturating_mul(self.count);
-        // A remnant was rounded up: the bucket may be unused already, and then has only its initial tokens.
-        let may_be_unused = matches!(cell.since_us, RESTORED_US | AMENDED_US);
-        let most = if may_be_unused { self.full().min(self.initial * self.per_us) } else { self.full() };
-        Cell { amount: cell.amount.saturating_add(flown).min(most), other: unused_us, ..cell }
+        let (amount, most) = if is_not_hit(cell) {
+            // Its hit was earlier than is known. With another count, less has flowed in since then, so nothing is known about
+            // the level.
+            let has_same = cell.since_us == self.returned_as(state(cell));
+            // A remnant was rounded up: the bucket may be unused already, and then has only its initial tokens.
+            (if has_same { cell.amount } else { 0 }, self.full().min(self.initial * self.per_us))
+        } else {
+            (cell.amount, self.full())
+        };
+        Cell { amount: amount.saturating_add(flown).min(most), other: unused_us, ..cell }
     }
 
     fn wait(&self, cell: Cell, cost: u64, now_us: u64) -> Wait {
@@ -167,14 +183,11 @@ impl Celled for Bucket {
         // again.
         let beyond = costs.beyond().saturating_mul(self.per_us).min(current.amount);
         // A bucket that has returned may have held more than is known. Then the use was taken from that, and is noted.
-        let may_be_taken = costs.beyond() > 0 && cell.since_us >= RETURNED_US;
+        let may_be_taken = costs.beyond() > 0 && cell.since_us >= RESTORED_US;
         if beyond > 0 || may_be_taken {
             let taken = self.taken(current, beyond, now_us);
             // A bucket that has returned may be unused, so this is not counted as a hit.
-            match cell.since_us {
-                RESTORED_US | AMENDED_US => Cell { since_us: AMENDED_US, ..taken },
-                _ => taken,
-            }
+            if is_not_hit(cell) { Cell { since_us: self.returned_as(AMENDED_US), ..taken } } else { taken }
         } else if current.amount < self.full() && cell.since_us <= admitted_us {
             // No hit counts in a full bucket, so nothing is given back.
             let given_back = costs.given_back().saturating_mul(self.per_us);
@@ -191,7 +204,7 @@ impl Celled for Bucket {
 
     fn remnants(&self, cell: Cell, now_us: u64) -> [Remnant; 2] {
         // The trace still has what was restored. To add it again would round it up once more.
-        if self.unused_us(cell) <= now_us || cell.since_us == RESTORED_US {
+        if self.unused_us(cell) <= now_us || is_not_hit(cell) && state(cell) == RESTORED_US {
             return [Remnant::default(); 2];
         }
         // The level is told by when the bucket is full again.
@@ -220,7 +233,7 @@ impl Celled for Bucket {
         let hit_us = unused.ends_us.saturating_sub(self.reset_after_us).min(now_us);
         let flown_us = (now_us - hit_us).min(level / self.count.max(1));
         let (stamp_us, amount) = (now_us - flown_us, level - flown_us * self.count);
-        Cell { stamp_us, amount, other: stamp_us + self.reset_after_us, since_us: RESTORED_US }
+        Cell { stamp_us, amount, other: stamp_us + self.reset_after_us, since_us: self.returned_as(RESTORED_US) }
     }
 
     fn without_others(&self, cell: Cell, restored: [Cell; 2], now_us: u64) -> Cell {
@@ -231,6 +244,15 @@ impl Celled for Bucket {
     fn expires_us(&self, cell: Cell) -> u64 {
         cell.other
     }
+}
+
+/// Whether the bucket has returned, and was not hit since.
+fn is_not_hit(cell: Cell) -> bool {
+    (RESTORED_US..RETURNED_US).contains(&cell.since_us)
+}
+
+fn state(cell: Cell) -> u64 {
+    if cell.since_us < AMENDED_US { RESTORED_US } else { AMENDED_US }
 }
 
 #[cfg(test)]
@@ -252,6 +274,25 @@ mod tests {
         let beyond = bucket.refunded(returned, CostChange { charged: 0, used: 1 }, now_us, now_us + 1);
         assert!(leaves(beyond));
         assert!(bucket.decide(&mut returned, 1, now_us + 1).wait.is_none() && leaves(returned));
+    }
+
+    #[test]
+    fn a_bucket_that_has_returned_holds_no_more_by_a_smaller_count() {
+        let [great, small] = [50, 5].map(|count| Bucket::new(count, TokenBucket::new(Duration::from_secs(5))));
+        let [hit_us, now_us, later_us] = [1_000_000_000, 1_002_000_000, 1_002_900_000];
+        let cell = great.charged(great.at(Cell::default(), hit_us), 48, hit_us);
+        let left = great.remnants(cell, now_us);
+        // Others that share the places were hit later, and are full sooner.
+        let others = great.charged(great.at(Cell::default(), now_us), 1, now_us);
+        let [[full, unused], [other_full, other_unused]] = [left, great.remnants(others, now_us)];
+        for ends_us in [0, 1, 4096] {
+            let [full, unused] = [full, unused].map(|left| Remnant { ends_us: left.ends_us + ends_us, ..left });
+            for shared in [[&[full][..], &[unused]], [&[full, other_full], &[unused, other_unused]]] {
+                let returned = great.restored(shared, now_us);
+                assert!(small.at(returned, later_us).amount <= small.at(cell, later_us).amount);
+                assert!(great.at(returned, later_us).amount <= great.at(cell, later_us).amount);
+            }
+        }
     }
 
     #[test]

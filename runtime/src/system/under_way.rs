@@ -172,10 +172,12 @@ impl Background {
 
 impl Drop for CountedTask {
     fn drop(&mut self) {
-        self.background.under_way.send_if_modified(|under_way| {
+        let counted = &self.background.under_way;
+        counted.send_if_modified(|under_way| {
             let count = under_way.of(self.kind);
             *count = count.saturating_sub(1);
-            under_way.is_nothing()
+            // To wake nobody takes five hundred instructions. Who waits from now on sees that nothing is left.
+            under_way.is_nothing() && counted.receiver_count() > 0
         });
     }
 }

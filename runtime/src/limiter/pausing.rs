@@ -178,7 +178,11 @@ impl Core {
     async fn tell(&self, pausable: &Pausable, told: ToldPause) -> Result<(), BackendError> {
         let id = pausable.id()?;
         let telling = self.stack.pause(&pausable.policy, id, told.length_us, told.source).await;
-        if let Some((paused, _)) = telling.inspect_err(|_| self.runtimes.background.note_failed_correction())? {
+        let telling = telling.inspect_err(|_| {
+            self.pauses.hear_of_failure(id, told.told, self.clock.now_us());
+            self.runtimes.background.note_failed_correction();
+        });
+        if let Some((paused, _)) = telling? {
             self.hear_of_pause(id, told.told, paused);
         }
         Ok(())
@@ -191,10 +195,11 @@ impl Core {
         self.tell_in_background(Pausable { policy: policy.clone(), subject: *id.subject }, told, None);
     }
 
-    /// Tells the store, in the background, of every pause that it may not know of: this process may not be there for another call.
-    pub(super) fn tell_unstored_pauses(self: &Arc<Self>) {
-        let unstored = if self.stack.is_remote() { self.pauses.unstored(self.clock.now_us()) } else { Vec::new() };
-        for (segment, subject) in unstored {
+    /// Tells the store, in the background, of every pause that it may not know of and is not being told: this process may not be
+    /// there for another call.
+    pub(super) fn tell_untold_pauses(self: &Arc<Self>) {
+        let untold = if self.stack.is_remote() { self.pauses.untold(self.clock.now_us()) } else { Vec::new() };
+        for (segment, subject) in untold {
             // What no policy can be paused by any more need not be told.
             let paused = registry::all().into_iter().filter_map(|policy| Pausable::new(&policy, Some(&subject)).ok());
             let mut known = paused.filter(|pausable| pausable.id().is_ok_and(|id| id.group.has_segment(&segment)));

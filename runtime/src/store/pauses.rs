@@ -84,8 +84,8 @@ struct Probe {
 enum KnownBy {
     /// The store, which is asked again from then on.
     Store { ask_from_us: u64 },
-    /// This process, and perhaps not the store, which is told again from then on.
-    Process { tell_from_us: u64 },
+    /// This process, and perhaps not the store, which is told again from then on. All that is known may be on its way.
+    Process { tell_from_us: u64, is_being_told: bool },
 }
 
 /// What this process knows of the pause of a subject.
@@ -160,9 +160,15 @@ impl Pause {
         now_us >= self.ends_us
     }
 
-    /// Whether it holds, and the store may not know of it.
-    fn is_unstored(&self, now_us: u64) -> bool {
-        matches!(self.known_by, KnownBy::Process { .. }) && !self.is_over(now_us)
+    /// Whether it holds, and the store may not know of it and is not being told.
+    fn is_untold(&self, now_us: u64) -> bool {
+        matches!(self.known_by, KnownBy::Process { is_being_told: false, .. }) && !self.is_over(now_us)
+    }
+
+    fn stop_being_told(&mut self) {
+        if let KnownBy::Process { is_being_told, .. } = &mut self.known_by {
+            *is_being_told = false;
+        }
     }
 
     fn known(&self, now_us: u64) -> KnownPause {
@@ -172,7 +178,7 @@ impl Pause {
         }
         let due = match self.known_by {
             KnownBy::Store { ask_from_us } if now_us >= ask_from_us => PauseDue::Ask,
-            KnownBy::Process { tell_from_us } if now_us >= tell_from_us => PauseDue::Tell,
+            KnownBy::Process { tell_from_us, .. } if now_us >= tell_from_us => PauseDue::Tell,
             _ => PauseDue::Nothing,
         };
         KnownPause { left_us: self.ends_us.saturating_sub(now_us), due }
@@ -287,8 +293,10 @@ impl Pauses {
             if prolonged_us >= STORE_EVERY_US {
                 return Some(pause.telling(told, now_us));
             }
-            if let Some(Pause { known_by: known_by @ KnownBy::Process { .. }, .. }) = known {
-                pause.known_by = known_by;
+            if let Some(Pause { known_by: KnownBy::Process { tell_from_us, .. }, .. }) = known {
+                pause.known_by = KnownBy::Process { tell_from_us, is_being_told: false };
+            } else {
+                pause.stop_being_told();
             }
             None
         })
@@ -304,9 +312,9 @@ impl Pauses {
         self.begin_telling_if(id, now_us, |pause| pause.known(now_us).due == PauseDue::Tell)
     }
 
-    /// Returns what the store is to be told now, if it may not know of the pause.
+    /// Returns what the store is to be told now, if it may not know of the pause and is not being told.
     pub(crate) fn begin_telling_now(&self, id: TallyId<'_>, now_us: u64) -> Option<ToldPause> {
-        self.begin_telling_if(id, now_us, |pause| pause.is_unstored(now_us))
+        self.begin_telling_if(id, now_us, |pause| pause.is_untold(now_us))
     }
 
     fn begin_telling_if(&self, id: TallyId<'_>, now_us: u64, is_due: impl Fn(&Pause) -> bool) -> Option<ToldPause> {
@@ -317,15 +325,27 @@ impl Pauses {
         })
     }
 
-    /// Returns the subjects of all pauses of which the store may not know, each with the segment of its policy's group.
-    pub(crate) fn unstored(&self, now_us: u64) -> Vec<(Arc<str>, SubjectKey)> {
+    /// Returns the subjects of all pauses of which the store may not know and is not being told, each with the segment of its
+    /// policy's group.
+    pub(crate) fn untold(&self, now_us: u64) -> Vec<(Arc<str>, SubjectKey)> {
         let table = lock(&self.table);
-        let unstored = table.subjects.iter().filter(|paused| paused.pause.is_unstored(now_us));
-        unstored.map(|paused| (Arc::clone(&paused.segment), paused.subject)).collect()
+        let untold = table.subjects.iter().filter(|paused| paused.pause.is_untold(now_us));
+        untold.map(|paused| (Arc::clone(&paused.segment), paused.subject)).collect()
     }
 
+    /// Notes that the store was not told of the pause. A later change is told by another message.
+    pub(crate) fn hear_of_failure(&self, id: TallyId<'_>, told: PauseMoment, now_us: u64) {
+        self.change(id, now_us, |pause, _| {
+            if let Some(pause) = pause.as_mut().filter(|pause| pause.changed == told) {
+                pause.stop_being_told();
+            }
+        });
+    }
+
+    /// A pause is told as soon as this process knows of it.
     fn known_by_process(&self, now_us: u64) -> KnownBy {
-        KnownBy::Process { tell_from_us: now_us.saturating_add(self.trust_us.max(STORE_EVERY_US)) }
+        let tell_from_us = now_us.saturating_add(self.trust_us.max(STORE_EVERY_US));
+        KnownBy::Process { tell_from_us, is_being_told: true }
     }
 
     /// Notes for how long the store has said that the subject is paused; 0 if it is not. It was asked at this moment.

@@ -76,13 +76,15 @@ impl Runtimes {
         ))
     }
 
-    /// Lets no pause of the background go on, and waits until nothing is under way, at most for that time. Then `send_rest` begins
-    /// what else is to be done before the end, which is waited for, too.
-    pub(crate) async fn drain(&self, within: Duration, send_rest: impl FnOnce()) -> UnderWay {
+    /// Lets no pause of the background go on, and waits until nothing is under way, at most for that time. `send_rest` begins
+    /// what else is to be done before the end: at once, as something may outlast the time, and again for what has come since,
+    /// unless a correction has failed: then Redis is away.
+    pub(crate) async fn drain(&self, within: Duration, send_rest: impl Fn()) -> UnderWay {
         let failed_before = self.background.begin_draining();
         let mut timer = pin!(sleep_apart(within));
+        send_rest();
         let mut left = self.background.drained(timer.as_mut()).await;
-        if left.is_nothing() {
+        if left.is_nothing() && self.background.failed_since(failed_before) == 0 {
             send_rest();
             left = self.background.drained(timer).await;
         }

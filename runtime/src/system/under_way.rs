@@ -165,8 +165,12 @@ impl Background {
 
     /// Adds the corrections that have failed since so many had.
     pub(crate) fn with_failed(&self, left: UnderWay, failed_before: usize) -> UnderWay {
-        let failed = self.failed_corrections.load(Ordering::Acquire);
-        UnderWay { failed_corrections: failed.saturating_sub(failed_before), ..left }
+        UnderWay { failed_corrections: self.failed_since(failed_before), ..left }
+    }
+
+    /// Returns how many corrections have failed since so many had.
+    pub(crate) fn failed_since(&self, failed_before: usize) -> usize {
+        self.failed_corrections.load(Ordering::Acquire).saturating_sub(failed_before)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pauses while Redis is away: the process that was told honours them, and tells Redis when it is back.
 
 use futures_util::FutureExt as _;
-use tallygate::{BackendErrorKind, Limiter, OnOutage, Policy, RejectionKind};
+use tallygate::{BackendErrorKind, Limiter, OnOutage, Policy, RejectionKind, Rule};
 use tallygate_harness::server::patient;
 
 use super::{
@@ -134,6 +134,29 @@ async fn a_pause_that_could_not_be_stored_is_stored_by_a_limiter_that_is_drained
     refuse(&server, false);
     assert!(limiter.drain(PATIENCE).await.is_nothing());
     assert_paused(&other, &policy).await;
+}
+
+#[tokio::test]
+async fn a_pause_that_could_not_be_stored_is_stored_by_a_drain_that_a_running_call_outlasts() {
+    let server = Server::start();
+    let (limiter, other, policy) = (doubting(&server, OnOutage::Local), doubting(&server, OnOutage::Local), pausable());
+    let concurrent = Policy::builder("outage-concurrent").rule(Rule::concurrency(1, MINUTE)).build().unwrap();
+    let running = limiter.check(&concurrent, subject()).await.unwrap().into_result().unwrap();
+    refuse(&server, true);
+    check(&limiter, &policy).pause(10 * MINUTE).await.unwrap_err();
+    refuse(&server, false);
+    let told = async {
+        tokio::select! {
+            left = limiter.drain(PATIENCE) => panic!("the call runs: {left}"),
+            () = async {
+                while other.peek(&policy, subject()).await.unwrap().is_allowed() {
+                    sleep(Duration::from_millis(20)).await;
+                }
+            } => {}
+        }
+    };
+    timeout(PATIENCE, told).await.expect("it is stored");
+    drop(running);
 }
 
 #[tokio::test]

@@ -74,7 +74,12 @@ impl Population {
 
     /// Returns the policy with the most entries: this one, unless another has more.
     pub(crate) fn most(&self, policy: Inhabitant) -> Inhabitant {
-        let own = self.counts.get(&policy).copied().unwrap_or_default();
+        self.most_without(policy, 0)
+    }
+
+    /// Returns the policy with the most entries, as [`most`](Self::most) does, where so many of this one are not counted.
+    pub(crate) fn most_without(&self, policy: Inhabitant, spared: usize) -> Inhabitant {
+        let own = self.counts.get(&policy).copied().unwrap_or_default().saturating_sub(spared);
         let more = self.counts.iter().filter(|&(_, &count)| count > own);
         more.max_by_key(|&(_, &count)| count).map_or(policy, |(&other, _)| other)
     }

@@ -71,7 +71,7 @@ impl Limiter {
             Some((policy, group.names().to_owned()))
         };
         let (policies, names): (Vec<_>, Vec<_>) = policies.into_iter().filter_map(banning).unzip();
-        let tallies = (!names.is_empty()).then(|| Tallies::new(self, names));
+        let tallies = (!names.is_empty()).then(|| Tallies::new(self, names.into_iter().enumerate().collect()));
         Bans { limiter: self, policies, tallies, page: None }
     }
 }

@@ -1,13 +1,13 @@
 //! The subjects that have a tally.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::BuildHasher;
 use std::time::Duration;
 
 use crate::error::{BackendError, Error};
 use crate::limiter::Limiter;
 use crate::observe::opaque_debug;
-use crate::policy::{Policy, RuleGroup};
+use crate::policy::Policy;
 use crate::store::{Scan, Store};
 use crate::subject::Subject;
 use crate::system::{RandomState, TokioInstant, sleep_until};
@@ -22,8 +22,9 @@ const MOST_SUBJECTS: usize = 50_000_000;
 pub struct Tallies<'a> {
     store: Store<'a>,
     prefix: &'a str,
-    /// The part of the keys before the layout: the policy, and the label if there is one.
-    names: Vec<String>,
+    /// The part of the keys before the layout: the policy, and the label and the unit if there are any. Before it comes the
+    /// place of the policy and the label.
+    names: Vec<(usize, String)>,
     scan: Option<Scan<'a>>,
     /// The hashes of the returned subjects. Among a billion subjects, two may share a hash.
     seen: HashSet<u64, RandomState>,
@@ -48,7 +49,7 @@ impl Limiter {
     /// less than a millisecond, with pauses as long as the steps, so that other calls go on. In a cluster, one node is
     /// scanned after the other. A subject is returned once. A subject that comes or goes during the scan may be
     /// missing. A tally stays for some time after its last hit has stopped counting, so a subject may have nothing left
-    /// that counts.
+    /// that counts. The tallies of all units are looked at.
     ///
     /// In memory, a step locks one small part of the tallies after the other. It leaves out subjects that have nothing left
     /// that counts, and those that others have [replaced](crate::guide::limitations#memory), even if they are denied.
@@ -77,21 +78,25 @@ impl Limiter {
     /// # }
     /// ```
     pub fn tallies<'a>(&'a self, policy: &Policy, label: Option<&str>) -> Result<Tallies<'a>, Error> {
-        Ok(Tallies::new(self, vec![group_of(policy, label)?.names().to_owned()]))
+        Ok(Tallies::new(self, names_of(policy, label)?.into_iter().map(|names| (0, names)).collect()))
     }
 }
 
-fn group_of<'p>(policy: &'p Policy, label: Option<&str>) -> Result<&'p RuleGroup, Error> {
+/// Returns the names of the tallies of all units of a subject, also of those that only rules in shadow count.
+fn names_of(policy: &Policy, label: Option<&str>) -> Result<BTreeSet<String>, Error> {
     let tried = policy.trials().iter().flat_map(|trial| trial.policy.groups());
-    policy.groups().iter().chain(tried).find(|group| group.label.as_deref() == label).ok_or_else(|| {
+    let groups = policy.groups().iter().chain(tried).filter(|group| group.label.as_deref() == label);
+    let names: BTreeSet<_> = groups.map(|group| group.names().to_owned()).collect();
+    if names.is_empty() {
         let subject = label.map_or_else(|| "the main subject".to_owned(), |label| format!("a subject `{label}`"));
-        Error::new(format!("policy `{}` has no rule on {subject}", policy.name()))
-    })
+        return Err(Error::new(format!("policy `{}` has no rule on {subject}", policy.name())));
+    }
+    Ok(names)
 }
 
 impl<'a> Tallies<'a> {
-    /// Finds the subjects of the rule groups with these names.
-    pub(super) fn new(limiter: &'a Limiter, names: Vec<String>) -> Self {
+    /// Finds the subjects of the rule groups with these names, each behind the place with which its subjects are found.
+    pub(super) fn new(limiter: &'a Limiter, names: Vec<(usize, String)>) -> Self {
         let (store, prefix) = (limiter.store(), limiter.prefix());
         Tallies {
             store,
@@ -112,7 +117,8 @@ impl Tallies<'_> {
     ///
     /// The policy has no rule on a subject with that label.
     pub fn and(mut self, policy: &Policy, label: Option<&str>) -> Result<Self, Error> {
-        self.names.push(group_of(policy, label)?.names().to_owned());
+        let place = self.names.last().map_or(0, |(last, _)| last + 1);
+        self.names.extend(names_of(policy, label)?.into_iter().map(|names| (place, names)));
         self.scan = None;
         Ok(self)
     }
@@ -140,14 +146,14 @@ impl Tallies<'_> {
     pub(super) async fn go_on_from(&mut self, place: &str) -> Result<bool, BackendError> {
         let place = place.split_once('-').and_then(|(part, cursor)| Some((part.parse().ok()?, cursor.parse().ok()?)));
         let Some(place) = place else { return Ok(false) };
-        let scan = self.scan.insert(self.store.scan(self.prefix, &self.names).await?);
+        let scan = self.scan.insert(begin_scan(self.store, self.prefix, &self.names).await?);
         Ok(scan.go_to(place))
     }
 
     async fn step(&mut self) -> Result<Option<TallyPage>, BackendError> {
         let scan = match &mut self.scan {
             Some(scan) => scan,
-            none => none.insert(self.store.scan(self.prefix, &self.names).await?),
+            none => none.insert(begin_scan(self.store, self.prefix, &self.names).await?),
         };
         let Some(step) = scan.step().await? else { return Ok(None) };
         if self.seen.len() > MOST_SUBJECTS {
@@ -155,10 +161,16 @@ impl Tallies<'_> {
                 "there are more than {MOST_SUBJECTS} subjects, which are the most that are listed; look at fewer policies"
             )));
         }
-        let new = step.subjects.iter().filter(|found| self.seen.insert(self.hasher.hash_one(found)));
-        let (places, subjects) = new.filter_map(|(place, text)| Some((*place, Subject::from_escaped(text)?))).unzip();
+        let found = step.subjects.iter().filter_map(|(name, text)| Some((self.names.get(*name)?.0, text)));
+        let new = found.filter(|found| self.seen.insert(self.hasher.hash_one(found)));
+        let (places, subjects) = new.filter_map(|(place, text)| Some((place, Subject::from_escaped(text)?))).unzip();
         Ok(Some(TallyPage { places, subjects, progress: step.progress }))
     }
+}
+
+async fn begin_scan<'a>(store: Store<'a>, prefix: &str, names: &[(usize, String)]) -> Result<Scan<'a>, BackendError> {
+    let names: Vec<_> = names.iter().map(|(_, names)| names.clone()).collect();
+    store.scan(prefix, &names).await
 }
 
 // Leaves out the subjects, which may be personal.

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::shard::{Shard, TallyPlace};
+use super::shard::Shard;
 use super::tally::Tally;
 use super::trace::Left;
 use crate::call::{Call, TallyId};
@@ -120,23 +120,20 @@ impl LockedShards<'_, '_> {
         }
     }
 
+    /// Adds the tallies of a call that are missing. None takes the place of another.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`TallyPlace::tally`](super::shard::TallyPlace::tally) does, and if the call has more subjects than there is
+    /// room for.
     pub(super) fn insert_missing(&mut self, ids: &[(TallyId<'_>, u64)], now_us: u64) -> Result<(), BackendError> {
-        // When the memory is full, an inserted tally may replace another of this call. The second round sweeps other
-        // buckets.
-        for _ in 0..2 {
-            let mut are_known = true;
-            for &(id, hash) in ids {
-                if let Some(shard) = self.shard(hash) {
-                    let (place, trace) = shard.place_and_trace(hash, id);
-                    are_known &= matches!(place, TallyPlace::Known(_));
-                    place.tally(now_us)?.of(id.group, Left { trace, hash, now_us }).keep(now_us);
-                }
-            }
-            if are_known || ids.iter().all(|&(id, hash)| self.find(hash, id).is_some()) {
-                return Ok(());
+        for &(id, hash) in ids {
+            if let Some(shard) = self.shard(hash) {
+                let (place, trace) = shard.place_and_trace(hash, id);
+                place.tally_beside(ids, now_us)?.of(id.group, Left { trace, hash, now_us });
             }
         }
-        Err(BackendError::new("memory: a call has more subjects than there is room for; raise `max_subjects`"))
+        Ok(())
     }
 
     /// Counts a call if sliding windows alone decide it and all of them admit it at this time; returns whether they do.
@@ -242,6 +239,24 @@ mod tests {
             expected.push(0);
             assert_eq!(remaining(&memory, &policy, &subjects), expected);
         }
+    }
+
+    #[test]
+    fn new_subjects_of_one_call_do_not_take_the_places_of_each_other() {
+        for others in 1..4 {
+            let (policy, memory) = (policy_of(others), Memory::new(Clock::tokio(), 4));
+            for round in 0..200 {
+                let subjects: Vec<_> = (0..=others).map(|label| Subject::of(round).and(label).key()).collect();
+                let call = Call::new(&policy, &subjects, CallOptions::PLAIN);
+                // Subjects that share a trace may be denied early.
+                let answer = memory.decide(call).unwrap_or_else(|error| panic!("{others}, {round}: {error}"));
+                assert!(round > 0 || answer.outcome == Outcome::Admitted);
+            }
+        }
+        let (policy, memory) = (policy_of(4), Memory::new(Clock::tokio(), 4));
+        let subjects: Vec<_> = (0..=4).map(|label| Subject::of(label).key()).collect();
+        let error = memory.decide(Call::new(&policy, &subjects, CallOptions::PLAIN)).unwrap_err();
+        assert!(error.to_string().contains("more subjects than there is room for"), "{error}");
     }
 
     #[test]

@@ -265,10 +265,24 @@ impl<'a> TallyPlace<'a> {
     /// have denials for which the trace has no place.
     #[inline]
     pub(super) fn tally(self, now_us: u64) -> Result<&'a mut Tally, BackendError> {
+        self.tally_beside(&[], now_us)
+    }
+
+    /// Returns the tally, as [`tally`](Self::tally) does. A new one takes the place of none of these, which have their hashes.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    #[inline]
+    pub(super) fn tally_beside(
+        self,
+        spared: &[(TallyId<'_>, u64)],
+        now_us: u64,
+    ) -> Result<&'a mut Tally, BackendError> {
         match self {
             Self::Known(tally) => Ok(tally),
             Self::New { hash, id, tallies, capacity, trace } => {
-                capacity.insert(tallies, id, Left { trace, hash, now_us })
+                capacity.insert(tallies, id, Left { trace, hash, now_us }, spared)
             }
         }
     }
@@ -281,16 +295,21 @@ impl Capacity {
         tallies: &'t mut HashTable<StoredTally>,
         id: TallyId<'_>,
         left: Left<'_>,
+        spared: &[(TallyId<'_>, u64)],
     ) -> Result<&'t mut Tally, BackendError> {
         let Left { hash, now_us, .. } = left;
         let is_full = tallies.len() >= self.max_subjects;
         let expired = |entry: &StoredTally| {
             let goes = entry.tally.is_expired(now_us) || is_full && entry.tally.is_idle();
-            goes.then(|| entry.policy())
+            (goes && !entry.is_one_of(spared)).then(|| entry.policy())
         };
         self.population.sweep(tallies, SWEPT, usize::MAX, expired);
         let policy = Inhabitant::of(&id.group.segment);
-        if tallies.len() >= self.max_subjects && !self.make_room(tallies, policy, left) {
+        if tallies.len() >= self.max_subjects && !self.make_room(tallies, policy, left, spared) {
+            if tallies.iter().all(|entry| entry.is_one_of(spared)) {
+                let why = "memory: a call has more subjects than there is room for; raise `max_subjects`";
+                return Err(BackendError::new(why));
+            }
             return Err(BackendError::away(
                 "memory: too many subjects are banned, were denied, or have concurrent calls, at once; raise `max_subjects`",
             ));
@@ -304,14 +323,21 @@ impl Capacity {
     /// Removes a tally of the policy with the most tallies, so that many subjects of one policy do not push out those
     /// of others. A tally that is not denied goes first, then one that is not banned. For a policy with fewer tallies, any
     /// without running calls may go. What was counted of it leaves a trace.
-    fn make_room(&mut self, tallies: &mut HashTable<StoredTally>, policy: Inhabitant, left: Left<'_>) -> bool {
+    fn make_room(
+        &mut self,
+        tallies: &mut HashTable<StoredTally>,
+        policy: Inhabitant,
+        left: Left<'_>,
+        spared: &[(TallyId<'_>, u64)],
+    ) -> bool {
         let Left { trace, now_us, .. } = left;
-        let most = self.population.most(policy);
+        let present = tallies.iter().filter(|entry| entry.is_one_of(spared));
+        let most = self.population.most_without(policy, if spared.is_empty() { 0 } else { present.count() });
         let mut removes_one = |may_go: &dyn Fn(&Tally) -> bool, most_visited: usize| {
             let mut visited = 0;
             for _ in 0..tallies.num_buckets().div_ceil(CANDIDATES) {
                 let removed = self.population.sweep(tallies, CANDIDATES, 1, |entry| {
-                    let is_candidate = entry.policy() == most;
+                    let is_candidate = entry.policy() == most && !entry.is_one_of(spared);
                     visited += usize::from(is_candidate);
                     let goes = is_candidate
                         && may_go(&entry.tally)
@@ -353,6 +379,10 @@ impl StoredTally {
 
     fn policy(&self) -> Inhabitant {
         Inhabitant::of(&self.segment)
+    }
+
+    fn is_one_of(&self, ids: &[(TallyId<'_>, u64)]) -> bool {
+        ids.iter().any(|&(id, hash)| self.matches(hash, id))
     }
 
     #[inline]

@@ -40,6 +40,25 @@ async fn the_subjects_of_one_policy_and_one_label_are_found_and_no_others() {
 }
 
 #[tokio::test]
+async fn who_is_counted_in_any_unit_is_found_once() {
+    let (limiters, _server) = each_store().await;
+    for limiter in limiters {
+        let tokens = || Rule::sliding_window(9, HOUR).counting("tokens");
+        let bytes = || Rule::sliding_window(9, HOUR).counting("bytes").shadow();
+        let all = hourly_builder("chat", 5).rules([tokens(), bytes()]).build().unwrap();
+        let both = Subject::of("both");
+        let check = limiter.check(&all, &both).cost_of("tokens", 1).cost_of("bytes", 1);
+        assert!(check.await.unwrap().is_allowed());
+        // The calls of these subjects count no more, or were never counted.
+        for (unit, rule) in [("tokens", tokens()), ("bytes", Rule::sliding_window(9, HOUR).counting("bytes"))] {
+            let only = Policy::builder("chat").rule(rule).build().unwrap();
+            assert!(limiter.check(&only, &Subject::of(unit)).cost_of(unit, 1).await.unwrap().is_allowed());
+        }
+        assert_eq!(found(&limiter, &all, None).await, ["both", "bytes", "tokens"]);
+    }
+}
+
+#[tokio::test]
 async fn who_is_counted_by_an_override_of_another_window_is_found_too() {
     let (limiters, _server) = each_store().await;
     for limiter in limiters {

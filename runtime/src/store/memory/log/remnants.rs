@@ -67,7 +67,7 @@ impl Log {
             let own = self
                 .first_within(window, now_us)
                 .map_or(0, |first| self.weight_from(first).saturating_sub(u64::from(self.others_from(first.before()))));
-            own + if window.is_duplicate { 1 } else { cost } <= window.count
+            own.saturating_add(if window.is_duplicate { 1 } else { cost }) <= window.count
         })
     }
 
@@ -114,6 +114,15 @@ mod tests {
     use crate::policy::Policy;
 
     const START_US: u64 = 1_800_000_000_000_000;
+
+    #[test]
+    fn a_cost_beyond_all_counts_is_not_admitted_without_others() {
+        let rule = Rule::sliding_window(9, Duration::from_secs(10));
+        let (policy, mut log) = (Policy::builder("p").rule(rule).build().unwrap(), Log::default());
+        let left = Remnant { is_joined: true, ..Remnant::until(START_US + 9_000_000, 7) };
+        log.restore(&[left], &[Remnant::until(START_US + 8_000_000, 3)], 10_000_000, START_US);
+        assert!(!log.admits_without_others(&policy.groups()[0], u64::MAX, START_US));
+    }
 
     #[test]
     fn what_others_have_left_is_told_apart_while_it_counts_however_much_is_counted_later() {

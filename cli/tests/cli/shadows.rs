@@ -53,6 +53,21 @@ async fn a_peek_shows_rules_in_shadow_beside_those_that_are_enforced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_duplicate_in_shadow_would_deny_a_call_by_its_number_whatever_that_costs() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let rules = [Rule::sliding_window(9, HOUR), Rule::duplicate(MINUTE).shadow()];
+    let policy = Policy::builder("order").key("{user}").rules(rules).build().unwrap();
+    assert!(fleet.check(&policy, &Subject::of("alice")).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    let fresh = console.run("peek order zoe --cost 5").expect(0).out;
+    assert!(fresh.starts_with("admitted\n0 "), "{fresh}");
+    let repeated = console.run("peek order alice --cost 0").expect(0).out;
+    assert!(repeated.starts_with("admitted\nin shadow, rule 1 would deny it\n0 "), "{repeated}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_subjects_of_rules_in_shadow_are_looked_through_and_none_is_denied() {
     let seeded = Seeded::start().await;
     let console = seeded.console();

@@ -213,17 +213,11 @@ impl PlannedRules {
 /// Returns the positions of the rules whose counts a plan sets, with these counts: of the first rule of each unit. One count is
 /// that of calls, or of the first rule if none counts calls.
 fn counts_by_position(plan: &PlanCounts, rules: &[Rule]) -> Vec<(usize, u64)> {
-    let first = |unit: Option<&str>| {
-        rules.iter().position(|rule| is_planned(rule) && unit.is_none_or(|unit| rule.counted() == unit))
-    };
+    let planned = rules.iter().filter(|rule| is_planned(rule));
+    let first = |unit: &str| rules.iter().position(|rule| is_planned(rule) && rule.counted() == unit);
     match plan {
-        PlanCounts::One(count) => {
-            let position = first(Some(CALLS)).or_else(|| first(None));
-            position.map(|position| (position, *count)).into_iter().collect()
-        }
-        PlanCounts::ByUnit(counts) => {
-            counts.iter().filter_map(|(unit, count)| Some((first(Some(unit))?, *count))).collect()
-        }
+        PlanCounts::One(count) => first(PlanCounts::unit_of_one(planned)).map(|at| (at, *count)).into_iter().collect(),
+        PlanCounts::ByUnit(counts) => counts.iter().filter_map(|(unit, count)| Some((first(unit)?, *count))).collect(),
     }
 }
 

@@ -122,6 +122,7 @@ impl Permit {
     }
 
     pub(crate) fn blocking_correct(self, correction: &Correction<'_>) -> Result<bool, BackendError> {
+        let _counted = self.begin_correction();
         self.into_recount(correction)?.map_or(Ok(false), |(ticket, recount)| ticket.blocking_recount(&recount))
     }
 

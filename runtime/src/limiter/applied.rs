@@ -143,7 +143,8 @@ impl Limiter {
     /// Returns the count of a plan for rules in that unit: `plans.pro = { calls = 20, tokens = 60_000 }`.
     ///
     /// `None` means that no file was applied, that it has no such plan, or that the plan has no count in that unit. A plan with
-    /// one count, like `pro = 20`, has that of `calls`.
+    /// one count, like `pro = 20`, has that of `calls`, and where no count of the policy in `calls` is an expression, also that
+    /// of the first rule whose count is one.
     ///
     /// # Examples
     ///

@@ -45,7 +45,7 @@ use crate::config::Policies;
 use crate::context;
 use crate::error::Error;
 use crate::observe::{GaugeChange, LineBudget, OverrideGauge, Quiet, log};
-use crate::policy::{PlanCounts, Policy};
+use crate::policy::{PlanCounts, Policy, registry};
 use crate::store::OverrideStore;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -194,7 +194,16 @@ impl<S> Overrides<S> {
     #[cfg(feature = "config")]
     pub(super) fn plan_count(&self, policy: &str, plan: &str, unit: &str) -> Option<u64> {
         let _quiet = Quiet::begin();
-        self.read().from_file.as_ref()?.plan(policy, plan)?.count_of(unit)
+        let known = self.read();
+        let counts = known.from_file.as_ref()?.plan(policy, plan)?;
+        counts.count_of(unit).or_else(|| match counts {
+            PlanCounts::One(count) => registry::find(policy)
+                .is_some_and(|policy| {
+                    PlanCounts::unit_of_one(policy.rules().iter().filter(|rule| rule.is_varying())) == unit
+                })
+                .then_some(*count),
+            PlanCounts::ByUnit(_) => None,
+        })
     }
 
     /// Returns the counts of a policy's plans in the file in force, by the names of the plans.

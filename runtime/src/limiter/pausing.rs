@@ -13,7 +13,7 @@ use crate::decision::{Pausable, PauseSource, PauseStatus, PauseTicket, Pauser, P
 use crate::error::BackendError;
 use crate::micros;
 use crate::observe::log;
-use crate::policy::{Policy, registry};
+use crate::policy::Policy;
 use crate::store::{KnownPause, Outcome, PauseDue, PauseMoment, ProbeStep, ToldPause};
 use crate::system::under_way::TaskKind;
 
@@ -139,7 +139,11 @@ impl Core {
             Telling::Always => Some(self.pauses.tell(id, now_us, length_us, source)),
             Telling::IfNew => self.pauses.tell_if_new(id, now_us, length_us, source),
         };
-        Ok(told.filter(|_| self.stack.is_remote()))
+        if self.stack.is_remote() {
+            self.pauses.keep_policy(id, &pausable.policy);
+            return Ok(told);
+        }
+        Ok(None)
     }
 
     /// Pauses the subject of a call in this process. Returns what Redis is to be told now. Many calls may hear of one pause, so
@@ -174,20 +178,6 @@ impl Core {
         Box::pin(async { result.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down"))) })
     }
 
-    /// Tells the store of a pause.
-    async fn tell(&self, pausable: &Pausable, told: ToldPause) -> Result<(), BackendError> {
-        let id = pausable.id()?;
-        let telling = self.stack.pause(&pausable.policy, id, told.length_us, told.source).await;
-        let telling = telling.inspect_err(|_| {
-            self.pauses.hear_of_failure(id, told.told, self.clock.now_us());
-            self.runtimes.background.note_failed_correction();
-        });
-        if let Some((paused, _)) = telling? {
-            self.hear_of_pause(id, told.told, paused);
-        }
-        Ok(())
-    }
-
     /// Tells the store, in the background, of a pause that it may not know of, if that is due.
     #[cold]
     pub(super) fn tell_again(self: &Arc<Self>, policy: &Policy, id: TallyId<'_>) {
@@ -198,12 +188,7 @@ impl Core {
     /// Tells the store, in the background, of every pause that it may not know of and is not being told: this process may not be
     /// there for another call.
     pub(super) fn tell_untold_pauses(self: &Arc<Self>) {
-        let untold = if self.stack.is_remote() { self.pauses.untold(self.clock.now_us()) } else { Vec::new() };
-        for (segment, subject) in untold {
-            // What no policy can be paused by any more need not be told.
-            let paused = registry::all().into_iter().filter_map(|policy| Pausable::new(&policy, Some(&subject)).ok());
-            let mut known = paused.filter(|pausable| pausable.id().is_ok_and(|id| id.group.has_segment(&segment)));
-            let Some(pausable) = known.next() else { continue };
+        for pausable in self.pauses.untold(self.clock.now_us()) {
             let told = pausable.id().ok().and_then(|id| self.pauses.begin_telling_now(id, self.clock.now_us()));
             if let Some(told) = told {
                 self.tell_in_background(pausable, told, None);
@@ -213,15 +198,16 @@ impl Core {
 
     /// Tells the store, even if nobody awaits that any more. If it fails, it is due again later.
     fn tell_in_background(self: &Arc<Self>, pausable: Pausable, told: ToldPause, caller: Option<TellResult>) {
-        let core = Arc::clone(self);
+        let name = pausable.policy.name().to_owned();
+        let message = PauseMessage { core: Arc::clone(self), pausable, told, is_sent: false };
         self.runtimes.spawn_begun(TaskKind::Correction, async move {
-            let result = core.tell(&pausable, told).await;
+            let result = message.send().await;
             let unheard = match caller {
                 Some(caller) => caller.send(result).err(),
                 None => Some(result),
             };
             if let Some(Err(error)) = unheard {
-                log::not_paused(pausable.policy.name(), &error);
+                log::not_paused(&name, &error);
             }
         });
     }
@@ -254,6 +240,36 @@ impl Core {
     }
 }
 
+/// What the store is to be told of a pause. If it is dropped before the store has answered, that has failed.
+struct PauseMessage {
+    core: Arc<Core>,
+    pausable: Pausable,
+    told: ToldPause,
+    is_sent: bool,
+}
+
+impl PauseMessage {
+    async fn send(mut self) -> Result<(), BackendError> {
+        let (core, policy, told) = (&self.core, &self.pausable.policy, self.told);
+        let id = self.pausable.id()?;
+        if let Some((paused, _)) = core.stack.pause(policy, id, told.length_us, told.source).await? {
+            core.hear_of_pause(id, told.told, paused);
+        }
+        self.is_sent = true;
+        Ok(())
+    }
+}
+
+impl Drop for PauseMessage {
+    fn drop(&mut self) {
+        let Self { core, pausable, told, is_sent } = self;
+        if let (Ok(id), false) = (pausable.id(), is_sent) {
+            core.pauses.hear_of_failure(id, told.told, core.clock.now_us());
+            core.runtimes.background.note_failed_correction();
+        }
+    }
+}
+
 impl Pauser for Core {
     fn pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static> {
         self.tell_and_wait(pausable, self.pause_by_call(pausable, said))
@@ -268,9 +284,9 @@ impl Pauser for Core {
 
     fn blocking_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
         let Some(told) = self.pause_by_call(pausable, said)? else { return Ok(()) };
-        let (core, pausable, patience) = (Arc::clone(&self), pausable.clone(), self.patience(&pausable.policy));
-        let telling = async move { core.tell(&pausable, told).await };
-        self.run_on_thread(TaskKind::Correction, telling, patience).unwrap_or_else(Err)
+        let patience = self.patience(&pausable.policy);
+        let message = PauseMessage { core: Arc::clone(&self), pausable: pausable.clone(), told, is_sent: false };
+        self.run_on_thread(TaskKind::Correction, message.send(), patience).unwrap_or_else(Err)
     }
 
     fn open<'a>(&'a self, pausable: &'a Pausable, probe: ProbeName) -> Pausing<'a> {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use tallygate_rules::CALLS;
+#[cfg(feature = "config")]
+use tallygate_rules::Rule;
 #[cfg(any(feature = "admin", test))]
 use tallygate_rules::check_unit;
 
@@ -23,6 +25,13 @@ impl PlanCounts {
             Self::One(count) => (unit == CALLS).then_some(*count),
             Self::ByUnit(counts) => counts.get(unit).copied(),
         }
+    }
+
+    /// Returns the unit of the rule that one count is for: the first of these rules on calls, or else the first one.
+    #[cfg(feature = "config")]
+    pub(crate) fn unit_of_one<'r>(mut rules: impl Iterator<Item = &'r Rule>) -> &'r str {
+        let Some(first) = rules.next() else { return CALLS };
+        if rules.any(|rule| rule.counted() == CALLS) { CALLS } else { first.counted() }
     }
 
     /// Writes `20`, or `calls=20,tokens=60000`, for the registry.

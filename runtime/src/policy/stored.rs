@@ -31,7 +31,12 @@ impl Policy {
     fn as_stored(&self, ahead: Duration) -> Stored {
         let groups = RuleGroup::gather_ahead(self.name(), self.groups(), self.origin().groups(), ahead);
         let PolicyInner { name, rules, ban, settings, replaced, trials, .. } = &*self.inner;
-        let is_taken = |group: &RuleGroup| group.rules.iter().all(|rule| is_taken_ahead(rule, ahead));
+        // Each call of a subject with a concurrency limit asks Redis anyway.
+        let is_concurrent =
+            |label| self.groups().iter().any(|group| group.label == label && group.concurrency().is_some());
+        let is_taken = |group: &RuleGroup| {
+            group.rules.iter().all(|rule| is_taken_ahead(rule, ahead)) && !is_concurrent(group.label.clone())
+        };
         let may_take = !self.inner.settings.takes_nothing_ahead;
         let taken = self.groups().iter().map(|group| may_take && is_taken(group));
         let taken = taken.collect();
@@ -83,6 +88,20 @@ mod tests {
 
     fn policy(rule: Rule) -> Policy {
         Policy::builder("p").rule(rule).prefetch(AHEAD).build().unwrap()
+    }
+
+    #[test]
+    fn nothing_is_taken_ahead_of_a_subject_with_concurrent_calls() {
+        let window = || Rule::sliding_window(1_000, 10 * SECOND);
+        let policy = Policy::builder("p")
+            .rules([window(), Rule::concurrency(2, SECOND)])
+            .rule_on("tenant", window())
+            .prefetch(AHEAD)
+            .build()
+            .unwrap();
+        let stored = policy.stored().unwrap();
+        let taken = policy.groups().iter().zip(&stored.taken).map(|(group, taken)| (group.label.as_deref(), *taken));
+        assert_eq!(taken.collect::<Vec<_>>(), [(None, false), (Some("tenant"), true), (None, false)]);
     }
 
     fn segment(policy: &Policy) -> &str {

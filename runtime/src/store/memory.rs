@@ -305,7 +305,8 @@ impl Memory {
         resets.max().flatten()
     }
 
-    /// Bans the main subject of the call for this time; 0 ends its ban. Returns the same as [`reset`](Self::reset).
+    /// Bans the main subject of the call for this time; 0 ends its ban. Returns how long what is left of replaced subjects may deny it
+    /// by the rules of any unit.
     pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<Option<Duration>, BackendError> {
         let (id, duration_us) = tally_to_ban(call, duration)?;
         let hash = id.hash(&self.seed);
@@ -320,7 +321,16 @@ impl Memory {
         if let Some(tally) = shard.find(hash, id) {
             tally.ban(id.group, duration_us, now_us);
         }
-        Ok(shard.traced_for(hash, id, now_us))
+        drop(shard);
+        let main = call.tally_ids().filter(|other| other.group.label == id.group.label);
+        Ok(main.filter_map(|id| self.traced_for(id)).max())
+    }
+
+    fn traced_for(&self, id: TallyId<'_>) -> Option<Duration> {
+        let hash = id.hash(&self.seed);
+        let mut shard = self.lock(self.shard_of(hash));
+        let now_us = self.clock.now_us();
+        shard.traced_for(hash, id, now_us)
     }
 
     #[inline]

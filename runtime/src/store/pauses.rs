@@ -14,7 +14,8 @@ use hashbrown::HashTable;
 use super::answer::Outcome;
 use crate::call::{LeaseName, TallyId};
 use crate::clock::is_set_back;
-use crate::decision::PauseSource;
+use crate::decision::{Pausable, PauseSource};
+use crate::policy::Policy;
 use crate::subject::SubjectKey;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, lock};
@@ -56,6 +57,8 @@ struct PausedSubject {
     segment: Arc<str>,
     subject: SubjectKey,
     pause: Pause,
+    /// The policy by which the store is told. It may be in use nowhere else by then.
+    policy: Option<Policy>,
 }
 
 /// A moment between two changes of the table. An answer of the store says nothing about changes after its question.
@@ -325,12 +328,19 @@ impl Pauses {
         })
     }
 
-    /// Returns the subjects of all pauses of which the store may not know and is not being told, each with the segment of its
-    /// policy's group.
-    pub(crate) fn untold(&self, now_us: u64) -> Vec<(Arc<str>, SubjectKey)> {
+    /// Keeps the policy of a pause until the store knows of that.
+    pub(crate) fn keep_policy(&self, id: TallyId<'_>, policy: &Policy) {
+        let hash = id.hash(&self.seed);
+        if let Some(paused) = lock(&self.table).find(hash, id).filter(|paused| !paused.is_stored()) {
+            paused.policy = Some(policy.clone());
+        }
+    }
+
+    /// Returns all pauses of which the store may not know and is not being told.
+    pub(crate) fn untold(&self, now_us: u64) -> Vec<Pausable> {
         let table = lock(&self.table);
         let untold = table.subjects.iter().filter(|paused| paused.pause.is_untold(now_us));
-        untold.map(|paused| (Arc::clone(&paused.segment), paused.subject)).collect()
+        untold.filter_map(|paused| Pausable::new(paused.policy.as_ref()?, Some(&paused.subject)).ok()).collect()
     }
 
     /// Notes that the store was not told of the pause. A later change is told by another message.
@@ -414,7 +424,7 @@ impl Pauses {
         let hash = id.hash(&self.seed);
         let mut table = lock(&self.table);
         let moment = PauseMoment(self.changes.fetch_add(1, Ordering::AcqRel) + 1);
-        let mut pause = table.find(hash, id).map(|known| *known).filter(|known| !known.is_open(now_us));
+        let mut pause = table.find(hash, id).map(|known| known.pause).filter(|known| !known.is_open(now_us));
         let changed = change(&mut pause, moment);
         match pause {
             Some(pause) => table.set(hash, id, pause, now_us),
@@ -426,13 +436,16 @@ impl Pauses {
 }
 
 impl PauseTable {
-    fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Pause> {
-        self.subjects.find_mut(hash, |paused| paused.matches(id)).map(|paused| &mut paused.pause)
+    fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut PausedSubject> {
+        self.subjects.find_mut(hash, |paused| paused.matches(id))
     }
 
     fn set(&mut self, hash: u64, id: TallyId<'_>, pause: Pause, now_us: u64) {
         if let Some(known) = self.find(hash, id) {
-            *known = pause;
+            known.pause = pause;
+            if known.is_stored() {
+                known.policy = None;
+            }
             return;
         }
         if self.subjects.len() >= self.sweep_at {
@@ -440,7 +453,8 @@ impl PauseTable {
             self.sweep_at = FEW.max(2 * self.subjects.len());
         }
         if self.subjects.len() < MOST_STORED || matches!(pause.known_by, KnownBy::Process { .. }) {
-            let paused = PausedSubject { hash, segment: Arc::clone(&id.group.segment), subject: *id.subject, pause };
+            let segment = Arc::clone(&id.group.segment);
+            let paused = PausedSubject { hash, segment, subject: *id.subject, pause, policy: None };
             self.subjects.insert_unique(hash, paused, |paused| paused.hash);
         }
     }
@@ -455,6 +469,10 @@ impl PauseTable {
 impl PausedSubject {
     fn matches(&self, id: TallyId<'_>) -> bool {
         self.subject == *id.subject && id.group.has_segment(&self.segment)
+    }
+
+    fn is_stored(&self) -> bool {
+        matches!(self.pause.known_by, KnownBy::Store { .. })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A peek at the subjects of a call, with its report.
 
 use serde_json::{Value, json};
-use tallygate_rules::Rule;
+use tallygate_rules::{Role, Rule};
 
 use super::{OpenPolicy, RuleState, json, shadow};
 use crate::admin::Subjects;
@@ -112,8 +112,12 @@ impl<'a> Peeked<'a> {
         if self.admitted() == Some(true) { denying.map(RuleStatus::position).collect() } else { Vec::new() }
     }
 
-    /// How much the rule has to have left for the call. A unit that is not named is charged afterwards, and needs some.
+    /// How much the rule has to have left for the call. A unit that is not named is charged afterwards, and needs some. Each call
+    /// weighs 1 for duplicates and concurrent calls, whatever its cost.
     fn needed(&self, rule: &Rule) -> u64 {
+        if rule.role() != Role::Limit {
+            return 1;
+        }
         let unit = rule.counted();
         self.costs.iter().find(|(named, _)| named == unit).map_or(1, |(_, cost)| *cost)
     }

@@ -65,7 +65,7 @@ mod tests {
     use std::panic::catch_unwind;
     use std::time::Duration;
 
-    use tallygate_rules::{Replacement, Rule, TokenBucket};
+    use tallygate_rules::{Ban, Replacement, Rule, TokenBucket};
 
     use crate::call::{Call, CallOptions, UnitCall};
     use crate::clock::Clock;
@@ -140,6 +140,23 @@ mod tests {
             let call = UnitCall::new(&policy, &other, 1, GroupCost::new(1, 1));
             assert_eq!(memory.outcome_in_units(call), Some(Outcome::Admitted));
             assert!(matches!(outcome(&memory, &policy, &subject("a"), "tokens", 1), Outcome::Denied { rule: 1, .. }));
+        });
+    }
+
+    #[test]
+    fn the_end_of_a_ban_says_how_long_what_was_left_of_a_unit_may_deny_the_subject() {
+        try_three_times(|| {
+            let ban = Ban::new(9, HOUR, HOUR);
+            let policy = Policy::builder("p").rules([window(9), tokens(1)]).ban(ban).build().unwrap();
+            let memory = Memory::new(Clock::tokio(), 1);
+            let (alice, bob) = ([subject("alice"); 2], [subject("bob"); 2]);
+            let costs = |calls| [if calls { SubjectCost::Calls } else { SubjectCost::Unit(0) }, SubjectCost::Unit(1)];
+            let call = |subjects| Call::new(&policy, subjects, CallOptions::PLAIN);
+            assert_eq!(memory.decide(call(&alice[..]).with_costs(&costs(false))).unwrap().outcome, Outcome::Admitted);
+            assert_eq!(memory.ban(call(&alice), Duration::ZERO).unwrap(), None);
+            assert_eq!(memory.decide(call(&bob[..]).with_costs(&costs(true))).unwrap().outcome, Outcome::Admitted);
+            let left = memory.ban(call(&alice), Duration::ZERO).unwrap().unwrap();
+            assert!(left > HOUR / 2, "{left:?}");
         });
     }
 

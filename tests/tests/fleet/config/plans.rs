@@ -1,8 +1,12 @@
 //! Counts by name in a file.
 
-use tallygate::{Limiter, Rejection, rate_limit};
+use std::time::Duration;
+
+use tallygate::{Limiter, Policy, Rejection, Rule, rate_limit};
 
 use super::{apply, every_backend, try_apply};
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 every_backend!(
     a_count_may_be_that_of_a_plan_of_the_file,
@@ -97,6 +101,21 @@ async fn a_plan_has_a_count_for_each_unit(limiter: Limiter) {
     apply(&limiter, file).require_known().unwrap();
     assert_eq!([room("free").await, room("pro").await], [3, 2]);
     assert_eq!([room("plain").await, room("odd").await], [1, 1], "by the counts of the code where a plan has none");
+}
+
+#[tokio::test]
+async fn in_memory_one_number_is_the_count_of_the_first_unit_where_no_varying_rule_counts_calls() {
+    let limiter = Limiter::in_memory();
+    let _policy = Policy::builder("config.plans.one")
+        .rule(Rule::sliding_window(9, HOUR))
+        .rule(Rule::sliding_window(9, HOUR).counting("tokens").varying())
+        .rule(Rule::sliding_window(9, HOUR).counting("bytes").varying())
+        .build()
+        .unwrap();
+    apply(&limiter, "[plans]\nfree = 3").require_known().unwrap();
+    let of = |policy, unit| limiter.plan_count_of(policy, "free", unit);
+    assert_eq!(["calls", "tokens", "bytes"].map(|unit| of("config.plans.one", unit)), [Some(3), Some(3), None]);
+    assert_eq!(["calls", "tokens"].map(|unit| of("config.plans.nobody", unit)), [Some(3), None]);
 }
 
 #[tokio::test]

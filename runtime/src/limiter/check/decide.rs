@@ -53,15 +53,18 @@ impl Check<'_> {
     /// begun.
     #[inline]
     pub(crate) fn decide_at_once(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
-        match self.outcome_at_once() {
-            Some(outcome) => ControlFlow::Break(Ok(self.plain_decision(outcome))),
-            None => match self.outcome_in_units_at_once() {
-                Some(Outcome::Admitted) => ControlFlow::Break(Ok(Decision::Allowed(Permit::plain(DecidedBy::Backend)))),
-                Some(denied) => ControlFlow::Break(Ok(self.decision_in_units(denied))),
-                None => match self.decision_here_at_once() {
-                    Some(decision) => ControlFlow::Break(Ok(decision)),
-                    None => self.decide_observed(),
-                },
+        if let Some(outcome) = self.outcome_at_once() {
+            return ControlFlow::Break(Ok(self.plain_decision(outcome)));
+        }
+        if self.limiter().core.stack.is_remote() {
+            return self.decide_observed();
+        }
+        match self.outcome_in_units_at_once() {
+            Some(Outcome::Admitted) => ControlFlow::Break(Ok(Decision::Allowed(Permit::plain(DecidedBy::Backend)))),
+            Some(denied) => ControlFlow::Break(Ok(self.decision_in_units(denied))),
+            None => match self.decision_here_at_once() {
+                Some(decision) => ControlFlow::Break(Ok(decision)),
+                None => self.decide_observed(),
             },
         }
     }

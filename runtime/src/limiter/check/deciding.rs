@@ -71,16 +71,18 @@ impl Deciding<'_> {
             return Poll::Pending;
         }
         if let DecidingState::Start(check) = &mut self.state {
-            if let Some(outcome) = check.outcome_in_units_at_once() {
-                self.is_done = true;
-                return match outcome {
-                    Outcome::Admitted => ADMITTED,
-                    denied => Poll::Ready(Ok(check.decision_in_units(denied))),
-                };
-            }
-            if let Some(decision) = check.decision_here_at_once() {
-                self.is_done = true;
-                return Poll::Ready(Ok(decision));
+            if !check.limiter().core.stack.is_remote() {
+                if let Some(outcome) = check.outcome_in_units_at_once() {
+                    self.is_done = true;
+                    return match outcome {
+                        Outcome::Admitted => ADMITTED,
+                        denied => Poll::Ready(Ok(check.decision_in_units(denied))),
+                    };
+                }
+                if let Some(decision) = check.decision_here_at_once() {
+                    self.is_done = true;
+                    return Poll::Ready(Ok(decision));
+                }
             }
             match check.decide_observed() {
                 ControlFlow::Break(decided) => {

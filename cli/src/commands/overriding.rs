@@ -171,7 +171,7 @@ impl OverrideCommand {
         let Some(described) = fleet.registered().find(policy) else {
             return Ok(shared::override_as_listed(&fleet.limiter, policy, label, subject)?);
         };
-        let target = label.into_iter().fold(described.override_rules(&fleet.limiter), OverrideBuilder::on);
+        let target = label.into_iter().fold(described.override_rules(&fleet.limiter), OverrideBuilder::label);
         Ok(match subject {
             Some(text) => target.subject(&subject::whole(fleet, described, label, text)?),
             None => target,

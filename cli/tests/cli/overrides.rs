@@ -100,9 +100,9 @@ async fn an_override_is_cleared_as_it_is_listed_whatever_has_become_of_its_polic
     for (stored, words) in [
         (of("gone"), "gone"),
         (of("gone").subject(&old), "gone --subject mail:zoe"),
-        (of("gone").on("host").subject(&old), "gone --on host --subject mail:zoe"),
-        (of("sms.send").on("host"), "sms.send --on host"),
-        (of("sms.send").on("host").subject(&old), "sms.send --on host --subject mail:zoe"),
+        (of("gone").label("host").subject(&old), "gone --on host --subject mail:zoe"),
+        (of("sms.send").label("host"), "sms.send --on host"),
+        (of("sms.send").label("host").subject(&old), "sms.send --on host --subject mail:zoe"),
         (of("sms.send").subject(&old), "sms.send --subject mail:zoe"),
     ] {
         stored.set().await.unwrap();

@@ -33,7 +33,7 @@ pub struct OverrideBuilder<'a> {
 impl Limiter {
     /// Starts an override: rules that replace the rules of all policies with this name.
     ///
-    /// An override is for one subject of the calls: the main one, or [another](OverrideBuilder::on). It is for all
+    /// An override is for one subject of the calls: the main one, or [another](OverrideBuilder::label). It is for all
     /// values of that subject, or for [one value](OverrideBuilder::subject), which takes precedence. Its rules replace
     /// [all rules](OverrideBuilder::rules) on that subject, duplicate rules included, or [single
     /// ones](OverrideBuilder::rule). Rules on other subjects and the ban stay in force.
@@ -105,7 +105,7 @@ impl Limiter {
 impl OverrideBuilder<'_> {
     /// Applies the override to the rules on another subject of the calls, by the label that
     /// [`PolicyBuilder::rule_on`](crate::PolicyBuilder::rule_on) gave it.
-    pub fn on(mut self, label: impl Into<String>) -> Self {
+    pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }

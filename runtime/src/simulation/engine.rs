@@ -65,7 +65,7 @@ impl Engine {
     pub(super) fn prepare(&mut self, call: &TraceCall) -> Result<Ready, TraceError> {
         self.calls += 1;
         let place = TracePlace { line: call.line(), call: Some(self.calls) };
-        let us = call.at().duration_since(UNIX_EPOCH).map_or(0, micros::from_duration);
+        let us = call.time().duration_since(UNIX_EPOCH).map_or(0, micros::from_duration);
         if !RANGE_US.contains(&us) {
             let text = "its time is before 1981 or after 2244; epoch times are in seconds, like 1800000000.25";
             return Err(TraceError::new(TraceErrorKind::Time, place, text));

@@ -12,7 +12,7 @@ use crate::subject::Subject;
 /// One call of a trace, with its time, its subjects and its costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceCall {
-    at: SystemTime,
+    time: SystemTime,
     subject: Subject,
     /// The other subjects that the rules count, by their labels.
     pub(super) others: Vec<(Box<str>, Subject)>,
@@ -26,8 +26,8 @@ pub struct TraceCall {
 impl TraceCall {
     /// Returns a call of cost 1. Its time is in whole microseconds; the rest is cut off.
     #[must_use]
-    pub fn new(at: SystemTime, subject: Subject) -> Self {
-        Self { at, subject, others: Vec::new(), cost: 1, units: Vec::new(), pause: None, line: None }
+    pub fn new(time: SystemTime, subject: Subject) -> Self {
+        Self { time, subject, others: Vec::new(), cost: 1, units: Vec::new(), pause: None, line: None }
     }
 
     /// Sets the cost of the call. A call of cost 0 is decided by what is counted already, and counts nothing.
@@ -73,8 +73,8 @@ impl TraceCall {
 
     /// Returns when the call was made.
     #[must_use]
-    pub fn at(&self) -> SystemTime {
-        self.at
+    pub fn time(&self) -> SystemTime {
+        self.time
     }
 
     /// Returns the main subject.

@@ -59,7 +59,7 @@ use crate::observe::opaque_debug;
 /// | `DELETE` | `/policies/{name}/override?…` | [clears it](crate::OverrideBuilder::clear) |
 /// | `GET` | `/overrides` | lists all overrides |
 ///
-/// With a label, `/policies/{name}/override/{label}` is for the rules on [another subject](crate::OverrideBuilder::on).
+/// With a label, `/policies/{name}/override/{label}` is for the rules on [another subject](crate::OverrideBuilder::label).
 ///
 /// # Subjects
 ///

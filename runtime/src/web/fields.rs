@@ -32,7 +32,7 @@ use crate::web::decisions::{Decisions, LimitStatus};
 ///
 /// let decisions = Decisions::new();
 /// decisions.add(&policy, &decision);
-/// let fields = Fields::from(Draft::V11).of(&decisions);
+/// let fields = Fields::from(Draft::V11).render(&decisions);
 /// assert_eq!(fields[0], ("ratelimit-policy".into(), r#""captcha.1m";q=5;w=60"#.to_owned()));
 /// assert_eq!(fields[1], ("ratelimit".into(), r#""captcha.1m";r=4;t=60"#.to_owned()));
 /// # Ok(())
@@ -127,7 +127,7 @@ impl Fields {
     /// If a call was denied, no window ends later than the wait of that call, so that no client waits longer than
     /// `Retry-After`.
     #[must_use]
-    pub fn of(self, decisions: &Decisions) -> Vec<(Cow<'static, str>, String)> {
+    pub fn render(self, decisions: &Decisions) -> Vec<(Cow<'static, str>, String)> {
         let mut standings = decisions.standings();
         standings.retain(LimitStatus::concerns_other_calls);
         let Some(tightest) = tightest(&standings) else { return Vec::new() };

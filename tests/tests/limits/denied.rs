@@ -48,7 +48,7 @@ async fn those_denied_most_come_first_by_policy(limiter: Limiter) {
     let all = [of("mail", "b", 7), of("sms:send", "a%3A%C3%A9", 5), of("mail", "a", 3)];
     let denied = limiter.denied_subjects();
     assert_eq!(shown(&denied), all);
-    assert!(denied.iter().all(|one| one.at_most() == Some(one.denials()) && one.label().is_none()));
+    assert!(denied.iter().all(|one| one.max_denials() == Some(one.denials()) && one.label().is_none()));
     assert_eq!(denied[1].subject(), &Subject::of("a:é"));
 
     limiter.publish_denied_subjects().await.unwrap();
@@ -146,7 +146,7 @@ async fn all_processes_add_up_and_each_denial_is_published_once() {
         let expected = [of("p", "s", 20 * round - 1), of("p", "t", 5 * round - 1)];
         let denied = reader.top_denied("p", 10).await.unwrap();
         assert_eq!(shown(&denied), expected);
-        assert!(denied.iter().all(|one| one.at_most().is_none()));
+        assert!(denied.iter().all(|one| one.max_denials().is_none()));
     }
     assert_eq!(reader.denied_subjects().len(), 0);
 }

@@ -41,7 +41,7 @@ impl Rows {
         decide: impl FnOnce(&TraceCall) -> Result<T, TraceError>,
     ) -> Result<Option<(SystemTime, T)>, TraceError> {
         self.progress.count();
-        match row.and_then(|call| Ok((call.at(), decide(&call)?))) {
+        match row.and_then(|call| Ok((call.time(), decide(&call)?))) {
             Ok(decided) => Ok(Some(decided)),
             // An input that cannot be read has no next row.
             Err(mistake) if self.skips && mistake.kind() != TraceErrorKind::Read => {

@@ -92,7 +92,7 @@ pub fn override_as_listed<'l>(
     label: Option<&str>,
     subject: Option<&str>,
 ) -> Result<OverrideBuilder<'l>, Error> {
-    let builder = label.into_iter().fold(limiter.override_policy(policy), OverrideBuilder::on);
+    let builder = label.into_iter().fold(limiter.override_policy(policy), OverrideBuilder::label);
     Ok(match subject {
         Some(text) => builder.subject(&Subject::from_rendered(text)?),
         None => builder,

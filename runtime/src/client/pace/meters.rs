@@ -11,7 +11,7 @@ use crate::decision::{Meter, Permit};
 ///
 /// /// The answer of a model says in its body how many tokens the call has used.
 /// fn count<B>(response: &http::Response<B>, tokens: u64) {
-///     if let Some(meter) = response.extensions().get::<Meters>().and_then(|meters| meters.of("tokens")) {
+///     if let Some(meter) = response.extensions().get::<Meters>().and_then(|meters| meters.get("tokens")) {
 ///         meter.add(tokens);
 ///     }
 /// }
@@ -28,7 +28,7 @@ impl Meters {
 
     /// Returns the meter of a unit; `None` if the pace does not meter it, or if the call has a cost of 0 in calls.
     #[must_use]
-    pub fn of(&self, unit: &str) -> Option<&Meter> {
+    pub fn get(&self, unit: &str) -> Option<&Meter> {
         self.0.iter().find(|(known, _)| known == unit).map(|(_, meter)| meter)
     }
 }

@@ -14,7 +14,7 @@ pub struct DeniedSubject {
     pub(super) label: Option<String>,
     pub(super) subject: Subject,
     pub(super) denials: u64,
-    pub(super) at_most: Option<u64>,
+    pub(super) max_denials: Option<u64>,
 }
 
 impl Limiter {
@@ -97,7 +97,7 @@ impl DeniedSubject {
             label: id.label.map(str::to_owned),
             subject: Subject::from_escaped(id.subject)?,
             denials: kept.denials,
-            at_most: Some(kept.at_most()),
+            max_denials: Some(kept.at_most()),
         })
     }
 
@@ -128,8 +128,8 @@ impl DeniedSubject {
     /// Returns how many denials the subject had at most, with those before it was kept. `None` if this is unknown:
     /// processes publish only what they have counted.
     #[must_use]
-    pub fn at_most(&self) -> Option<u64> {
-        self.at_most
+    pub fn max_denials(&self) -> Option<u64> {
+        self.max_denials
     }
 }
 

@@ -134,7 +134,7 @@ fn read(policy: &str, member: &str, denials: u64) -> Option<DeniedSubject> {
     let (label, subject) = member.split_once(':')?;
     let label = if label.is_empty() { None } else { Some(percent_decode(label)?) };
     let subject = Subject::from_escaped(subject)?;
-    Some(DeniedSubject { policy: policy.to_owned(), label, subject, denials, at_most: None })
+    Some(DeniedSubject { policy: policy.to_owned(), label, subject, denials, max_denials: None })
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl<'a> OverrideRequest<'a> {
     fn listed(self) -> Result<OverrideBuilder<'a>, AdminError> {
         let Self { operated, label, query, policy, .. } = self;
         let described = self.found?;
-        let builder = label.into_iter().fold(described.override_rules(&operated.limiter), OverrideBuilder::on);
+        let builder = label.into_iter().fold(described.override_rules(&operated.limiter), OverrideBuilder::label);
         let labels: Vec<_> = described.subjects().map(|subject| subject.label()).collect();
         if let Some(label) = label.filter(|label| !labels.contains(label)) {
             let meant = remedy("label", label, labels);

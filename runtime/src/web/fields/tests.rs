@@ -46,7 +46,7 @@ impl Decided {
     }
 
     fn fields(&self, fields: impl Into<Fields>) -> Vec<ResponseField> {
-        fields.into().of(&self.decisions)
+        fields.into().render(&self.decisions)
     }
 
     /// The values of the fields of version 11.

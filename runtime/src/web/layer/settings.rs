@@ -150,7 +150,7 @@ impl LayerSettings {
     /// Writes the fields of a response, and `Retry-After` if its handler has set none.
     pub(in crate::web) fn write_fields(&self, response: &mut impl WebResponse, decisions: &Decisions) {
         if self.on_success || decisions.any_denied() {
-            for (name, value) in self.fields.of(decisions) {
+            for (name, value) in self.fields.render(decisions) {
                 response.set_field(&name, &value);
             }
         }

@@ -244,7 +244,7 @@ async fn duplicates_that_are_released_give_way_to_those_of_the_file(limiter: Lim
     assert_eq!(duplicates_of("bob").await, "prevent_duplicate per 1h");
     limiter
         .override_policy("config.released")
-        .on("prevent_duplicate")
+        .label("prevent_duplicate")
         .text("prevent_duplicate per 20m")
         .set()
         .await

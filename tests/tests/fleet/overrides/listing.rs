@@ -16,7 +16,7 @@ async fn all_overrides_are_listed_in_order(limiter: Limiter) {
     let set = async |policy: &str, label: Option<&str>, subject: Option<&Subject>, text: &str| {
         let mut builder = limiter.override_policy(policy).text(text).allow_unknown();
         if let Some(label) = label {
-            builder = builder.on(label);
+            builder = builder.label(label);
         }
         if let Some(subject) = subject {
             builder = builder.subject(subject);
@@ -49,7 +49,7 @@ async fn all_overrides_are_listed_in_order(limiter: Limiter) {
     for found in all {
         let mut builder = limiter.override_policy(found.policy());
         if let Some(label) = found.label() {
-            builder = builder.on(label);
+            builder = builder.label(label);
         }
         if let Some(subject) = found.subject() {
             builder = builder.subject(subject);
@@ -65,7 +65,7 @@ async fn one_override_is_looked_up(limiter: Limiter) {
     let found = builder().get().await.unwrap().unwrap();
     assert_eq!(found.rules().collect::<Vec<_>>(), [(None, &hourly(5))]);
     assert!(builder().subject(&Subject::of("a")).get().await.unwrap().is_none());
-    assert!(builder().on("network").get().await.unwrap().is_none());
+    assert!(builder().label("network").get().await.unwrap().is_none());
 }
 
 async fn a_change_says_whether_there_was_an_override(limiter: Limiter) {

@@ -30,9 +30,9 @@ async fn an_unknown_rule_or_subject_of_a_known_policy_is_refused() {
     let refused = [
         (builder().text("horly = 1 per 1h"), "no rule with the name `horly`; did you mean `hourly`?"),
         (builder().text("2 = 1 per 1h"), "no rule at the position 2; its positions are 0, 1"),
-        (builder().on("netwrok").text("1 per 1h"), "no rules on the subject `netwrok`; did you mean `network`?"),
+        (builder().label("netwrok").text("1 per 1h"), "no rules on the subject `netwrok`; did you mean `network`?"),
         (
-            builder().on("network").text("hourly = 1 per 1h"),
+            builder().label("network").text("hourly = 1 per 1h"),
             "rule `hourly` counts the main subject; override it without a label",
         ),
         (

@@ -57,17 +57,17 @@ async fn a_single_rule_is_overridden_by_its_name_or_its_position(limiter: Limite
 
 async fn the_rules_on_another_subject_are_overridden(limiter: Limiter) {
     let policy = policy("over.single");
-    limiter.override_policy("over.single").on("network").text("4 per 1h").set().await.unwrap();
+    limiter.override_policy("over.single").label("network").text("4 per 1h").set().await.unwrap();
     assert_eq!(limits(&limiter, &policy, "a", &network()).await, [2, 4, 3]);
-    limiter.override_policy("over.single").on("network").text("network.daily = 8 per 1d").set().await.unwrap();
+    limiter.override_policy("over.single").label("network").text("network.daily = 8 per 1d").set().await.unwrap();
     assert_eq!(limits(&limiter, &policy, "a", &network()).await, [2, 5, 3, 8]);
-    assert!(limiter.override_policy("over.single").on("network").clear().await.unwrap());
+    assert!(limiter.override_policy("over.single").label("network").clear().await.unwrap());
     assert_eq!(limits(&limiter, &policy, "a", &network()).await, [2, 5, 3, 9]);
 }
 
 async fn one_value_of_another_subject_has_rules_of_its_own(limiter: Limiter) {
     let policy = policy("over.single");
-    let office = limiter.override_policy("over.single").on("network").subject(&network());
+    let office = limiter.override_policy("over.single").label("network").subject(&network());
     office.clone().text("1 = 50 per 1h, 3 = 90 per 1d").set().await.unwrap();
     assert_eq!(limits(&limiter, &policy, "a", &network()).await, [2, 50, 3, 90]);
     assert_eq!(limits(&limiter, &policy, "a", &Subject::of("10.0.1.0/24")).await, [2, 5, 3, 9]);
@@ -84,7 +84,7 @@ async fn a_single_rule_on_any_subject_is_overridden_for_all(limiter: Limiter) {
 async fn the_most_specific_override_is_in_force_on_each_subject(limiter: Limiter) {
     let policy = policy("over.single");
     set(&limiter, &policy, "hourly = 1 per 1h, network.daily = 7 per 1d").await;
-    limiter.override_policy("over.single").on("network").text("1 = 4 per 1h").set().await.unwrap();
+    limiter.override_policy("over.single").label("network").text("1 = 4 per 1h").set().await.unwrap();
     assert_eq!(limits(&limiter, &policy, "a", &network()).await, [1, 4, 3, 9]);
     let vip = limiter.override_policy("over.single").subject(&Subject::of("vip"));
     vip.text("daily = 30 per 1d").set().await.unwrap();
@@ -95,15 +95,15 @@ async fn the_most_specific_override_is_in_force_on_each_subject(limiter: Limiter
 async fn overrides_on_several_subjects_add_up(limiter: Limiter) {
     let policy = policy("over.single");
     set(&limiter, &policy, "20 per 1h, 21 per 2h, 19 per fixed 1h").await;
-    limiter.override_policy("over.single").on("network").text("3 = 90 per 1d").set().await.unwrap();
+    limiter.override_policy("over.single").label("network").text("3 = 90 per 1d").set().await.unwrap();
     assert_eq!(limits(&limiter, &policy, "a", &network()).await, [20, 5, 21, 90, 19]);
-    limiter.override_policy("over.single").on("network").text("90 per 1d").set().await.unwrap();
+    limiter.override_policy("over.single").label("network").text("90 per 1d").set().await.unwrap();
     assert_eq!(limits(&limiter, &policy, "a", &network()).await, [20, 90, 21, 19]);
 }
 
 async fn a_closed_rule_on_another_subject_closes_the_limit(limiter: Limiter) {
     let policy = policy("over.single");
-    let closed = limiter.override_policy("over.single").on("network").subject(&network());
+    let closed = limiter.override_policy("over.single").label("network").subject(&network());
     closed.text("network.daily = 0 per 1d").set().await.unwrap();
     let user = Subject::of("a");
     let network = network();

@@ -106,9 +106,13 @@ async fn an_override_is_cleared_as_it_is_listed_whatever_has_become_of_its_polic
         for (stored, path, status) in [
             (of_gone(), "/policies/admin.gone/override", 404),
             (of_gone().subject(&old), "/policies/admin.gone/override?subject=mail:zoe", 404),
-            (of_gone().on("host").subject(&old), "/policies/admin.gone/override/host?subject=mail:zoe", 404),
-            (of_policy().on("host"), "/policies/admin.changed/override/host", 404),
-            (of_policy().on("host").subject(&old), "/policies/admin.changed/override/host?subject:host=mail:zoe", 404),
+            (of_gone().label("host").subject(&old), "/policies/admin.gone/override/host?subject=mail:zoe", 404),
+            (of_policy().label("host"), "/policies/admin.changed/override/host", 404),
+            (
+                of_policy().label("host").subject(&old),
+                "/policies/admin.changed/override/host?subject:host=mail:zoe",
+                404,
+            ),
             (of_policy().subject(&old), "/policies/admin.changed/override?subject=mail:zoe", 422),
         ] {
             stored.rules(["9 per 1h".parse::<Rule>().unwrap()]).set().await.unwrap();

@@ -72,7 +72,7 @@ async fn the_message_of_the_rule_that_denies_a_request_goes_before_that_of_the_p
     assert_eq!(hour, "1h to go", "the rule with the longest wait has no message of its own");
     limiter
         .override_policy("messages.search")
-        .on("{@path}")
+        .label("{@path}")
         .rules(["9 per 1h".parse::<Rule>().unwrap()])
         .set()
         .await

@@ -91,7 +91,7 @@ async fn a_call_that_does_not_look_takes_nothing_even_if_its_policy_asks_for_mor
     let pace = client::pace(&policy, "partner").unwrap().limiter(&limiter).metered("calls").unwrap();
     let call = async |left| {
         let response = pace.layer(answering(left)).oneshot(Request::new(String::new())).await.unwrap();
-        response.extensions().get::<Meters>().unwrap().of("calls").unwrap().add(1);
+        response.extensions().get::<Meters>().unwrap().get("calls").unwrap().add(1);
     };
     let left = async || limiter.peek(&policy, &Subject::of("partner")).await.unwrap().report()[0].remaining();
     call("50").await;

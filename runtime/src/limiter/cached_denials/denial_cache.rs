@@ -96,22 +96,28 @@ impl DenialCache {
         let id = first_id(call).filter(|_| !options.report || options.report_is_optional)?;
         let hash = id.hash(&self.seed);
         let mut shard = self.lock(hash);
-        let is_meant =
-            |cached: &CachedDenial| cached.matches(id) && cached.costs.are_at_most(|index| call.needs_at(index));
-        let cached = shard.denials.find_mut(hash, is_meant)?;
-        if now_us >= cached.ends_us {
-            shard.remove(hash, is_meant);
-            return None;
+        // Several denials may answer a call with units. One that is due must not hide another.
+        let mut due = None;
+        for cached in shard.denials.iter_hash_mut(hash) {
+            let is_meant = cached.matches(id) && cached.costs.are_at_most(|index| call.needs_at(index));
+            // An answer may be newer than the clock reading of this caller, which therefore asks by itself.
+            if !is_meant || now_us < cached.answered_us || !cached.answers(call, self.others_hash(call)) {
+                continue;
+            }
+            if now_us < cached.due_us {
+                let retry_after = cached.retry_after.after(now_us - cached.answered_us);
+                return Some(Outcome::Denied { rule: cached.rule, retry_after });
+            }
+            due = Some(cached);
         }
-        // The answer is newer than the clock reading of this caller, which therefore asks by itself.
-        if now_us < cached.answered_us || !cached.answers(call, self.others_hash(call)) {
-            return None;
+        match due {
+            Some(cached) if now_us < cached.ends_us => {
+                cached.due_us = now_us.saturating_add(RENEWAL_US).min(cached.ends_us);
+            }
+            Some(_) => shard.remove(hash, |cached| cached.matches(id) && cached.ends_us <= now_us),
+            None => {}
         }
-        if now_us >= cached.due_us {
-            cached.due_us = now_us.saturating_add(RENEWAL_US);
-            return None;
-        }
-        Some(Outcome::Denied { rule: cached.rule, retry_after: cached.retry_after.after(now_us - cached.answered_us) })
+        None
     }
 
     /// Records the answer to a call that was sent at `asked_us`.

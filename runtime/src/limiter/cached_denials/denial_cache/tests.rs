@@ -4,6 +4,7 @@ use super::*;
 use tallygate_rules::Rule;
 
 use crate::call::CallOptions;
+use crate::policy::SubjectCost;
 use crate::subject::{Subject, SubjectKey};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -75,6 +76,28 @@ fn a_denial_is_cached_for_the_same_rules_the_same_subjects_and_no_lower_cost() {
     let call = call(&five, &subjects, 2);
     assert!(!recall(Call { options: CallOptions { report: true, ..call.options }, ..call }));
     assert!(!recall(Call { options: CallOptions { peek: true, ..call.options }, ..call }));
+}
+
+#[test]
+fn a_denial_answers_a_call_although_another_that_answers_it_is_due() {
+    let rule = Rule::sliding_window(5, 60 * SECOND);
+    let policy = Policy::builder("p").rule(rule.clone()).rule(rule.counting("tokens")).build().unwrap();
+    let subjects = [subject("s"), subject("s")];
+    let costs = |tokens| [SubjectCost::Calls, SubjectCost::Unit(tokens)];
+    for [first, second] in [[(5, 1), (1, 5)], [(1, 5), (5, 1)]] {
+        let denials = DenialCache::new(SECOND).unwrap();
+        for ((cost, tokens), asked_us) in [(first, START_US), (second, START_US + 500_000)] {
+            let denied_call = call(&policy, &subjects, cost);
+            denials.record(denied_call.with_costs(&costs(tokens)), denied(3_000_000), asked_us, asked_us);
+        }
+        let dear = costs(5);
+        let dear = call(&policy, &subjects, 5).with_costs(&dear);
+        assert_eq!(
+            denials.get(dear, START_US + 1_000_000),
+            Some(denied(2_500_000)),
+            "the second, and nobody asks again"
+        );
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use self::contract::{
     DUPLICATE, END_BYTES, END_ENTRIES, ENTRY_BYTES, FIXED_WINDOW, INTEGER_BYTES, LATE, LATER, LEASE_NAME_BYTES,
     LEASES_FORGOTTEN, LOG_ENTRIES, LONG_SLACK, LONGEST_LEASE, LONGEST_LOG, NEVER, PART, PAUSE_BYTES, PAUSED, PEEK,
     PLAIN_ADMITTED, PLAIN_ASK_AGAIN, PLAIN_UNREADABLE, POLICIES_LOOKED_AT, PROBE, PROTOCOL, PROVISIONAL,
-    REFUND_DISTANCE, REPORT, SLIDING_COUNTER, SLIDING_WINDOW, SOURCE_BYTES, STANDSTILL, TOKEN_BUCKET, UNITS,
+    REFUND_DISTANCE, REPORT, SLIDING_COUNTER, SLIDING_WINDOW, SOURCE_BYTES, STANDSTILL, TOKEN_BUCKET, TTL_BYTES, UNITS,
     UNREADABLE,
 };
 use self::expand::Sources;
@@ -76,7 +76,7 @@ fn write_scripts(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// The constants of the scripts. `INTEGER`, `SIGNED`, `CELL` and `BAN` are formats of `struct.pack`.
-fn constants() -> [(&'static str, String); 69] {
+fn constants() -> [(&'static str, String); 72] {
     let letter = |kind: u8| char::from(kind).to_string();
     let integers = |bytes: usize| format!("I{INTEGER_BYTES}").repeat(bytes / INTEGER_BYTES);
     [
@@ -126,8 +126,11 @@ fn constants() -> [(&'static str, String); 69] {
         ("PLAIN_ADMITTED", PLAIN_ADMITTED.to_string()),
         ("PLAIN_UNREADABLE", PLAIN_UNREADABLE.to_string()),
         ("PLAIN_ASK_AGAIN", PLAIN_ASK_AGAIN.to_string()),
-        // Stays as it is until the number of rules is known: see src/windows.rs.
-        ("RULES", "${RULES}".to_owned()),
+        // Stay as they are until the numbers of subjects and rules are known: see src/windows.rs.
+        ("SUBJECTS", "${SUBJECTS}".to_owned()),
+        ("FIRST_RULE", "${FIRST_RULE}".to_owned()),
+        ("LAST_RULE", "${LAST_RULE}".to_owned()),
+        ("TTL_BYTES", TTL_BYTES.to_string()),
         ("BEFORE_LAST", (ENTRY_BYTES - 1).to_string()),
         // The fields of a policy that parts/windows.lua reads only if a call needs them.
         ("TERMS_BYTES", (INTEGER_BYTES + 4 + 4).to_string()),

@@ -2,125 +2,125 @@
   a report, each charges, and its cost fits every rule. Every rule of every subject of a request is charged, or none is.
 
   KEYS[i]  the tally of one subject, in the order of the requests; parts/read.lua has its layout
-  ARGV[i]  a string of packed fields for that subject:
+  ARGV[i]  for each request, a string of packed fields; its subjects are counted from 0, its rules across all of them:
              back, span  for each rule: as windows.lua has them
-             reach, most, weight, ttl  as windows.lua has them
-             want, from  how many bytes to read first from the end of a log: whole entries, at least two (2 bytes); where
-                         these begin (text, ended by a zero byte)
+             reach, most, weight  for each subject: as windows.lua has them
+             near        for each subject: where the bytes begin that are read first from the end of a log: whole entries, at
+                         least two (text, ended by a zero byte)
              range       for each rule: where the entry at `back` has its time, if it may lie before these bytes (two texts,
                          each ended by a zero byte; else both are empty)
-             subjects    how many subjects the request has (1 byte)
+             ttl         for each subject: as windows.lua has it, with zero bytes behind it (${TTL_BYTES} bytes)
              duplicates  0 (1 byte)
-  Returns  as windows_alone.lua does for one request, and as windows.lua does for several. The rules of a request are
-           counted across its subjects, as if each had the number of rules for which the text of the script is made
-  TTL      as decide.lua sets it ]]
+  Returns  as windows_alone.lua does for one request, and as windows.lua does for several
+  TTL      as decide.lua sets it
+
+  The text of the script depends on the numbers of subjects and of rules, which are the same for all subjects of all
+  requests. The text between `each subject` and `end subject`, and in the braces of EACH_SUBJECT, is repeated for each
+  subject: a loop over them and a table of what they need would take longer. ]]
 
 local names, policies, values, call = KEYS, ARGV, unpack, redis.call
 local struct = struct
 local unpack = struct.unpack
 --- @include parts/clock.lua
 local budget = ${BUDGET_BYTES}
-local subjects = string.byte(policies[1], -2)
 -- If several requests are decided, only the one whose tally cannot be read fails.
-local alone = subjects == #names
+local alone = not policies[2]
 local read = alone and call or redis.pcall
-local codes, waits = not alone and {}, not alone and {}
+local codes, waits
+if not alone then codes, waits = {}, {} end
 local done = 0
 
 -- Each request is decided at most twice.
-for _ = 1, 2 * #names do
-  local begun_at, entry = now, nil
-  local verdict, longest, failed = ${PLAIN_ADMITTED}, 0, nil
-  -- The subjects whose TTL is renewed. Most calls renew none, and make no table.
-  local renewals
-  -- What charging needs of each subject whose log is not only appended to.
-  local logs
+for _ = 1, 2 * #policies do
+  local begun_at, policy = now, policies[done / ${SUBJECTS} + 1]
+  local ${EACH back_RULE, span_RULE, }${EACH_SUBJECT reach_SUBJECT, most_SUBJECT, weight_SUBJECT, }${EACH_SUBJECT near_SUBJECT, }${EACH from_RULE, to_RULE, }ttls =
+    unpack('>${EACH I5I7}${EACH_SUBJECT I7I4I4}${EACH_SUBJECT s}${EACH ss}', policy)
+  local verdict, longest, failed, entry = ${PLAIN_ADMITTED}, 0, nil, nil
 
-  for subject = 1, subjects do
-    local name, policy = names[done + subject], policies[done + subject]
-    local ${EACH back_RULE, span_RULE, }reach, most, weight, ttl, want, from${EACH , from_RULE, to_RULE} =
-      unpack('>${EACH I5I7}${INTEGER}I4I4sI2s${EACH ss}', policy)
-    local code, wait = ${PLAIN_ADMITTED}, 0
-    local value = read('GETRANGE', name, from, '-1')
+  --- @each subject
+  local name_SUBJECT = names[done + SUBJECT + 1]
+  -- Whether the TTL is renewed; nil if the log is not only appended to. Then charging needs what follows.
+  local renews_SUBJECT, tail_SUBJECT, last_SUBJECT, entries_SUBJECT, weighed_SUBJECT
+  local surplus_SUBJECT, total_SUBJECT, front_SUBJECT
+  do
+    local code, wait, last = ${PLAIN_ADMITTED}, 0, 0
+    local value = read('GETRANGE', name_SUBJECT, near_SUBJECT, '-1')
     local size = #value
-    local last = 0
     if size % ${ENTRY_BYTES} > 0 then
       last = ${UNKNOWN}
     elseif size > 0 then
       last = unpack('>${INTEGER}', value, size - ${BEFORE_LAST})
-    end
-    if last <= now and size > 0 then
-      --- @each rule
-      if size > back_RULE then
-        local due = unpack('>${INTEGER}', value, size - back_RULE) + span_RULE - now
-        --- @include parts/due.lua
-      elseif from_RULE ~= '' then
-        local bytes = call('GETRANGE', name, from_RULE, to_RULE)
-        -- GETRANGE returns fewer bytes if the range begins before the string.
-        if #bytes == ${INTEGER_BYTES} then
-          local due = unpack('>${INTEGER}', bytes) + span_RULE - now
+      if last <= now then
+        --- @each rule
+        if size > back_RULE then
+          local due = unpack('>${INTEGER}', value, size - back_RULE) + span_RULE - now
           --- @include parts/due.lua
+        elseif from_RULE ~= '' then
+          local bytes = call('GETRANGE', name_SUBJECT, from_RULE, to_RULE)
+          -- GETRANGE returns fewer bytes if the range begins before the string.
+          if #bytes == ${INTEGER_BYTES} then
+            local due = unpack('>${INTEGER}', bytes) + span_RULE - now
+            --- @include parts/due.lua
+          end
         end
+        --- @end
       end
-      --- @end
     end
-    if code == ${PLAIN_ADMITTED} then
-      if weight == 1 and last < now - reach / ${LOG_ENTRIES} - 1 and last > now - reach then
-        if last < now - now % (reach <= ${LONG_SLACK} and reach or reach / 8) then
-          renewals = renewals or {}
-          renewals[subject] = true
-        end
-      else
-        --- @include parts/unusual.lua
-        logs = logs or {}
-        logs[subject] = { tail, last, reach, most, ttl, weight, entries, weighed, surplus, total, front }
+    if code ~= ${PLAIN_ADMITTED} then
+      if last == ${UNKNOWN} then code, wait = ${PLAIN_UNREADABLE}, 0 end
+    elseif weight_SUBJECT == 1 and last < now - reach_SUBJECT / ${LOG_ENTRIES} - 1 and last > now - reach_SUBJECT then
+      renews_SUBJECT = last < now - now % (reach_SUBJECT <= ${LONG_SLACK} and reach_SUBJECT or reach_SUBJECT / 8)
+    else
+      local name, from, want, ttl, ttl_at = name_SUBJECT, near_SUBJECT, 0 - near_SUBJECT, nil, ttls + ${TTL_BYTES} * SUBJECT
+      --- @include parts/unusual.lua
+      tail_SUBJECT, last_SUBJECT, entries_SUBJECT, weighed_SUBJECT = tail, last, entries, weighed
+      surplus_SUBJECT, total_SUBJECT, front_SUBJECT = surplus, total, front
+    end
+    if code ~= ${PLAIN_ADMITTED} then
+      if wait > longest then
+        verdict, longest = code, wait
+      elseif wait == 0 then
+        failed = code
       end
-    elseif last == ${UNKNOWN} then
-      code, wait = ${PLAIN_UNREADABLE}, 0
-    end
-    if wait > longest then
-      verdict, longest = ${RULES} * (subject - 1) + code, wait
-    elseif wait == 0 and code ~= ${PLAIN_ADMITTED} then
-      failed = code
     end
   end
+  --- @end subject
 
   -- If a tally has moved the time forward, the request begins anew: all subjects are decided as of one time.
   if now == begun_at then
     if failed then
       verdict, longest = failed, 0
     elseif verdict == ${PLAIN_ADMITTED} then
-      for subject = 1, subjects do
-        if not (logs and logs[subject]) then
-          local name, policy = names[done + subject], policies[done + subject]
-          local ttl_at, renews = 12 * ${RULES} + 1 + ${TERMS_BYTES}, renewals and renewals[subject]
-          local code = verdict
-          entry = entry or struct.pack('>${INTEGER}I4', now, 0)
-          --- @include parts/append.lua
-          if code ~= verdict then
-            -- The value is no log, so the request is not charged: the entries before it are taken away again.
-            verdict = code
-            for other = 1, subject - 1 do
-              if not (logs and logs[other]) then
-                local name = names[done + other]
-                call('SET', name, call('GETRANGE', name, 0, -1 - ${ENTRY_BYTES}), 'KEEPTTL')
-              end
-            end
-            break
-          end
+      local appended = ${SUBJECTS}
+      --- @each subject
+      if renews_SUBJECT ~= nil and appended == ${SUBJECTS} then
+        local name, renews, code = name_SUBJECT, renews_SUBJECT, verdict
+        local reach, most, ttl_at = reach_SUBJECT, most_SUBJECT, ttls + ${TTL_BYTES} * SUBJECT
+        entry = entry or struct.pack('>${INTEGER}I4', now, 0)
+        --- @include parts/append.lua
+        if code ~= verdict then appended = SUBJECT end
+      end
+      --- @end subject
+      if appended < ${SUBJECTS} then
+        -- The value is no log, so the request is not charged: the entries before it are taken away again.
+        verdict = ${PLAIN_UNREADABLE}
+        local charged = { ${EACH_SUBJECT renews_SUBJECT ~= nil and name_SUBJECT, } }
+        for other = 1, appended do
+          local name = charged[other]
+          if name then call('SET', name, call('GETRANGE', name, 0, -1 - ${ENTRY_BYTES}), 'KEEPTTL') end
         end
       end
       -- What was read whole cannot fail any more.
-      for subject = 1, logs and verdict == ${PLAIN_ADMITTED} and subjects or 0 do
-        local charge = logs[subject]
-        if charge then
-          local name, head, head_bytes, tail, last = names[done + subject], '', 0, charge[1], charge[2]
-          local reach, most, ttl, weight = charge[3], charge[4], charge[5], charge[6]
-          local entries, weighed = charge[7], charge[8]
-          local surplus, total, front = charge[9], charge[10], charge[11]
-          --- @include parts/log.lua
-        end
+      --- @each subject
+      if entries_SUBJECT and verdict == ${PLAIN_ADMITTED} then
+        local name, head, head_bytes, tail, last = name_SUBJECT, '', 0, tail_SUBJECT, last_SUBJECT
+        local reach, most, weight = reach_SUBJECT, most_SUBJECT, weight_SUBJECT
+        local entries, weighed, surplus, total, front =
+          entries_SUBJECT, weighed_SUBJECT, surplus_SUBJECT, total_SUBJECT, front_SUBJECT
+        local ttl = unpack('>s', policy, ttls + ${TTL_BYTES} * SUBJECT)
+        --- @include parts/log.lua
       end
+      --- @end subject
     end
     if alone then
       if longest > 0 then return struct.pack('>${INTEGER}B${INTEGER}', now, verdict, longest) end
@@ -129,9 +129,8 @@ for _ = 1, 2 * #names do
     end
     codes[#codes + 1] = verdict
     if longest > 0 then waits[#waits + 1] = longest end
-    done = done + subjects
+    done = done + ${SUBJECTS}
     if done == #names then break end
-    subjects = string.byte(policies[done + 1], -2)
   end
 end
 

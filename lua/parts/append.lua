@@ -1,5 +1,5 @@
 -- Adds the entry of a call to a log in which something counts.
--- Reads: call, unpack, now, name, policy, ttl_at, renews, entry, budget
+-- Reads: call, unpack, now, name, policy, reach, most, ttl_at, renews, entry, budget
 -- Sets: code, budget
 local bytes = call('APPEND', name, entry)
 if bytes % ${ENTRY_BYTES} > 0 or bytes > ${LONGEST_LOG_BYTES} then
@@ -11,14 +11,11 @@ if bytes % ${ENTRY_BYTES} > 0 or bytes > ${LONGEST_LOG_BYTES} then
   end
 else
   if renews then call('PEXPIRE', name, (unpack('>s', policy, ttl_at))) end
-  if bytes / ${ENTRY_BYTES} % ${CLEAN_UP_ENTRIES} == 0 then
-    local reach, most = unpack('>${INTEGER}I4', policy, 12 * ${RULES} + 1)
-    if bytes > most then
-      local ttl = unpack('>s', policy, ttl_at)
-      local head, head_bytes, tail, surplus = '', 0, '', 0
-      local front, weighed, total
-      local entries = bytes / ${ENTRY_BYTES} - 1
-      --- @include parts/clean_up.lua
-    end
+  if bytes > most and bytes / ${ENTRY_BYTES} % ${CLEAN_UP_ENTRIES} == 0 then
+    local ttl = unpack('>s', policy, ttl_at)
+    local head, head_bytes, tail, surplus = '', 0, '', 0
+    local front, weighed, total
+    local entries = bytes / ${ENTRY_BYTES} - 1
+    --- @include parts/clean_up.lua
   end
 end

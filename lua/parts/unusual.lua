@@ -1,9 +1,8 @@
 -- Decides as decide.lua does: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh
 -- 1, has a time later than now, or is no log.
--- Reads: call, unpack, now, alone, read, name, policy, behind, value, last, from, want, ttl, code, wait,
--- Reads: budget
+-- Reads: call, unpack, now, alone, read, name, policy, value, last, from, want, ttl, ttl_at, code, wait, budget
 -- Sets: now, value, ttl, entry, code, wait, head, head_bytes, tail, entries, last, weighed, surplus, total, front, budget
-ttl = ttl or unpack('>s', policy, behind + ${TERMS_BYTES})
+ttl = ttl or unpack('>s', policy, ttl_at)
 local is_decided, never = last <= now, 1 / 0
 local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
 local tail, entries, weighed, surplus, total, front
@@ -13,7 +12,7 @@ if now > begun then
   -- All requests are answered with one time. The tally needs a later one, so the caller asks this request alone.
   if alone then entry = struct.pack('>${INTEGER}I4', now, 0) else now, fault = begun, ${ASK_AGAIN} end
 end
-for rule = 0, (is_decided or fault) and -1 or ${RULES} - 1 do
+for rule = ${FIRST_RULE}, (is_decided or fault) and -1 or ${LAST_RULE} do
   local back, span = unpack('>I5${INTEGER}', policy, 12 * rule + 1)
   local beside, hit, duplicates = (back + 1) / ${ENTRY_BYTES} - 1, last, string.byte(policy, -1)
   if rule >= duplicates then

@@ -9,8 +9,9 @@ if code == ${PLAIN_ADMITTED} then
     --- @include parts/terms.lua
     entry = struct.pack('>${INTEGER}I4', now, 0)
   end
+  local ttl_at = behind + ${TERMS_BYTES}
   if last < apart then
-    local renews, ttl_at = last < slot, behind + ${TERMS_BYTES}
+    local renews = last < slot
     if renews and last <= now - reach then
       ttl = ttl or unpack('>s', policy, ttl_at)
       -- A log begins where there is none, or replaces one in which nothing counts any more. A value that is no log is

@@ -146,8 +146,21 @@ pub const PLAIN_ASK_AGAIN: u8 = 253;
 /// The most rules of a request that `windows.lua` decides: Lua has no room for the locals of many more.
 pub const MAX_PLAIN_RULES: usize = 32;
 
-/// The most rules on one subject of a request that `windows_together.lua` decides: each takes twice as many locals there.
-pub const MAX_TOGETHER_RULES: usize = 24;
+/// The most subjects of a request that `windows_together.lua` decides: its text grows with them.
+pub const MAX_TOGETHER_SUBJECTS: usize = 4;
+
+/// Returns the most rules on each of these subjects that `windows_together.lua` decides: Lua has room for 200 locals. Each
+/// subject takes 13 of them, and each rule of a subject 4.
+#[must_use]
+pub const fn max_together_rules(subjects: usize) -> usize {
+    match 116_usize.checked_div(subjects) {
+        Some(locals) if subjects <= MAX_TOGETHER_SUBJECTS => locals.saturating_sub(13) / 4,
+        _ => 0,
+    }
+}
+
+/// How many bytes the TTL of a tally takes in a request of several subjects.
+pub const TTL_BYTES: usize = 16;
 
 /// The bytes of the name of a lease. Each call has a name of its own.
 pub const LEASE_NAME_BYTES: usize = 16;

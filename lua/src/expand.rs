@@ -15,10 +15,10 @@ const DIRECTIVE: &str = "--- @";
 const INCLUDE: &str = "include ";
 
 /// Directives that stay until the rules of a policy are known: see `windows.rs`.
-const LATER: [&str; 2] = ["each rule", "end"];
+const LATER: [&str; 4] = ["each rule", "end", "each subject", "end subject"];
 
 /// How the name of a constant begins that stays until the rules of a policy are known.
-const EACH: &str = "EACH ";
+const EACH: [&str; 2] = ["EACH ", "EACH_SUBJECT "];
 
 pub(crate) struct Sources<'a> {
     /// Returns the text of a file, given its path in the folder of the scripts.
@@ -70,7 +70,7 @@ impl Sources<'_> {
         let mut replaced = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
             let (name, rest) = piece.split_once('}').ok_or("`${` has no `}`")?;
-            if name.starts_with(EACH) {
+            if EACH.iter().any(|each| name.starts_with(each)) {
                 replaced.extend(["${", piece]);
                 continue;
             }

@@ -72,7 +72,7 @@ const CLOCK: &str = include_str!("../parts/clock.lua");
 mod tests {
     #[test]
     fn the_script_with_the_callers_clock_differs_in_the_clock_alone() {
-        let windows = [super::windows(2), super::windows_alone(2), super::windows_together(2)];
+        let windows = [super::windows(2), super::windows_alone(2), super::windows_together(2, 2)];
         let others =
             [super::DECIDE, super::REFUND, super::LEASE, super::BAN, super::PAUSE, super::PROBE_PLACE, super::REGISTER];
         let pausable = [super::pausable(super::DECIDE), super::pausable(&windows[2]), super::pausable_alone(2)];

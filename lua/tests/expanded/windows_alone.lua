@@ -122,8 +122,9 @@ if code == 255 then
     apart = weight == 1 and now - reach / 65536 - 1 or 0
     entry = struct.pack('>I7I4', now, 0)
   end
+  local ttl_at = behind + 15
   if last < apart then
-    local renews, ttl_at = last < slot, behind + 15
+    local renews = last < slot
     if renews and last <= now - reach then
       ttl = ttl or unpack('>s', policy, ttl_at)
       -- A log begins where there is none, or replaces one in which nothing counts any more. A value that is no log is
@@ -143,7 +144,7 @@ if code == 255 then
     else
       -- parts/append.lua
       -- Adds the entry of a call to a log in which something counts.
-      -- Reads: call, unpack, now, name, policy, ttl_at, renews, entry, budget
+      -- Reads: call, unpack, now, name, policy, reach, most, ttl_at, renews, entry, budget
       -- Sets: code, budget
       local bytes = call('APPEND', name, entry)
       if bytes % 11 > 0 or bytes > 5767168 then
@@ -155,107 +156,104 @@ if code == 255 then
         end
       else
         if renews then call('PEXPIRE', name, (unpack('>s', policy, ttl_at))) end
-        if bytes / 11 % 32 == 0 then
-          local reach, most = unpack('>I7I4', policy, 12 * 2 + 1)
-          if bytes > most then
-            local ttl = unpack('>s', policy, ttl_at)
-            local head, head_bytes, tail, surplus = '', 0, '', 0
-            local front, weighed, total
-            local entries = bytes / 11 - 1
-            -- parts/clean_up.lua
-            -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
-            -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
-            -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
-            -- most.
-            -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
-            -- Sets: entries, budget, front
-            if budget > 32768 then
-              local horizon, beside = now - reach, -1
-              -- parts/search.lua
-              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
-              -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
-              -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
-              -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
-              -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
-              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
-              -- Sets: first, time, weight
-              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
-              do
-                -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
-                -- weighs `below`.
-                local low, below = 0, 0
-                local sums = entries - 1 + surplus
-                local piece, begin, stop = tail, entries - #tail / 11, entries
-                -- Most often the end begins after `first`: one look shows that.
-                local middle = begin > 0 and begin or (entries - entries % 2) / 2
-                for step = 1, 23 do
-                  local bottom, top = low, first
-                  if begin > low then bottom = begin - 1 end
-                  if stop < first then top = stop end
-                  for _ = 1, 23 do
-                    if top - bottom <= 1 then break end
-                    local at = (middle - begin) * 11
-                    if beside < 0 then
-                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                      if mark % 128 * 2 ^ 48 + rest > horizon then
-                        first, top = middle, middle
-                      else
-                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
-                      end
+        if bytes > most and bytes / 11 % 32 == 0 then
+          local ttl = unpack('>s', policy, ttl_at)
+          local head, head_bytes, tail, surplus = '', 0, '', 0
+          local front, weighed, total
+          local entries = bytes / 11 - 1
+          -- parts/clean_up.lua
+          -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+          -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+          -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+          -- most.
+          -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+          -- Sets: entries, budget, front
+          if budget > 32768 then
+            local horizon, beside = now - reach, -1
+            -- parts/search.lua
+            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+            -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+            -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+            -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+            -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+            -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+            -- Sets: first, time, weight
+            local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+            do
+              -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+              -- weighs `below`.
+              local low, below = 0, 0
+              local sums = entries - 1 + surplus
+              local piece, begin, stop = tail, entries - #tail / 11, entries
+              -- Most often the end begins after `first`: one look shows that.
+              local middle = begin > 0 and begin or (entries - entries % 2) / 2
+              for step = 1, 23 do
+                local bottom, top = low, first
+                if begin > low then bottom = begin - 1 end
+                if stop < first then top = stop end
+                for _ = 1, 23 do
+                  if top - bottom <= 1 then break end
+                  local at = (middle - begin) * 11
+                  if beside < 0 then
+                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                    if mark % 128 * 2 ^ 48 + rest > horizon then
+                      first, top = middle, middle
                     else
-                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
-                      if after <= beside then
-                        first, top, below = middle, middle, after
-                      else
-                        low, bottom, weight = middle, middle, after
-                      end
+                      low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
                     end
-                    middle = bottom + top
-                    middle = (middle - middle % 2) / 2
-                  end
-                  if first - low <= 1 then break end
-                  if step == 1 and front then
-                    piece, begin, stop = front, 0, 34
                   else
-                    begin, stop = low + 1, first
-                    if first - low > 32 then
-                      local near = 0
-                      if beside >= 0 and step <= 3 then
-                        middle = low + (weight - beside) / (weight - below) * (first - low)
-                        near = 8
-                      else
-                        middle = (low + first) / 2
-                      end
-                      middle = middle - middle % 1
-                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                    local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                    if after <= beside then
+                      first, top, below = middle, middle, after
+                    else
+                      low, bottom, weight = middle, middle, after
                     end
-                    local from = head_bytes + begin * 11
-                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                   end
-                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                  middle = bottom + top
                   middle = (middle - middle % 2) / 2
                 end
-                if first < entries then
-                  local at = (first - begin) * 11
-                  if first < begin or first >= stop then
-                    at = head_bytes + first * 11
-                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                if first - low <= 1 then break end
+                if step == 1 and front then
+                  piece, begin, stop = front, 0, 34
+                else
+                  begin, stop = low + 1, first
+                  if first - low > 32 then
+                    local near = 0
+                    if beside >= 0 and step <= 3 then
+                      middle = low + (weight - beside) / (weight - below) * (first - low)
+                      near = 8
+                    else
+                      middle = (low + first) / 2
+                    end
+                    middle = middle - middle % 1
+                    begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
                   end
-                  local mark, rest = unpack('>BI6', piece, at + 1)
-                  time = mark % 128 * 2 ^ 48 + rest
+                  local from = head_bytes + begin * 11
+                  piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                 end
+                middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                middle = (middle - middle % 2) / 2
               end
-              -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-              -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
-              local least = weighed and budget < math.huge and entries / 8 or 1
-              local copied = (entries - first + 1) * 11 + 32768
-              if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
-                budget = budget - copied
-                -- The offset leaves room for the head in front of the entries that are kept.
-                call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
-                call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-                entries, front = entries - first + 1, nil
+              if first < entries then
+                local at = (first - begin) * 11
+                if first < begin or first >= stop then
+                  at = head_bytes + first * 11
+                  piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                end
+                local mark, rest = unpack('>BI6', piece, at + 1)
+                time = mark % 128 * 2 ^ 48 + rest
               end
+            end
+            -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
+            -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+            local least = weighed and budget < math.huge and entries / 8 or 1
+            local copied = (entries - first + 1) * 11 + 32768
+            if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
+              budget = budget - copied
+              -- The offset leaves room for the head in front of the entries that are kept.
+              call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+              call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+              entries, front = entries - first + 1, nil
             end
           end
         end
@@ -266,10 +264,9 @@ if code == 255 then
     -- parts/unusual.lua
     -- Decides as decide.lua does: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh
     -- 1, has a time later than now, or is no log.
-    -- Reads: call, unpack, now, alone, read, name, policy, behind, value, last, from, want, ttl, code, wait,
-    -- Reads: budget
+    -- Reads: call, unpack, now, alone, read, name, policy, value, last, from, want, ttl, ttl_at, code, wait, budget
     -- Sets: now, value, ttl, entry, code, wait, head, head_bytes, tail, entries, last, weighed, surplus, total, front, budget
-    ttl = ttl or unpack('>s', policy, behind + 15)
+    ttl = ttl or unpack('>s', policy, ttl_at)
     local is_decided, never = last <= now, 1 / 0
     local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
     local tail, entries, weighed, surplus, total, front
@@ -463,7 +460,7 @@ if code == 255 then
       -- All requests are answered with one time. The tally needs a later one, so the caller asks this request alone.
       if alone then entry = struct.pack('>I7I4', now, 0) else now, fault = begun, -2 end
     end
-    for rule = 0, (is_decided or fault) and -1 or 2 - 1 do
+    for rule = 0, (is_decided or fault) and -1 or 1 do
       local back, span = unpack('>I5I7', policy, 12 * rule + 1)
       local beside, hit, duplicates = (back + 1) / 11 - 1, last, string.byte(policy, -1)
       if rule >= duplicates then

@@ -2,18 +2,21 @@
   a report, each charges, and its cost fits every rule. Every rule of every subject of a request is charged, or none is.
 
   KEYS[i]  the tally of one subject, in the order of the requests; parts/read.lua has its layout
-  ARGV[i]  a string of packed fields for that subject:
+  ARGV[i]  for each request, a string of packed fields; its subjects are counted from 0, its rules across all of them:
              back, span  for each rule: as windows.lua has them
-             reach, most, weight, ttl  as windows.lua has them
-             want, from  how many bytes to read first from the end of a log: whole entries, at least two (2 bytes); where
-                         these begin (text, ended by a zero byte)
+             reach, most, weight  for each subject: as windows.lua has them
+             near        for each subject: where the bytes begin that are read first from the end of a log: whole entries, at
+                         least two (text, ended by a zero byte)
              range       for each rule: where the entry at `back` has its time, if it may lie before these bytes (two texts,
                          each ended by a zero byte; else both are empty)
-             subjects    how many subjects the request has (1 byte)
+             ttl         for each subject: as windows.lua has it, with zero bytes behind it (16 bytes)
              duplicates  0 (1 byte)
-  Returns  as windows_alone.lua does for one request, and as windows.lua does for several. The rules of a request are
-           counted across its subjects, as if each had the number of rules for which the text of the script is made
-  TTL      as decide.lua sets it ]]
+  Returns  as windows_alone.lua does for one request, and as windows.lua does for several
+  TTL      as decide.lua sets it
+
+  The text of the script depends on the numbers of subjects and of rules, which are the same for all subjects of all
+  requests. The text between `each subject` and `end subject`, and in the braces of EACH_SUBJECT, is repeated for each
+  subject: a loop over them and a table of what they need would take longer. ]]
 
 local names, policies, values, call = KEYS, ARGV, unpack, redis.call
 local struct = struct
@@ -25,53 +28,35 @@ local unpack = struct.unpack
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local budget = 811008
-local subjects = string.byte(policies[1], -2)
 -- If several requests are decided, only the one whose tally cannot be read fails.
-local alone = subjects == #names
+local alone = not policies[2]
 local read = alone and call or redis.pcall
-local codes, waits = not alone and {}, not alone and {}
+local codes, waits
+if not alone then codes, waits = {}, {} end
 local done = 0
 
 -- Each request is decided at most twice.
-for _ = 1, 2 * #names do
-  local begun_at, entry = now, nil
-  local verdict, longest, failed = 255, 0, nil
-  -- The subjects whose TTL is renewed. Most calls renew none, and make no table.
-  local renewals
-  -- What charging needs of each subject whose log is not only appended to.
-  local logs
+for _ = 1, 2 * #policies do
+  local begun_at, policy = now, policies[done / 2 + 1]
+  local back_0, span_0, back_1, span_1, back_2, span_2, back_3, span_3, reach_0, most_0, weight_0, reach_1, most_1, weight_1, near_0, near_1, from_0, to_0, from_1, to_1, from_2, to_2, from_3, to_3, ttls =
+    unpack('>I5I7I5I7I5I7I5I7I7I4I4I7I4I4ssssssssss', policy)
+  local verdict, longest, failed, entry = 255, 0, nil, nil
 
-  for subject = 1, subjects do
-    local name, policy = names[done + subject], policies[done + subject]
-    local back_0, span_0, back_1, span_1, reach, most, weight, ttl, want, from, from_0, to_0, from_1, to_1 =
-      unpack('>I5I7I5I7I7I4I4sI2sssss', policy)
-    local code, wait = 255, 0
-    local value = read('GETRANGE', name, from, '-1')
+  local name_0 = names[done + 0 + 1]
+  -- Whether the TTL is renewed; nil if the log is not only appended to. Then charging needs what follows.
+  local renews_0, tail_0, last_0, entries_0, weighed_0
+  local surplus_0, total_0, front_0
+  do
+    local code, wait, last = 255, 0, 0
+    local value = read('GETRANGE', name_0, near_0, '-1')
     local size = #value
-    local last = 0
     if size % 11 > 0 then
       last = 72057594037927936
     elseif size > 0 then
       last = unpack('>I7', value, size - 10)
-    end
-    if last <= now and size > 0 then
-      if size > back_0 then
-        local due = unpack('>I7', value, size - back_0) + span_0 - now
-        -- parts/due.lua
-        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
-        -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
-        -- Reads: policy, due, span_0, code, wait, 0
-        -- Sets: code, wait, last
-        if due > wait then
-          wait = due
-          if code == 255 or code >= string.byte(policy, -1) then code = 0 end
-          if due > span_0 then last = 72057594037927936 end
-        end
-      elseif from_0 ~= '' then
-        local bytes = call('GETRANGE', name, from_0, to_0)
-        -- GETRANGE returns fewer bytes if the range begins before the string.
-        if #bytes == 7 then
-          local due = unpack('>I7', bytes) + span_0 - now
+      if last <= now then
+        if size > back_0 then
+          local due = unpack('>I7', value, size - back_0) + span_0 - now
           -- parts/due.lua
           -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
           -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
@@ -82,25 +67,25 @@ for _ = 1, 2 * #names do
             if code == 255 or code >= string.byte(policy, -1) then code = 0 end
             if due > span_0 then last = 72057594037927936 end
           end
+        elseif from_0 ~= '' then
+          local bytes = call('GETRANGE', name_0, from_0, to_0)
+          -- GETRANGE returns fewer bytes if the range begins before the string.
+          if #bytes == 7 then
+            local due = unpack('>I7', bytes) + span_0 - now
+            -- parts/due.lua
+            -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+            -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
+            -- Reads: policy, due, span_0, code, wait, 0
+            -- Sets: code, wait, last
+            if due > wait then
+              wait = due
+              if code == 255 or code >= string.byte(policy, -1) then code = 0 end
+              if due > span_0 then last = 72057594037927936 end
+            end
+          end
         end
-      end
-      if size > back_1 then
-        local due = unpack('>I7', value, size - back_1) + span_1 - now
-        -- parts/due.lua
-        -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
-        -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
-        -- Reads: policy, due, span_1, code, wait, 1
-        -- Sets: code, wait, last
-        if due > wait then
-          wait = due
-          if code == 255 or code >= string.byte(policy, -1) then code = 1 end
-          if due > span_1 then last = 72057594037927936 end
-        end
-      elseif from_1 ~= '' then
-        local bytes = call('GETRANGE', name, from_1, to_1)
-        -- GETRANGE returns fewer bytes if the range begins before the string.
-        if #bytes == 7 then
-          local due = unpack('>I7', bytes) + span_1 - now
+        if size > back_1 then
+          local due = unpack('>I7', value, size - back_1) + span_1 - now
           -- parts/due.lua
           -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
           -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
@@ -111,333 +96,742 @@ for _ = 1, 2 * #names do
             if code == 255 or code >= string.byte(policy, -1) then code = 1 end
             if due > span_1 then last = 72057594037927936 end
           end
+        elseif from_1 ~= '' then
+          local bytes = call('GETRANGE', name_0, from_1, to_1)
+          -- GETRANGE returns fewer bytes if the range begins before the string.
+          if #bytes == 7 then
+            local due = unpack('>I7', bytes) + span_1 - now
+            -- parts/due.lua
+            -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+            -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
+            -- Reads: policy, due, span_1, code, wait, 1
+            -- Sets: code, wait, last
+            if due > wait then
+              wait = due
+              if code == 255 or code >= string.byte(policy, -1) then code = 1 end
+              if due > span_1 then last = 72057594037927936 end
+            end
+          end
         end
       end
     end
-    if code == 255 then
-      if weight == 1 and last < now - reach / 65536 - 1 and last > now - reach then
-        if last < now - now % (reach <= 3600000000 and reach or reach / 8) then
-          renewals = renewals or {}
-          renewals[subject] = true
-        end
-      else
-        -- parts/unusual.lua
-        -- Decides as decide.lua does: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh
-        -- 1, has a time later than now, or is no log.
-        -- Reads: call, unpack, now, alone, read, name, policy, behind, value, last, from, want, ttl, code, wait,
-        -- Reads: budget
-        -- Sets: now, value, ttl, entry, code, wait, head, head_bytes, tail, entries, last, weighed, surplus, total, front, budget
-        ttl = ttl or unpack('>s', policy, behind + 15)
-        local is_decided, never = last <= now, 1 / 0
-        local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
-        local tail, entries, weighed, surplus, total, front
-        local begun = now
-        -- parts/read.lua
-        -- Reads a tally with as few commands as possible. A tally is a string in three parts:
-        --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
-        --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
-        --              with the time of a denial
-        --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
-        -- `head` is the cells and the ban. `tail` is the end of the log, in whole entries; the first of them may be needed only
-        -- for its surplus. `front` is the beginning of a log that is longer than `tail` and has calls that do not weigh 1.
-        -- `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
-        -- time in the tally. A time that is a little later than now becomes the time of this decision. A time that is much
-        -- later is forgotten before anything is decided, and the tally is read once more.
-        --
-        -- If the length or the first bytes of a value are wrong, or a time or a number is out of range, the value is no tally,
-        -- and `fault` is set. Every time is below 2^53. Text read as a time is above, because no character is less than a
-        -- space. In a long log, only the entries that decide are checked.
-        -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
-        -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, total, front, budget, fault
-        local latest
-        for round = 1, 2 do
-          head, tail, entries, last, latest, front = '', '', 0, 0, 0, nil
-          value = value or read('GETRANGE', name, from, '-1')
-          if not alone and value.err or #value > 0 and #value < head_bytes then
-            fault = -3
-          elseif #value < want then
-            if head_bytes > 0 then
-              head = string.sub(value, 1, head_bytes)
-              tail = string.sub(value, head_bytes + 1)
-            else
-              tail = value
-            end
-            entries = #tail / 11
+    if code ~= 255 then
+      if last == 72057594037927936 then code, wait = 254, 0 end
+    elseif weight_0 == 1 and last < now - reach_0 / 65536 - 1 and last > now - reach_0 then
+      renews_0 = last < now - now % (reach_0 <= 3600000000 and reach_0 or reach_0 / 8)
+    else
+      local name, from, want, ttl, ttl_at = name_0, near_0, 0 - near_0, nil, ttls + 16 * 0
+      -- parts/unusual.lua
+      -- Decides as decide.lua does: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh
+      -- 1, has a time later than now, or is no log.
+      -- Reads: call, unpack, now, alone, read, name, policy, value, last, from, want, ttl, ttl_at, code, wait, budget
+      -- Sets: now, value, ttl, entry, code, wait, head, head_bytes, tail, entries, last, weighed, surplus, total, front, budget
+      ttl = ttl or unpack('>s', policy, ttl_at)
+      local is_decided, never = last <= now, 1 / 0
+      local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
+      local tail, entries, weighed, surplus, total, front
+      local begun = now
+      -- parts/read.lua
+      -- Reads a tally with as few commands as possible. A tally is a string in three parts:
+      --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
+      --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
+      --              with the time of a denial
+      --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
+      -- `head` is the cells and the ban. `tail` is the end of the log, in whole entries; the first of them may be needed only
+      -- for its surplus. `front` is the beginning of a log that is longer than `tail` and has calls that do not weigh 1.
+      -- `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
+      -- time in the tally. A time that is a little later than now becomes the time of this decision. A time that is much
+      -- later is forgotten before anything is decided, and the tally is read once more.
+      --
+      -- If the length or the first bytes of a value are wrong, or a time or a number is out of range, the value is no tally,
+      -- and `fault` is set. Every time is below 2^53. Text read as a time is above, because no character is less than a
+      -- space. In a long log, only the entries that decide are checked.
+      -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
+      -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, total, front, budget, fault
+      local latest
+      for round = 1, 2 do
+        head, tail, entries, last, latest, front = '', '', 0, 0, 0, nil
+        value = value or read('GETRANGE', name, from, '-1')
+        if not alone and value.err or #value > 0 and #value < head_bytes then
+          fault = -3
+        elseif #value < want then
+          if head_bytes > 0 then
+            head = string.sub(value, 1, head_bytes)
+            tail = string.sub(value, head_bytes + 1)
           else
-            if head_bytes > 0 then head = call('GETRANGE', name, 0, head_bytes - 1) end
-            tail = head_bytes > 0 and string.sub(value, head_bytes + 1) or value
-            entries = (call('STRLEN', name) - head_bytes) / 11
+            tail = value
           end
-          if entries % 1 > 0 or entries > 524288 then
-            fault = -3
-          elseif #tail > 0 then
-            last = unpack('>I7', tail, #tail - 11 + 1)
-            local first = #tail == entries * 11 and unpack('>I7', tail) or 0
-            if first > 0 or last == 0 and entries > 1 then fault = -3 end
+          entries = #tail / 11
+        else
+          if head_bytes > 0 then head = call('GETRANGE', name, 0, head_bytes - 1) end
+          tail = head_bytes > 0 and string.sub(value, head_bytes + 1) or value
+          entries = (call('STRLEN', name) - head_bytes) / 11
+        end
+        if entries % 1 > 0 or entries > 524288 then
+          fault = -3
+        elseif #tail > 0 then
+          last = unpack('>I7', tail, #tail - 11 + 1)
+          local first = #tail == entries * 11 and unpack('>I7', tail) or 0
+          if first > 0 or last == 0 and entries > 1 then fault = -3 end
+        end
+        -- Each entry of a log has two fields:
+        --   time     when the call was admitted; its first bit is set if this entry or an earlier one does not weigh 1
+        --   surplus  the sum of the weights up to this entry, less 1 for each entry (4 bytes, modulo 2^32)
+        -- The first entry is no call: its time is 0, and the sum begins with its surplus. So in a log whose calls all weigh
+        -- 1, every surplus is 0. An entry may have the time of the one before it; times never decrease. `weighed` says
+        -- whether the last entry has its first bit set. If it has, `surplus` is that of the last entry, and `total`
+        -- the weight of all calls.
+        weighed = last >= 2 ^ 55
+        surplus, total = 0, nil
+        if weighed then
+          local mark, rest
+          mark, rest, surplus = unpack('>BI6I4', tail, #tail - 11 + 1)
+          last = mark % 128 * 2 ^ 48 + rest
+          if #tail < entries * 11 then
+            -- Numbers in text, because turning a number into text takes the server as long as a short read.
+            if head_bytes > 0 then
+              front = call('GETRANGE', name, head_bytes, head_bytes + 374 - 1)
+            else
+              front = call('GETRANGE', name, '0', '373')
+            end
           end
-          -- Each entry of a log has two fields:
-          --   time     when the call was admitted; its first bit is set if this entry or an earlier one does not weigh 1
-          --   surplus  the sum of the weights up to this entry, less 1 for each entry (4 bytes, modulo 2^32)
-          -- The first entry is no call: its time is 0, and the sum begins with its surplus. So in a log whose calls all weigh
-          -- 1, every surplus is 0. An entry may have the time of the one before it; times never decrease. `weighed` says
-          -- whether the last entry has its first bit set. If it has, `surplus` is that of the last entry, and `total`
-          -- the weight of all calls.
-          weighed = last >= 2 ^ 55
-          surplus, total = 0, nil
-          if weighed then
-            local mark, rest
-            mark, rest, surplus = unpack('>BI6I4', tail, #tail - 11 + 1)
-            last = mark % 128 * 2 ^ 48 + rest
-            if #tail < entries * 11 then
-              -- Numbers in text, because turning a number into text takes the server as long as a short read.
-              if head_bytes > 0 then
-                front = call('GETRANGE', name, head_bytes, head_bytes + 374 - 1)
-              else
-                front = call('GETRANGE', name, '0', '373')
+          local nothing, base = unpack('>I7I4', front or tail)
+          total = (entries - 1 + surplus - base) % 2 ^ 32
+          -- The bit may be set in text, but text never begins as a log does.
+          if nothing > 0 then fault = -3 end
+        end
+        latest = last
+        for cell = 1, #head > 0 and cell_bytes or 0, 21 do
+          local stamp = unpack('>I7', head, cell)
+          if stamp > latest then latest = stamp end
+        end
+        if latest >= 2 ^ 53 then fault = -3 end
+        if fault then
+          -- The tally is not used, so its times do not matter.
+        elseif latest > now + 128000 and round == 1 then
+          -- Forgets entries that are much later than now: they were written before the clock was set back, and would block
+          -- calls for too long. One script call forgets whole tallies, at least one. After a long tally, or once the budget
+          -- is spent, the caller asks again.
+          if budget <= 32768 then
+            fault = -2
+          else
+            local kept = {}
+            for cell = 1, cell_bytes, 21 do
+              local past = unpack('>I7', head, cell) <= now
+              kept[#kept + 1] = past and string.sub(head, cell, cell + 21 - 1) or string.rep('\0', 21)
+            end
+            local horizon, beside = now, -1
+            -- parts/search.lua
+            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+            -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+            -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+            -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+            -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+            -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+            -- Sets: first, time, weight
+            local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+            do
+              -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+              -- weighs `below`.
+              local low, below = 0, 0
+              local sums = entries - 1 + surplus
+              local piece, begin, stop = tail, entries - #tail / 11, entries
+              -- Most often the end begins after `first`: one look shows that.
+              local middle = begin > 0 and begin or (entries - entries % 2) / 2
+              for step = 1, 23 do
+                local bottom, top = low, first
+                if begin > low then bottom = begin - 1 end
+                if stop < first then top = stop end
+                for _ = 1, 23 do
+                  if top - bottom <= 1 then break end
+                  local at = (middle - begin) * 11
+                  if beside < 0 then
+                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                    if mark % 128 * 2 ^ 48 + rest > horizon then
+                      first, top = middle, middle
+                    else
+                      low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                    end
+                  else
+                    local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                    if after <= beside then
+                      first, top, below = middle, middle, after
+                    else
+                      low, bottom, weight = middle, middle, after
+                    end
+                  end
+                  middle = bottom + top
+                  middle = (middle - middle % 2) / 2
+                end
+                if first - low <= 1 then break end
+                if step == 1 and front then
+                  piece, begin, stop = front, 0, 34
+                else
+                  begin, stop = low + 1, first
+                  if first - low > 32 then
+                    local near = 0
+                    if beside >= 0 and step <= 3 then
+                      middle = low + (weight - beside) / (weight - below) * (first - low)
+                      near = 8
+                    else
+                      middle = (low + first) / 2
+                    end
+                    middle = middle - middle % 1
+                    begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                  end
+                  local from = head_bytes + begin * 11
+                  piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                end
+                middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                middle = (middle - middle % 2) / 2
+              end
+              if first < entries then
+                local at = (first - begin) * 11
+                if first < begin or first >= stop then
+                  at = head_bytes + first * 11
+                  piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                end
+                local mark, rest = unpack('>BI6', piece, at + 1)
+                time = mark % 128 * 2 ^ 48 + rest
               end
             end
-            local nothing, base = unpack('>I7I4', front or tail)
-            total = (entries - 1 + surplus - base) % 2 ^ 32
-            -- The bit may be set in text, but text never begins as a log does.
-            if nothing > 0 then fault = -3 end
-          end
-          latest = last
-          for cell = 1, #head > 0 and cell_bytes or 0, 21 do
-            local stamp = unpack('>I7', head, cell)
-            if stamp > latest then latest = stamp end
-          end
-          if latest >= 2 ^ 53 then fault = -3 end
-          if fault then
-            -- The tally is not used, so its times do not matter.
-          elseif latest > now + 128000 and round == 1 then
-            -- Forgets entries that are much later than now: they were written before the clock was set back, and would block
-            -- calls for too long. One script call forgets whole tallies, at least one. After a long tally, or once the budget
-            -- is spent, the caller asks again.
-            if budget <= 32768 then
+            local copied = first * 11 + 32768
+            if copied > budget and budget < 811008 then
               fault = -2
             else
-              local kept = {}
-              for cell = 1, cell_bytes, 21 do
-                local past = unpack('>I7', head, cell) <= now
-                kept[#kept + 1] = past and string.sub(head, cell, cell + 21 - 1) or string.rep('\0', 21)
-              end
-              local horizon, beside = now, -1
-              -- parts/search.lua
-              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
-              -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
-              -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
-              -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
-              -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
-              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
-              -- Sets: first, time, weight
-              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
-              do
-                -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
-                -- weighs `below`.
-                local low, below = 0, 0
-                local sums = entries - 1 + surplus
-                local piece, begin, stop = tail, entries - #tail / 11, entries
-                -- Most often the end begins after `first`: one look shows that.
-                local middle = begin > 0 and begin or (entries - entries % 2) / 2
-                for step = 1, 23 do
-                  local bottom, top = low, first
-                  if begin > low then bottom = begin - 1 end
-                  if stop < first then top = stop end
-                  for _ = 1, 23 do
-                    if top - bottom <= 1 then break end
-                    local at = (middle - begin) * 11
-                    if beside < 0 then
-                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                      if mark % 128 * 2 ^ 48 + rest > horizon then
-                        first, top = middle, middle
-                      else
-                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
-                      end
+              budget = budget - copied
+              value = call('GETRANGE', name, 0, head_bytes + first * 11 - 1)
+              call('SET', name, value, 'PX', ttl)
+              if cell_bytes > 0 then call('SETRANGE', name, 0, table.concat(kept)) end
+              value = nil
+              -- After a long tally, the budget is spent.
+              if budget < 811008 / 2 then fault = -2 end
+            end
+          end
+        elseif latest > now + 128000 then
+          fault = -3
+        elseif latest > now then
+          now = latest
+        end
+        if fault then head, tail, front, entries, last, latest, weighed, total = '', '', nil, 0, 0, 0, false, nil end
+        if latest <= now then break end
+      end
+      if now > begun then
+        -- All requests are answered with one time. The tally needs a later one, so the caller asks this request alone.
+        if alone then entry = struct.pack('>I7I4', now, 0) else now, fault = begun, -2 end
+      end
+      for rule = 0, (is_decided or fault) and -1 or 1 do
+        local back, span = unpack('>I5I7', policy, 12 * rule + 1)
+        local beside, hit, duplicates = (back + 1) / 11 - 1, last, string.byte(policy, -1)
+        if rule >= duplicates then
+          -- parts/in_the_way.lua
+          -- Finds the newest entry that leaves too little room for a call: from this entry on, the log weighs more than `beside`.
+          -- `hit` is its time, or 0 where there is no such entry. If all calls weigh 1, one read finds it. If the entry is
+          -- later than the last entry, the value is no log.
+          -- Reads: call, unpack, never, name, head_bytes, tail, front, entries, last, weighed, surplus, total, beside
+          -- Sets: hit, fault
+          hit = 0
+          if not weighed then
+            local back = (beside + 1) * 11
+            if back <= #tail then
+              hit = unpack('>I7', tail, #tail - back + 1)
+            elseif back < entries * 11 then
+              hit = unpack('>I7', call('GETRANGE', name, -back, 7 - 1 - back))
+            end
+          elseif total > beside then
+            local horizon = never
+            -- parts/search.lua
+            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+            -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+            -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+            -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+            -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+            -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+            -- Sets: first, time, weight
+            local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+            do
+              -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+              -- weighs `below`.
+              local low, below = 0, 0
+              local sums = entries - 1 + surplus
+              local piece, begin, stop = tail, entries - #tail / 11, entries
+              -- Most often the end begins after `first`: one look shows that.
+              local middle = begin > 0 and begin or (entries - entries % 2) / 2
+              for step = 1, 23 do
+                local bottom, top = low, first
+                if begin > low then bottom = begin - 1 end
+                if stop < first then top = stop end
+                for _ = 1, 23 do
+                  if top - bottom <= 1 then break end
+                  local at = (middle - begin) * 11
+                  if beside < 0 then
+                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                    if mark % 128 * 2 ^ 48 + rest > horizon then
+                      first, top = middle, middle
                     else
-                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
-                      if after <= beside then
-                        first, top, below = middle, middle, after
-                      else
-                        low, bottom, weight = middle, middle, after
-                      end
+                      low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
                     end
-                    middle = bottom + top
-                    middle = (middle - middle % 2) / 2
-                  end
-                  if first - low <= 1 then break end
-                  if step == 1 and front then
-                    piece, begin, stop = front, 0, 34
                   else
-                    begin, stop = low + 1, first
-                    if first - low > 32 then
-                      local near = 0
-                      if beside >= 0 and step <= 3 then
-                        middle = low + (weight - beside) / (weight - below) * (first - low)
-                        near = 8
-                      else
-                        middle = (low + first) / 2
-                      end
-                      middle = middle - middle % 1
-                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                    local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                    if after <= beside then
+                      first, top, below = middle, middle, after
+                    else
+                      low, bottom, weight = middle, middle, after
                     end
-                    local from = head_bytes + begin * 11
-                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                   end
-                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                  middle = bottom + top
                   middle = (middle - middle % 2) / 2
                 end
-                if first < entries then
-                  local at = (first - begin) * 11
-                  if first < begin or first >= stop then
-                    at = head_bytes + first * 11
-                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
-                  end
-                  local mark, rest = unpack('>BI6', piece, at + 1)
-                  time = mark % 128 * 2 ^ 48 + rest
-                end
-              end
-              local copied = first * 11 + 32768
-              if copied > budget and budget < 811008 then
-                fault = -2
-              else
-                budget = budget - copied
-                value = call('GETRANGE', name, 0, head_bytes + first * 11 - 1)
-                call('SET', name, value, 'PX', ttl)
-                if cell_bytes > 0 then call('SETRANGE', name, 0, table.concat(kept)) end
-                value = nil
-                -- After a long tally, the budget is spent.
-                if budget < 811008 / 2 then fault = -2 end
-              end
-            end
-          elseif latest > now + 128000 then
-            fault = -3
-          elseif latest > now then
-            now = latest
-          end
-          if fault then head, tail, front, entries, last, latest, weighed, total = '', '', nil, 0, 0, 0, false, nil end
-          if latest <= now then break end
-        end
-        if now > begun then
-          -- All requests are answered with one time. The tally needs a later one, so the caller asks this request alone.
-          if alone then entry = struct.pack('>I7I4', now, 0) else now, fault = begun, -2 end
-        end
-        for rule = 0, (is_decided or fault) and -1 or 2 - 1 do
-          local back, span = unpack('>I5I7', policy, 12 * rule + 1)
-          local beside, hit, duplicates = (back + 1) / 11 - 1, last, string.byte(policy, -1)
-          if rule >= duplicates then
-            -- parts/in_the_way.lua
-            -- Finds the newest entry that leaves too little room for a call: from this entry on, the log weighs more than `beside`.
-            -- `hit` is its time, or 0 where there is no such entry. If all calls weigh 1, one read finds it. If the entry is
-            -- later than the last entry, the value is no log.
-            -- Reads: call, unpack, never, name, head_bytes, tail, front, entries, last, weighed, surplus, total, beside
-            -- Sets: hit, fault
-            hit = 0
-            if not weighed then
-              local back = (beside + 1) * 11
-              if back <= #tail then
-                hit = unpack('>I7', tail, #tail - back + 1)
-              elseif back < entries * 11 then
-                hit = unpack('>I7', call('GETRANGE', name, -back, 7 - 1 - back))
-              end
-            elseif total > beside then
-              local horizon = never
-              -- parts/search.lua
-              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
-              -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
-              -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
-              -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
-              -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
-              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
-              -- Sets: first, time, weight
-              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
-              do
-                -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
-                -- weighs `below`.
-                local low, below = 0, 0
-                local sums = entries - 1 + surplus
-                local piece, begin, stop = tail, entries - #tail / 11, entries
-                -- Most often the end begins after `first`: one look shows that.
-                local middle = begin > 0 and begin or (entries - entries % 2) / 2
-                for step = 1, 23 do
-                  local bottom, top = low, first
-                  if begin > low then bottom = begin - 1 end
-                  if stop < first then top = stop end
-                  for _ = 1, 23 do
-                    if top - bottom <= 1 then break end
-                    local at = (middle - begin) * 11
-                    if beside < 0 then
-                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                      if mark % 128 * 2 ^ 48 + rest > horizon then
-                        first, top = middle, middle
-                      else
-                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
-                      end
+                if first - low <= 1 then break end
+                if step == 1 and front then
+                  piece, begin, stop = front, 0, 34
+                else
+                  begin, stop = low + 1, first
+                  if first - low > 32 then
+                    local near = 0
+                    if beside >= 0 and step <= 3 then
+                      middle = low + (weight - beside) / (weight - below) * (first - low)
+                      near = 8
                     else
-                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
-                      if after <= beside then
-                        first, top, below = middle, middle, after
-                      else
-                        low, bottom, weight = middle, middle, after
-                      end
+                      middle = (low + first) / 2
                     end
-                    middle = bottom + top
-                    middle = (middle - middle % 2) / 2
+                    middle = middle - middle % 1
+                    begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
                   end
-                  if first - low <= 1 then break end
-                  if step == 1 and front then
-                    piece, begin, stop = front, 0, 34
-                  else
-                    begin, stop = low + 1, first
-                    if first - low > 32 then
-                      local near = 0
-                      if beside >= 0 and step <= 3 then
-                        middle = low + (weight - beside) / (weight - below) * (first - low)
-                        near = 8
-                      else
-                        middle = (low + first) / 2
-                      end
-                      middle = middle - middle % 1
-                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
-                    end
-                    local from = head_bytes + begin * 11
-                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
-                  end
-                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
-                  middle = (middle - middle % 2) / 2
+                  local from = head_bytes + begin * 11
+                  piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                 end
-                if first < entries then
-                  local at = (first - begin) * 11
-                  if first < begin or first >= stop then
-                    at = head_bytes + first * 11
-                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
-                  end
-                  local mark, rest = unpack('>BI6', piece, at + 1)
-                  time = mark % 128 * 2 ^ 48 + rest
-                end
+                middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                middle = (middle - middle % 2) / 2
               end
-              hit = time
+              if first < entries then
+                local at = (first - begin) * 11
+                if first < begin or first >= stop then
+                  at = head_bytes + first * 11
+                  piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                end
+                local mark, rest = unpack('>BI6', piece, at + 1)
+                time = mark % 128 * 2 ^ 48 + rest
+              end
             end
-            if hit > last then fault = -3 end
+            hit = time
           end
-          local due = hit + span - now
+          if hit > last then fault = -3 end
+        end
+        local due = hit + span - now
+        if due > wait then
+          wait = due
+          if code == 255 or code >= duplicates then code = rule end
+        end
+      end
+      if fault then
+        code, wait = fault == -2 and 253 or 254, 0
+      end
+      tail_0, last_0, entries_0, weighed_0 = tail, last, entries, weighed
+      surplus_0, total_0, front_0 = surplus, total, front
+    end
+    if code ~= 255 then
+      if wait > longest then
+        verdict, longest = code, wait
+      elseif wait == 0 then
+        failed = code
+      end
+    end
+  end
+  local name_1 = names[done + 1 + 1]
+  -- Whether the TTL is renewed; nil if the log is not only appended to. Then charging needs what follows.
+  local renews_1, tail_1, last_1, entries_1, weighed_1
+  local surplus_1, total_1, front_1
+  do
+    local code, wait, last = 255, 0, 0
+    local value = read('GETRANGE', name_1, near_1, '-1')
+    local size = #value
+    if size % 11 > 0 then
+      last = 72057594037927936
+    elseif size > 0 then
+      last = unpack('>I7', value, size - 10)
+      if last <= now then
+        if size > back_2 then
+          local due = unpack('>I7', value, size - back_2) + span_2 - now
+          -- parts/due.lua
+          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+          -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
+          -- Reads: policy, due, span_2, code, wait, 2
+          -- Sets: code, wait, last
           if due > wait then
             wait = due
-            if code == 255 or code >= duplicates then code = rule end
+            if code == 255 or code >= string.byte(policy, -1) then code = 2 end
+            if due > span_2 then last = 72057594037927936 end
+          end
+        elseif from_2 ~= '' then
+          local bytes = call('GETRANGE', name_1, from_2, to_2)
+          -- GETRANGE returns fewer bytes if the range begins before the string.
+          if #bytes == 7 then
+            local due = unpack('>I7', bytes) + span_2 - now
+            -- parts/due.lua
+            -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+            -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
+            -- Reads: policy, due, span_2, code, wait, 2
+            -- Sets: code, wait, last
+            if due > wait then
+              wait = due
+              if code == 255 or code >= string.byte(policy, -1) then code = 2 end
+              if due > span_2 then last = 72057594037927936 end
+            end
           end
         end
-        if fault then
-          code, wait = fault == -2 and 253 or 254, 0
+        if size > back_3 then
+          local due = unpack('>I7', value, size - back_3) + span_3 - now
+          -- parts/due.lua
+          -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+          -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
+          -- Reads: policy, due, span_3, code, wait, 3
+          -- Sets: code, wait, last
+          if due > wait then
+            wait = due
+            if code == 255 or code >= string.byte(policy, -1) then code = 3 end
+            if due > span_3 then last = 72057594037927936 end
+          end
+        elseif from_3 ~= '' then
+          local bytes = call('GETRANGE', name_1, from_3, to_3)
+          -- GETRANGE returns fewer bytes if the range begins before the string.
+          if #bytes == 7 then
+            local due = unpack('>I7', bytes) + span_3 - now
+            -- parts/due.lua
+            -- The window of a rule is full for `due`. The rule with the longest wait denies the call, unless a duplicate denies it.
+            -- No entry of a log is later than now, so if the wait is longer than the window, the value is no log.
+            -- Reads: policy, due, span_3, code, wait, 3
+            -- Sets: code, wait, last
+            if due > wait then
+              wait = due
+              if code == 255 or code >= string.byte(policy, -1) then code = 3 end
+              if due > span_3 then last = 72057594037927936 end
+            end
+          end
         end
-        logs = logs or {}
-        logs[subject] = { tail, last, reach, most, ttl, weight, entries, weighed, surplus, total, front }
       end
-    elseif last == 72057594037927936 then
-      code, wait = 254, 0
     end
-    if wait > longest then
-      verdict, longest = 2 * (subject - 1) + code, wait
-    elseif wait == 0 and code ~= 255 then
-      failed = code
+    if code ~= 255 then
+      if last == 72057594037927936 then code, wait = 254, 0 end
+    elseif weight_1 == 1 and last < now - reach_1 / 65536 - 1 and last > now - reach_1 then
+      renews_1 = last < now - now % (reach_1 <= 3600000000 and reach_1 or reach_1 / 8)
+    else
+      local name, from, want, ttl, ttl_at = name_1, near_1, 0 - near_1, nil, ttls + 16 * 1
+      -- parts/unusual.lua
+      -- Decides as decide.lua does: the call may share an entry or does not weigh 1; or the tally has calls that do not weigh
+      -- 1, has a time later than now, or is no log.
+      -- Reads: call, unpack, now, alone, read, name, policy, value, last, from, want, ttl, ttl_at, code, wait, budget
+      -- Sets: now, value, ttl, entry, code, wait, head, head_bytes, tail, entries, last, weighed, surplus, total, front, budget
+      ttl = ttl or unpack('>s', policy, ttl_at)
+      local is_decided, never = last <= now, 1 / 0
+      local head, head_bytes, cell_bytes, fault = '', 0, 0, nil
+      local tail, entries, weighed, surplus, total, front
+      local begun = now
+      -- parts/read.lua
+      -- Reads a tally with as few commands as possible. A tally is a string in three parts:
+      --   the cells  for each rule that is no sliding window, in the order of the rules: see parts/cell.lua
+      --   the ban    where denials lead to one: when it began, when it ends, the number of the next slot, and the slots, each
+      --              with the time of a denial
+      --   the log    the calls that the sliding windows admitted, each with its time and what it weighs
+      -- `head` is the cells and the ban. `tail` is the end of the log, in whole entries; the first of them may be needed only
+      -- for its surplus. `front` is the beginning of a log that is longer than `tail` and has calls that do not weigh 1.
+      -- `entries` is the number of all entries, `last` the time of the last one, and `latest` the latest
+      -- time in the tally. A time that is a little later than now becomes the time of this decision. A time that is much
+      -- later is forgotten before anything is decided, and the tally is read once more.
+      --
+      -- If the length or the first bytes of a value are wrong, or a time or a number is out of range, the value is no tally,
+      -- and `fault` is set. Every time is below 2^53. Text read as a time is above, because no character is less than a
+      -- space. In a long log, only the entries that decide are checked.
+      -- Reads: call, unpack, now, alone, read, name, value, want, from, ttl, cell_bytes, head_bytes, budget
+      -- Sets: now, value, head, tail, entries, last, latest, weighed, surplus, total, front, budget, fault
+      local latest
+      for round = 1, 2 do
+        head, tail, entries, last, latest, front = '', '', 0, 0, 0, nil
+        value = value or read('GETRANGE', name, from, '-1')
+        if not alone and value.err or #value > 0 and #value < head_bytes then
+          fault = -3
+        elseif #value < want then
+          if head_bytes > 0 then
+            head = string.sub(value, 1, head_bytes)
+            tail = string.sub(value, head_bytes + 1)
+          else
+            tail = value
+          end
+          entries = #tail / 11
+        else
+          if head_bytes > 0 then head = call('GETRANGE', name, 0, head_bytes - 1) end
+          tail = head_bytes > 0 and string.sub(value, head_bytes + 1) or value
+          entries = (call('STRLEN', name) - head_bytes) / 11
+        end
+        if entries % 1 > 0 or entries > 524288 then
+          fault = -3
+        elseif #tail > 0 then
+          last = unpack('>I7', tail, #tail - 11 + 1)
+          local first = #tail == entries * 11 and unpack('>I7', tail) or 0
+          if first > 0 or last == 0 and entries > 1 then fault = -3 end
+        end
+        -- Each entry of a log has two fields:
+        --   time     when the call was admitted; its first bit is set if this entry or an earlier one does not weigh 1
+        --   surplus  the sum of the weights up to this entry, less 1 for each entry (4 bytes, modulo 2^32)
+        -- The first entry is no call: its time is 0, and the sum begins with its surplus. So in a log whose calls all weigh
+        -- 1, every surplus is 0. An entry may have the time of the one before it; times never decrease. `weighed` says
+        -- whether the last entry has its first bit set. If it has, `surplus` is that of the last entry, and `total`
+        -- the weight of all calls.
+        weighed = last >= 2 ^ 55
+        surplus, total = 0, nil
+        if weighed then
+          local mark, rest
+          mark, rest, surplus = unpack('>BI6I4', tail, #tail - 11 + 1)
+          last = mark % 128 * 2 ^ 48 + rest
+          if #tail < entries * 11 then
+            -- Numbers in text, because turning a number into text takes the server as long as a short read.
+            if head_bytes > 0 then
+              front = call('GETRANGE', name, head_bytes, head_bytes + 374 - 1)
+            else
+              front = call('GETRANGE', name, '0', '373')
+            end
+          end
+          local nothing, base = unpack('>I7I4', front or tail)
+          total = (entries - 1 + surplus - base) % 2 ^ 32
+          -- The bit may be set in text, but text never begins as a log does.
+          if nothing > 0 then fault = -3 end
+        end
+        latest = last
+        for cell = 1, #head > 0 and cell_bytes or 0, 21 do
+          local stamp = unpack('>I7', head, cell)
+          if stamp > latest then latest = stamp end
+        end
+        if latest >= 2 ^ 53 then fault = -3 end
+        if fault then
+          -- The tally is not used, so its times do not matter.
+        elseif latest > now + 128000 and round == 1 then
+          -- Forgets entries that are much later than now: they were written before the clock was set back, and would block
+          -- calls for too long. One script call forgets whole tallies, at least one. After a long tally, or once the budget
+          -- is spent, the caller asks again.
+          if budget <= 32768 then
+            fault = -2
+          else
+            local kept = {}
+            for cell = 1, cell_bytes, 21 do
+              local past = unpack('>I7', head, cell) <= now
+              kept[#kept + 1] = past and string.sub(head, cell, cell + 21 - 1) or string.rep('\0', 21)
+            end
+            local horizon, beside = now, -1
+            -- parts/search.lua
+            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+            -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+            -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+            -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+            -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+            -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+            -- Sets: first, time, weight
+            local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+            do
+              -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+              -- weighs `below`.
+              local low, below = 0, 0
+              local sums = entries - 1 + surplus
+              local piece, begin, stop = tail, entries - #tail / 11, entries
+              -- Most often the end begins after `first`: one look shows that.
+              local middle = begin > 0 and begin or (entries - entries % 2) / 2
+              for step = 1, 23 do
+                local bottom, top = low, first
+                if begin > low then bottom = begin - 1 end
+                if stop < first then top = stop end
+                for _ = 1, 23 do
+                  if top - bottom <= 1 then break end
+                  local at = (middle - begin) * 11
+                  if beside < 0 then
+                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                    if mark % 128 * 2 ^ 48 + rest > horizon then
+                      first, top = middle, middle
+                    else
+                      low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                    end
+                  else
+                    local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                    if after <= beside then
+                      first, top, below = middle, middle, after
+                    else
+                      low, bottom, weight = middle, middle, after
+                    end
+                  end
+                  middle = bottom + top
+                  middle = (middle - middle % 2) / 2
+                end
+                if first - low <= 1 then break end
+                if step == 1 and front then
+                  piece, begin, stop = front, 0, 34
+                else
+                  begin, stop = low + 1, first
+                  if first - low > 32 then
+                    local near = 0
+                    if beside >= 0 and step <= 3 then
+                      middle = low + (weight - beside) / (weight - below) * (first - low)
+                      near = 8
+                    else
+                      middle = (low + first) / 2
+                    end
+                    middle = middle - middle % 1
+                    begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                  end
+                  local from = head_bytes + begin * 11
+                  piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                end
+                middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                middle = (middle - middle % 2) / 2
+              end
+              if first < entries then
+                local at = (first - begin) * 11
+                if first < begin or first >= stop then
+                  at = head_bytes + first * 11
+                  piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                end
+                local mark, rest = unpack('>BI6', piece, at + 1)
+                time = mark % 128 * 2 ^ 48 + rest
+              end
+            end
+            local copied = first * 11 + 32768
+            if copied > budget and budget < 811008 then
+              fault = -2
+            else
+              budget = budget - copied
+              value = call('GETRANGE', name, 0, head_bytes + first * 11 - 1)
+              call('SET', name, value, 'PX', ttl)
+              if cell_bytes > 0 then call('SETRANGE', name, 0, table.concat(kept)) end
+              value = nil
+              -- After a long tally, the budget is spent.
+              if budget < 811008 / 2 then fault = -2 end
+            end
+          end
+        elseif latest > now + 128000 then
+          fault = -3
+        elseif latest > now then
+          now = latest
+        end
+        if fault then head, tail, front, entries, last, latest, weighed, total = '', '', nil, 0, 0, 0, false, nil end
+        if latest <= now then break end
+      end
+      if now > begun then
+        -- All requests are answered with one time. The tally needs a later one, so the caller asks this request alone.
+        if alone then entry = struct.pack('>I7I4', now, 0) else now, fault = begun, -2 end
+      end
+      for rule = 2, (is_decided or fault) and -1 or 3 do
+        local back, span = unpack('>I5I7', policy, 12 * rule + 1)
+        local beside, hit, duplicates = (back + 1) / 11 - 1, last, string.byte(policy, -1)
+        if rule >= duplicates then
+          -- parts/in_the_way.lua
+          -- Finds the newest entry that leaves too little room for a call: from this entry on, the log weighs more than `beside`.
+          -- `hit` is its time, or 0 where there is no such entry. If all calls weigh 1, one read finds it. If the entry is
+          -- later than the last entry, the value is no log.
+          -- Reads: call, unpack, never, name, head_bytes, tail, front, entries, last, weighed, surplus, total, beside
+          -- Sets: hit, fault
+          hit = 0
+          if not weighed then
+            local back = (beside + 1) * 11
+            if back <= #tail then
+              hit = unpack('>I7', tail, #tail - back + 1)
+            elseif back < entries * 11 then
+              hit = unpack('>I7', call('GETRANGE', name, -back, 7 - 1 - back))
+            end
+          elseif total > beside then
+            local horizon = never
+            -- parts/search.lua
+            -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+            -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+            -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+            -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+            -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+            -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+            -- Sets: first, time, weight
+            local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+            do
+              -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+              -- weighs `below`.
+              local low, below = 0, 0
+              local sums = entries - 1 + surplus
+              local piece, begin, stop = tail, entries - #tail / 11, entries
+              -- Most often the end begins after `first`: one look shows that.
+              local middle = begin > 0 and begin or (entries - entries % 2) / 2
+              for step = 1, 23 do
+                local bottom, top = low, first
+                if begin > low then bottom = begin - 1 end
+                if stop < first then top = stop end
+                for _ = 1, 23 do
+                  if top - bottom <= 1 then break end
+                  local at = (middle - begin) * 11
+                  if beside < 0 then
+                    local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                    if mark % 128 * 2 ^ 48 + rest > horizon then
+                      first, top = middle, middle
+                    else
+                      low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                    end
+                  else
+                    local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                    if after <= beside then
+                      first, top, below = middle, middle, after
+                    else
+                      low, bottom, weight = middle, middle, after
+                    end
+                  end
+                  middle = bottom + top
+                  middle = (middle - middle % 2) / 2
+                end
+                if first - low <= 1 then break end
+                if step == 1 and front then
+                  piece, begin, stop = front, 0, 34
+                else
+                  begin, stop = low + 1, first
+                  if first - low > 32 then
+                    local near = 0
+                    if beside >= 0 and step <= 3 then
+                      middle = low + (weight - beside) / (weight - below) * (first - low)
+                      near = 8
+                    else
+                      middle = (low + first) / 2
+                    end
+                    middle = middle - middle % 1
+                    begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                  end
+                  local from = head_bytes + begin * 11
+                  piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                end
+                middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                middle = (middle - middle % 2) / 2
+              end
+              if first < entries then
+                local at = (first - begin) * 11
+                if first < begin or first >= stop then
+                  at = head_bytes + first * 11
+                  piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                end
+                local mark, rest = unpack('>BI6', piece, at + 1)
+                time = mark % 128 * 2 ^ 48 + rest
+              end
+            end
+            hit = time
+          end
+          if hit > last then fault = -3 end
+        end
+        local due = hit + span - now
+        if due > wait then
+          wait = due
+          if code == 255 or code >= duplicates then code = rule end
+        end
+      end
+      if fault then
+        code, wait = fault == -2 and 253 or 254, 0
+      end
+      tail_1, last_1, entries_1, weighed_1 = tail, last, entries, weighed
+      surplus_1, total_1, front_1 = surplus, total, front
+    end
+    if code ~= 255 then
+      if wait > longest then
+        verdict, longest = code, wait
+      elseif wait == 0 then
+        failed = code
+      end
     end
   end
 
@@ -446,396 +840,764 @@ for _ = 1, 2 * #names do
     if failed then
       verdict, longest = failed, 0
     elseif verdict == 255 then
-      for subject = 1, subjects do
-        if not (logs and logs[subject]) then
-          local name, policy = names[done + subject], policies[done + subject]
-          local ttl_at, renews = 12 * 2 + 1 + 15, renewals and renewals[subject]
-          local code = verdict
-          entry = entry or struct.pack('>I7I4', now, 0)
-          -- parts/append.lua
-          -- Adds the entry of a call to a log in which something counts.
-          -- Reads: call, unpack, now, name, policy, ttl_at, renews, entry, budget
-          -- Sets: code, budget
-          local bytes = call('APPEND', name, entry)
-          if bytes % 11 > 0 or bytes > 5767168 then
-            -- The value is no log. The entry is taken away again, unless the value is longer than any log: to copy it takes
-            -- long.
-            code = 254
-            if bytes <= 5767168 then
-              call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL')
-            end
-          else
-            if renews then call('PEXPIRE', name, (unpack('>s', policy, ttl_at))) end
-            if bytes / 11 % 32 == 0 then
-              local reach, most = unpack('>I7I4', policy, 12 * 2 + 1)
-              if bytes > most then
-                local ttl = unpack('>s', policy, ttl_at)
-                local head, head_bytes, tail, surplus = '', 0, '', 0
-                local front, weighed, total
-                local entries = bytes / 11 - 1
-                -- parts/clean_up.lua
-                -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
-                -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
-                -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
-                -- most.
-                -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
-                -- Sets: entries, budget, front
-                if budget > 32768 then
-                  local horizon, beside = now - reach, -1
-                  -- parts/search.lua
-                  -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
-                  -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
-                  -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
-                  -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
-                  -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
-                  -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
-                  -- Sets: first, time, weight
-                  local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
-                  do
-                    -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
-                    -- weighs `below`.
-                    local low, below = 0, 0
-                    local sums = entries - 1 + surplus
-                    local piece, begin, stop = tail, entries - #tail / 11, entries
-                    -- Most often the end begins after `first`: one look shows that.
-                    local middle = begin > 0 and begin or (entries - entries % 2) / 2
-                    for step = 1, 23 do
-                      local bottom, top = low, first
-                      if begin > low then bottom = begin - 1 end
-                      if stop < first then top = stop end
-                      for _ = 1, 23 do
-                        if top - bottom <= 1 then break end
-                        local at = (middle - begin) * 11
-                        if beside < 0 then
-                          local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                          if mark % 128 * 2 ^ 48 + rest > horizon then
-                            first, top = middle, middle
-                          else
-                            low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
-                          end
-                        else
-                          local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
-                          if after <= beside then
-                            first, top, below = middle, middle, after
-                          else
-                            low, bottom, weight = middle, middle, after
-                          end
-                        end
-                        middle = bottom + top
-                        middle = (middle - middle % 2) / 2
-                      end
-                      if first - low <= 1 then break end
-                      if step == 1 and front then
-                        piece, begin, stop = front, 0, 34
+      local appended = 2
+      if renews_0 ~= nil and appended == 2 then
+        local name, renews, code = name_0, renews_0, verdict
+        local reach, most, ttl_at = reach_0, most_0, ttls + 16 * 0
+        entry = entry or struct.pack('>I7I4', now, 0)
+        -- parts/append.lua
+        -- Adds the entry of a call to a log in which something counts.
+        -- Reads: call, unpack, now, name, policy, reach, most, ttl_at, renews, entry, budget
+        -- Sets: code, budget
+        local bytes = call('APPEND', name, entry)
+        if bytes % 11 > 0 or bytes > 5767168 then
+          -- The value is no log. The entry is taken away again, unless the value is longer than any log: to copy it takes
+          -- long.
+          code = 254
+          if bytes <= 5767168 then
+            call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL')
+          end
+        else
+          if renews then call('PEXPIRE', name, (unpack('>s', policy, ttl_at))) end
+          if bytes > most and bytes / 11 % 32 == 0 then
+            local ttl = unpack('>s', policy, ttl_at)
+            local head, head_bytes, tail, surplus = '', 0, '', 0
+            local front, weighed, total
+            local entries = bytes / 11 - 1
+            -- parts/clean_up.lua
+            -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+            -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+            -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+            -- most.
+            -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+            -- Sets: entries, budget, front
+            if budget > 32768 then
+              local horizon, beside = now - reach, -1
+              -- parts/search.lua
+              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+              -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+              -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+              -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+              -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+              -- Sets: first, time, weight
+              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+              do
+                -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+                -- weighs `below`.
+                local low, below = 0, 0
+                local sums = entries - 1 + surplus
+                local piece, begin, stop = tail, entries - #tail / 11, entries
+                -- Most often the end begins after `first`: one look shows that.
+                local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                for step = 1, 23 do
+                  local bottom, top = low, first
+                  if begin > low then bottom = begin - 1 end
+                  if stop < first then top = stop end
+                  for _ = 1, 23 do
+                    if top - bottom <= 1 then break end
+                    local at = (middle - begin) * 11
+                    if beside < 0 then
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      if mark % 128 * 2 ^ 48 + rest > horizon then
+                        first, top = middle, middle
                       else
-                        begin, stop = low + 1, first
-                        if first - low > 32 then
-                          local near = 0
-                          if beside >= 0 and step <= 3 then
-                            middle = low + (weight - beside) / (weight - below) * (first - low)
-                            near = 8
-                          else
-                            middle = (low + first) / 2
-                          end
-                          middle = middle - middle % 1
-                          begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
-                        end
-                        local from = head_bytes + begin * 11
-                        piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
                       end
-                      middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
-                      middle = (middle - middle % 2) / 2
-                    end
-                    if first < entries then
-                      local at = (first - begin) * 11
-                      if first < begin or first >= stop then
-                        at = head_bytes + first * 11
-                        piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                    else
+                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                      if after <= beside then
+                        first, top, below = middle, middle, after
+                      else
+                        low, bottom, weight = middle, middle, after
                       end
-                      local mark, rest = unpack('>BI6', piece, at + 1)
-                      time = mark % 128 * 2 ^ 48 + rest
                     end
+                    middle = bottom + top
+                    middle = (middle - middle % 2) / 2
                   end
-                  -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-                  -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
-                  local least = weighed and budget < math.huge and entries / 8 or 1
-                  local copied = (entries - first + 1) * 11 + 32768
-                  if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
-                    budget = budget - copied
-                    -- The offset leaves room for the head in front of the entries that are kept.
-                    call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
-                    call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-                    entries, front = entries - first + 1, nil
+                  if first - low <= 1 then break end
+                  if step == 1 and front then
+                    piece, begin, stop = front, 0, 34
+                  else
+                    begin, stop = low + 1, first
+                    if first - low > 32 then
+                      local near = 0
+                      if beside >= 0 and step <= 3 then
+                        middle = low + (weight - beside) / (weight - below) * (first - low)
+                        near = 8
+                      else
+                        middle = (low + first) / 2
+                      end
+                      middle = middle - middle % 1
+                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                    end
+                    local from = head_bytes + begin * 11
+                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                   end
+                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                  middle = (middle - middle % 2) / 2
+                end
+                if first < entries then
+                  local at = (first - begin) * 11
+                  if first < begin or first >= stop then
+                    at = head_bytes + first * 11
+                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                  end
+                  local mark, rest = unpack('>BI6', piece, at + 1)
+                  time = mark % 128 * 2 ^ 48 + rest
                 end
               end
-            end
-          end
-          if code ~= verdict then
-            -- The value is no log, so the request is not charged: the entries before it are taken away again.
-            verdict = code
-            for other = 1, subject - 1 do
-              if not (logs and logs[other]) then
-                local name = names[done + other]
-                call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL')
+              -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
+              -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+              local least = weighed and budget < math.huge and entries / 8 or 1
+              local copied = (entries - first + 1) * 11 + 32768
+              if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
+                budget = budget - copied
+                -- The offset leaves room for the head in front of the entries that are kept.
+                call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                entries, front = entries - first + 1, nil
               end
             end
-            break
           end
+        end
+        if code ~= verdict then appended = 0 end
+      end
+      if renews_1 ~= nil and appended == 2 then
+        local name, renews, code = name_1, renews_1, verdict
+        local reach, most, ttl_at = reach_1, most_1, ttls + 16 * 1
+        entry = entry or struct.pack('>I7I4', now, 0)
+        -- parts/append.lua
+        -- Adds the entry of a call to a log in which something counts.
+        -- Reads: call, unpack, now, name, policy, reach, most, ttl_at, renews, entry, budget
+        -- Sets: code, budget
+        local bytes = call('APPEND', name, entry)
+        if bytes % 11 > 0 or bytes > 5767168 then
+          -- The value is no log. The entry is taken away again, unless the value is longer than any log: to copy it takes
+          -- long.
+          code = 254
+          if bytes <= 5767168 then
+            call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL')
+          end
+        else
+          if renews then call('PEXPIRE', name, (unpack('>s', policy, ttl_at))) end
+          if bytes > most and bytes / 11 % 32 == 0 then
+            local ttl = unpack('>s', policy, ttl_at)
+            local head, head_bytes, tail, surplus = '', 0, '', 0
+            local front, weighed, total
+            local entries = bytes / 11 - 1
+            -- parts/clean_up.lua
+            -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+            -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+            -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+            -- most.
+            -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+            -- Sets: entries, budget, front
+            if budget > 32768 then
+              local horizon, beside = now - reach, -1
+              -- parts/search.lua
+              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+              -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+              -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+              -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+              -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+              -- Sets: first, time, weight
+              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+              do
+                -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+                -- weighs `below`.
+                local low, below = 0, 0
+                local sums = entries - 1 + surplus
+                local piece, begin, stop = tail, entries - #tail / 11, entries
+                -- Most often the end begins after `first`: one look shows that.
+                local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                for step = 1, 23 do
+                  local bottom, top = low, first
+                  if begin > low then bottom = begin - 1 end
+                  if stop < first then top = stop end
+                  for _ = 1, 23 do
+                    if top - bottom <= 1 then break end
+                    local at = (middle - begin) * 11
+                    if beside < 0 then
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      if mark % 128 * 2 ^ 48 + rest > horizon then
+                        first, top = middle, middle
+                      else
+                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                      end
+                    else
+                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                      if after <= beside then
+                        first, top, below = middle, middle, after
+                      else
+                        low, bottom, weight = middle, middle, after
+                      end
+                    end
+                    middle = bottom + top
+                    middle = (middle - middle % 2) / 2
+                  end
+                  if first - low <= 1 then break end
+                  if step == 1 and front then
+                    piece, begin, stop = front, 0, 34
+                  else
+                    begin, stop = low + 1, first
+                    if first - low > 32 then
+                      local near = 0
+                      if beside >= 0 and step <= 3 then
+                        middle = low + (weight - beside) / (weight - below) * (first - low)
+                        near = 8
+                      else
+                        middle = (low + first) / 2
+                      end
+                      middle = middle - middle % 1
+                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                    end
+                    local from = head_bytes + begin * 11
+                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                  end
+                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                  middle = (middle - middle % 2) / 2
+                end
+                if first < entries then
+                  local at = (first - begin) * 11
+                  if first < begin or first >= stop then
+                    at = head_bytes + first * 11
+                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                  end
+                  local mark, rest = unpack('>BI6', piece, at + 1)
+                  time = mark % 128 * 2 ^ 48 + rest
+                end
+              end
+              -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
+              -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+              local least = weighed and budget < math.huge and entries / 8 or 1
+              local copied = (entries - first + 1) * 11 + 32768
+              if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
+                budget = budget - copied
+                -- The offset leaves room for the head in front of the entries that are kept.
+                call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                entries, front = entries - first + 1, nil
+              end
+            end
+          end
+        end
+        if code ~= verdict then appended = 1 end
+      end
+      if appended < 2 then
+        -- The value is no log, so the request is not charged: the entries before it are taken away again.
+        verdict = 254
+        local charged = { renews_0 ~= nil and name_0, renews_1 ~= nil and name_1,  }
+        for other = 1, appended do
+          local name = charged[other]
+          if name then call('SET', name, call('GETRANGE', name, 0, -1 - 11), 'KEEPTTL') end
         end
       end
       -- What was read whole cannot fail any more.
-      for subject = 1, logs and verdict == 255 and subjects or 0 do
-        local charge = logs[subject]
-        if charge then
-          local name, head, head_bytes, tail, last = names[done + subject], '', 0, charge[1], charge[2]
-          local reach, most, ttl, weight = charge[3], charge[4], charge[5], charge[6]
-          local entries, weighed = charge[7], charge[8]
-          local surplus, total, front = charge[9], charge[10], charge[11]
-          -- parts/log.lua
-          -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
-          -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, total, reach, most, ttl,
-          -- Reads: front, weight, budget
-          -- Sets: entries, weighed, surplus, budget, front
-          local is_over = last <= now - reach
-          local shares = false
-          if is_over then
-            weighed, surplus = false, 0
-          else
-            -- A call shares the last entry, whose time becomes now, in three cases: both calls are of one microsecond; the last
-            -- call was refunded and weighs nothing any more; or both calls are close to each other and the log is dense, that is,
-            -- it holds as many counted entries as it may.
-            local grain = math.ceil(reach / 65536)
-            shares = last == now
-            if not shares and weighed then
-              shares = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32 == 0
-            end
-            if not shares and last >= now - now % grain and entries > 65536 then
-              local from = head_bytes + (entries - 65536) * 11
-              local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
-              shares = mark % 128 * 2 ^ 48 + rest > now - reach
-            end
+      if entries_0 and verdict == 255 then
+        local name, head, head_bytes, tail, last = name_0, '', 0, tail_0, last_0
+        local reach, most, weight = reach_0, most_0, weight_0
+        local entries, weighed, surplus, total, front =
+          entries_0, weighed_0, surplus_0, total_0, front_0
+        local ttl = unpack('>s', policy, ttls + 16 * 0)
+        -- parts/log.lua
+        -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
+        -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, total, reach, most, ttl,
+        -- Reads: front, weight, budget
+        -- Sets: entries, weighed, surplus, budget, front
+        local is_over = last <= now - reach
+        local shares = false
+        if is_over then
+          weighed, surplus = false, 0
+        else
+          -- A call shares the last entry, whose time becomes now, in three cases: both calls are of one microsecond; the last
+          -- call was refunded and weighs nothing any more; or both calls are close to each other and the log is dense, that is,
+          -- it holds as many counted entries as it may.
+          local grain = math.ceil(reach / 65536)
+          shares = last == now
+          if not shares and weighed then
+            shares = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32 == 0
           end
-
-          local sum = surplus + weight - (shares and 0 or 1)
-          weighed = weighed or shares or weight > 1
-          local entry
-          if weighed then
-            entry = struct.pack('>BI6I4', 128 + math.floor(now / 2 ^ 48), now % 2 ^ 48, sum % 2 ^ 32)
-          else
-            entry = struct.pack('>I7I4', now, 0)
+          if not shares and last >= now - now % grain and entries > 65536 then
+            local from = head_bytes + (entries - 65536) * 11
+            local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
+            shares = mark % 128 * 2 ^ 48 + rest > now - reach
           end
+        end
 
-          if is_over then
-            call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
-          else
-            if total and total + weight >= 2 ^ 32 then
-              -- Sums are exact only while they differ by less than 2^32, so entries are dropped now, even beyond the budget.
-              local rest = budget
-              budget = math.huge
-              -- parts/clean_up.lua
-              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
-              -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
-              -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
-              -- most.
-              -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
-              -- Sets: entries, budget, front
-              if budget > 32768 then
-                local horizon, beside = now - reach, -1
-                -- parts/search.lua
-                -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
-                -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
-                -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
-                -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
-                -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
-                -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
-                -- Sets: first, time, weight
-                local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
-                do
-                  -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
-                  -- weighs `below`.
-                  local low, below = 0, 0
-                  local sums = entries - 1 + surplus
-                  local piece, begin, stop = tail, entries - #tail / 11, entries
-                  -- Most often the end begins after `first`: one look shows that.
-                  local middle = begin > 0 and begin or (entries - entries % 2) / 2
-                  for step = 1, 23 do
-                    local bottom, top = low, first
-                    if begin > low then bottom = begin - 1 end
-                    if stop < first then top = stop end
-                    for _ = 1, 23 do
-                      if top - bottom <= 1 then break end
-                      local at = (middle - begin) * 11
-                      if beside < 0 then
-                        local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                        if mark % 128 * 2 ^ 48 + rest > horizon then
-                          first, top = middle, middle
-                        else
-                          low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
-                        end
+        local sum = surplus + weight - (shares and 0 or 1)
+        weighed = weighed or shares or weight > 1
+        local entry
+        if weighed then
+          entry = struct.pack('>BI6I4', 128 + math.floor(now / 2 ^ 48), now % 2 ^ 48, sum % 2 ^ 32)
+        else
+          entry = struct.pack('>I7I4', now, 0)
+        end
+
+        if is_over then
+          call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
+        else
+          if total and total + weight >= 2 ^ 32 then
+            -- Sums are exact only while they differ by less than 2^32, so entries are dropped now, even beyond the budget.
+            local rest = budget
+            budget = math.huge
+            -- parts/clean_up.lua
+            -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+            -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+            -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+            -- most.
+            -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+            -- Sets: entries, budget, front
+            if budget > 32768 then
+              local horizon, beside = now - reach, -1
+              -- parts/search.lua
+              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+              -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+              -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+              -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+              -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+              -- Sets: first, time, weight
+              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+              do
+                -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+                -- weighs `below`.
+                local low, below = 0, 0
+                local sums = entries - 1 + surplus
+                local piece, begin, stop = tail, entries - #tail / 11, entries
+                -- Most often the end begins after `first`: one look shows that.
+                local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                for step = 1, 23 do
+                  local bottom, top = low, first
+                  if begin > low then bottom = begin - 1 end
+                  if stop < first then top = stop end
+                  for _ = 1, 23 do
+                    if top - bottom <= 1 then break end
+                    local at = (middle - begin) * 11
+                    if beside < 0 then
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      if mark % 128 * 2 ^ 48 + rest > horizon then
+                        first, top = middle, middle
                       else
-                        local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
-                        if after <= beside then
-                          first, top, below = middle, middle, after
-                        else
-                          low, bottom, weight = middle, middle, after
-                        end
+                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
                       end
-                      middle = bottom + top
-                      middle = (middle - middle % 2) / 2
-                    end
-                    if first - low <= 1 then break end
-                    if step == 1 and front then
-                      piece, begin, stop = front, 0, 34
                     else
-                      begin, stop = low + 1, first
-                      if first - low > 32 then
-                        local near = 0
-                        if beside >= 0 and step <= 3 then
-                          middle = low + (weight - beside) / (weight - below) * (first - low)
-                          near = 8
-                        else
-                          middle = (low + first) / 2
-                        end
-                        middle = middle - middle % 1
-                        begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                      if after <= beside then
+                        first, top, below = middle, middle, after
+                      else
+                        low, bottom, weight = middle, middle, after
                       end
-                      local from = head_bytes + begin * 11
-                      piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                     end
-                    middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                    middle = bottom + top
                     middle = (middle - middle % 2) / 2
                   end
-                  if first < entries then
-                    local at = (first - begin) * 11
-                    if first < begin or first >= stop then
-                      at = head_bytes + first * 11
-                      piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                  if first - low <= 1 then break end
+                  if step == 1 and front then
+                    piece, begin, stop = front, 0, 34
+                  else
+                    begin, stop = low + 1, first
+                    if first - low > 32 then
+                      local near = 0
+                      if beside >= 0 and step <= 3 then
+                        middle = low + (weight - beside) / (weight - below) * (first - low)
+                        near = 8
+                      else
+                        middle = (low + first) / 2
+                      end
+                      middle = middle - middle % 1
+                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
                     end
-                    local mark, rest = unpack('>BI6', piece, at + 1)
-                    time = mark % 128 * 2 ^ 48 + rest
+                    local from = head_bytes + begin * 11
+                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                   end
+                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                  middle = (middle - middle % 2) / 2
                 end
-                -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-                -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
-                local least = weighed and budget < math.huge and entries / 8 or 1
-                local copied = (entries - first + 1) * 11 + 32768
-                if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
-                  budget = budget - copied
-                  -- The offset leaves room for the head in front of the entries that are kept.
-                  call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
-                  call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-                  entries, front = entries - first + 1, nil
+                if first < entries then
+                  local at = (first - begin) * 11
+                  if first < begin or first >= stop then
+                    at = head_bytes + first * 11
+                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                  end
+                  local mark, rest = unpack('>BI6', piece, at + 1)
+                  time = mark % 128 * 2 ^ 48 + rest
                 end
               end
-              budget = rest - entries * 11
+              -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
+              -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+              local least = weighed and budget < math.huge and entries / 8 or 1
+              local copied = (entries - first + 1) * 11 + 32768
+              if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
+                budget = budget - copied
+                -- The offset leaves room for the head in front of the entries that are kept.
+                call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                entries, front = entries - first + 1, nil
+              end
             end
-            if head_bytes > 0 then call('SETRANGE', name, 0, head) end
-            local bytes = 0
-            if shares then
-              call('SETRANGE', name, head_bytes + (entries - 1) * 11, entry)
-            else
-              bytes = call('APPEND', name, entry)
-            end
-            -- Where there is only a log, the TTL is long enough to be renewed only by the first call of each period.
-            local period = reach <= 3600000000 and reach or reach / 8
-            if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
-            entries = (bytes - head_bytes) / 11 - 1
-            if bytes > 0 and (weighed or bytes > most) and (entries + 1) % 32 == 0 then
-              -- parts/clean_up.lua
-              -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
-              -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
-              -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
-              -- most.
-              -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
-              -- Sets: entries, budget, front
-              if budget > 32768 then
-                local horizon, beside = now - reach, -1
-                -- parts/search.lua
-                -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
-                -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
-                -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
-                -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
-                -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
-                -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
-                -- Sets: first, time, weight
-                local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
-                do
-                  -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
-                  -- weighs `below`.
-                  local low, below = 0, 0
-                  local sums = entries - 1 + surplus
-                  local piece, begin, stop = tail, entries - #tail / 11, entries
-                  -- Most often the end begins after `first`: one look shows that.
-                  local middle = begin > 0 and begin or (entries - entries % 2) / 2
-                  for step = 1, 23 do
-                    local bottom, top = low, first
-                    if begin > low then bottom = begin - 1 end
-                    if stop < first then top = stop end
-                    for _ = 1, 23 do
-                      if top - bottom <= 1 then break end
-                      local at = (middle - begin) * 11
-                      if beside < 0 then
-                        local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
-                        if mark % 128 * 2 ^ 48 + rest > horizon then
-                          first, top = middle, middle
-                        else
-                          low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
-                        end
+            budget = rest - entries * 11
+          end
+          if head_bytes > 0 then call('SETRANGE', name, 0, head) end
+          local bytes = 0
+          if shares then
+            call('SETRANGE', name, head_bytes + (entries - 1) * 11, entry)
+          else
+            bytes = call('APPEND', name, entry)
+          end
+          -- Where there is only a log, the TTL is long enough to be renewed only by the first call of each period.
+          local period = reach <= 3600000000 and reach or reach / 8
+          if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
+          entries = (bytes - head_bytes) / 11 - 1
+          if bytes > 0 and (weighed or bytes > most) and (entries + 1) % 32 == 0 then
+            -- parts/clean_up.lua
+            -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+            -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+            -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+            -- most.
+            -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+            -- Sets: entries, budget, front
+            if budget > 32768 then
+              local horizon, beside = now - reach, -1
+              -- parts/search.lua
+              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+              -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+              -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+              -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+              -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+              -- Sets: first, time, weight
+              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+              do
+                -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+                -- weighs `below`.
+                local low, below = 0, 0
+                local sums = entries - 1 + surplus
+                local piece, begin, stop = tail, entries - #tail / 11, entries
+                -- Most often the end begins after `first`: one look shows that.
+                local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                for step = 1, 23 do
+                  local bottom, top = low, first
+                  if begin > low then bottom = begin - 1 end
+                  if stop < first then top = stop end
+                  for _ = 1, 23 do
+                    if top - bottom <= 1 then break end
+                    local at = (middle - begin) * 11
+                    if beside < 0 then
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      if mark % 128 * 2 ^ 48 + rest > horizon then
+                        first, top = middle, middle
                       else
-                        local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
-                        if after <= beside then
-                          first, top, below = middle, middle, after
-                        else
-                          low, bottom, weight = middle, middle, after
-                        end
+                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
                       end
-                      middle = bottom + top
-                      middle = (middle - middle % 2) / 2
-                    end
-                    if first - low <= 1 then break end
-                    if step == 1 and front then
-                      piece, begin, stop = front, 0, 34
                     else
-                      begin, stop = low + 1, first
-                      if first - low > 32 then
-                        local near = 0
-                        if beside >= 0 and step <= 3 then
-                          middle = low + (weight - beside) / (weight - below) * (first - low)
-                          near = 8
-                        else
-                          middle = (low + first) / 2
-                        end
-                        middle = middle - middle % 1
-                        begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                      if after <= beside then
+                        first, top, below = middle, middle, after
+                      else
+                        low, bottom, weight = middle, middle, after
                       end
-                      local from = head_bytes + begin * 11
-                      piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                     end
-                    middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                    middle = bottom + top
                     middle = (middle - middle % 2) / 2
                   end
-                  if first < entries then
-                    local at = (first - begin) * 11
-                    if first < begin or first >= stop then
-                      at = head_bytes + first * 11
-                      piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                  if first - low <= 1 then break end
+                  if step == 1 and front then
+                    piece, begin, stop = front, 0, 34
+                  else
+                    begin, stop = low + 1, first
+                    if first - low > 32 then
+                      local near = 0
+                      if beside >= 0 and step <= 3 then
+                        middle = low + (weight - beside) / (weight - below) * (first - low)
+                        near = 8
+                      else
+                        middle = (low + first) / 2
+                      end
+                      middle = middle - middle % 1
+                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
                     end
-                    local mark, rest = unpack('>BI6', piece, at + 1)
-                    time = mark % 128 * 2 ^ 48 + rest
+                    local from = head_bytes + begin * 11
+                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
                   end
+                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                  middle = (middle - middle % 2) / 2
                 end
-                -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
-                -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
-                local least = weighed and budget < math.huge and entries / 8 or 1
-                local copied = (entries - first + 1) * 11 + 32768
-                if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
-                  budget = budget - copied
-                  -- The offset leaves room for the head in front of the entries that are kept.
-                  call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
-                  call('SETRANGE', name, 0, head .. string.rep('\0', 7))
-                  entries, front = entries - first + 1, nil
+                if first < entries then
+                  local at = (first - begin) * 11
+                  if first < begin or first >= stop then
+                    at = head_bytes + first * 11
+                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                  end
+                  local mark, rest = unpack('>BI6', piece, at + 1)
+                  time = mark % 128 * 2 ^ 48 + rest
                 end
+              end
+              -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
+              -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+              local least = weighed and budget < math.huge and entries / 8 or 1
+              local copied = (entries - first + 1) * 11 + 32768
+              if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
+                budget = budget - copied
+                -- The offset leaves room for the head in front of the entries that are kept.
+                call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                entries, front = entries - first + 1, nil
+              end
+            end
+          end
+        end
+      end
+      if entries_1 and verdict == 255 then
+        local name, head, head_bytes, tail, last = name_1, '', 0, tail_1, last_1
+        local reach, most, weight = reach_1, most_1, weight_1
+        local entries, weighed, surplus, total, front =
+          entries_1, weighed_1, surplus_1, total_1, front_1
+        local ttl = unpack('>s', policy, ttls + 16 * 1)
+        -- parts/log.lua
+        -- Adds a call of this weight to the log. A log in which nothing counts any more begins anew.
+        -- Reads: call, unpack, now, name, head, head_bytes, tail, entries, last, weighed, surplus, total, reach, most, ttl,
+        -- Reads: front, weight, budget
+        -- Sets: entries, weighed, surplus, budget, front
+        local is_over = last <= now - reach
+        local shares = false
+        if is_over then
+          weighed, surplus = false, 0
+        else
+          -- A call shares the last entry, whose time becomes now, in three cases: both calls are of one microsecond; the last
+          -- call was refunded and weighs nothing any more; or both calls are close to each other and the log is dense, that is,
+          -- it holds as many counted entries as it may.
+          local grain = math.ceil(reach / 65536)
+          shares = last == now
+          if not shares and weighed then
+            shares = (1 + surplus - unpack('>I4', tail, #tail - 11 - 3)) % 2 ^ 32 == 0
+          end
+          if not shares and last >= now - now % grain and entries > 65536 then
+            local from = head_bytes + (entries - 65536) * 11
+            local mark, rest = unpack('>BI6', call('GETRANGE', name, from, from + 7 - 1))
+            shares = mark % 128 * 2 ^ 48 + rest > now - reach
+          end
+        end
+
+        local sum = surplus + weight - (shares and 0 or 1)
+        weighed = weighed or shares or weight > 1
+        local entry
+        if weighed then
+          entry = struct.pack('>BI6I4', 128 + math.floor(now / 2 ^ 48), now % 2 ^ 48, sum % 2 ^ 32)
+        else
+          entry = struct.pack('>I7I4', now, 0)
+        end
+
+        if is_over then
+          call('SET', name, head .. string.rep('\0', 11) .. entry, 'PX', ttl)
+        else
+          if total and total + weight >= 2 ^ 32 then
+            -- Sums are exact only while they differ by less than 2^32, so entries are dropped now, even beyond the budget.
+            local rest = budget
+            budget = math.huge
+            -- parts/clean_up.lua
+            -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+            -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+            -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+            -- most.
+            -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+            -- Sets: entries, budget, front
+            if budget > 32768 then
+              local horizon, beside = now - reach, -1
+              -- parts/search.lua
+              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+              -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+              -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+              -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+              -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+              -- Sets: first, time, weight
+              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+              do
+                -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+                -- weighs `below`.
+                local low, below = 0, 0
+                local sums = entries - 1 + surplus
+                local piece, begin, stop = tail, entries - #tail / 11, entries
+                -- Most often the end begins after `first`: one look shows that.
+                local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                for step = 1, 23 do
+                  local bottom, top = low, first
+                  if begin > low then bottom = begin - 1 end
+                  if stop < first then top = stop end
+                  for _ = 1, 23 do
+                    if top - bottom <= 1 then break end
+                    local at = (middle - begin) * 11
+                    if beside < 0 then
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      if mark % 128 * 2 ^ 48 + rest > horizon then
+                        first, top = middle, middle
+                      else
+                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                      end
+                    else
+                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                      if after <= beside then
+                        first, top, below = middle, middle, after
+                      else
+                        low, bottom, weight = middle, middle, after
+                      end
+                    end
+                    middle = bottom + top
+                    middle = (middle - middle % 2) / 2
+                  end
+                  if first - low <= 1 then break end
+                  if step == 1 and front then
+                    piece, begin, stop = front, 0, 34
+                  else
+                    begin, stop = low + 1, first
+                    if first - low > 32 then
+                      local near = 0
+                      if beside >= 0 and step <= 3 then
+                        middle = low + (weight - beside) / (weight - below) * (first - low)
+                        near = 8
+                      else
+                        middle = (low + first) / 2
+                      end
+                      middle = middle - middle % 1
+                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                    end
+                    local from = head_bytes + begin * 11
+                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                  end
+                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                  middle = (middle - middle % 2) / 2
+                end
+                if first < entries then
+                  local at = (first - begin) * 11
+                  if first < begin or first >= stop then
+                    at = head_bytes + first * 11
+                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                  end
+                  local mark, rest = unpack('>BI6', piece, at + 1)
+                  time = mark % 128 * 2 ^ 48 + rest
+                end
+              end
+              -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
+              -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+              local least = weighed and budget < math.huge and entries / 8 or 1
+              local copied = (entries - first + 1) * 11 + 32768
+              if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
+                budget = budget - copied
+                -- The offset leaves room for the head in front of the entries that are kept.
+                call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                entries, front = entries - first + 1, nil
+              end
+            end
+            budget = rest - entries * 11
+          end
+          if head_bytes > 0 then call('SETRANGE', name, 0, head) end
+          local bytes = 0
+          if shares then
+            call('SETRANGE', name, head_bytes + (entries - 1) * 11, entry)
+          else
+            bytes = call('APPEND', name, entry)
+          end
+          -- Where there is only a log, the TTL is long enough to be renewed only by the first call of each period.
+          local period = reach <= 3600000000 and reach or reach / 8
+          if head_bytes > 0 or last < now - now % period then call('PEXPIRE', name, ttl) end
+          entries = (bytes - head_bytes) / 11 - 1
+          if bytes > 0 and (weighed or bytes > most) and (entries + 1) % 32 == 0 then
+            -- parts/clean_up.lua
+            -- Drops the entries that no window counts any more. They are found by time and not by number: while a new version of
+            -- the policy is rolled out, the other version may allow more calls. The last dropped entry becomes the first of the
+            -- log, for its surplus. One script call drops what its budget allows, and may exceed it for a log of which it drops
+            -- most.
+            -- Reads: call, unpack, now, name, head, head_bytes, tail, front, entries, weighed, surplus, total, reach, ttl, budget
+            -- Sets: entries, budget, front
+            if budget > 32768 then
+              local horizon, beside = now - reach, -1
+              -- parts/search.lua
+              -- Search in a log. `first` is the first entry that is later than `horizon`, or, where `beside` is not negative, the
+              -- first after which no more than `beside` counts. `time` is its time, or nil if there is no such entry, and `weight` is
+              -- the weight from it on. The entry is sought at the end of the log, and then at its `front`, because entries stop
+              -- counting there. In between, weights add up to almost a straight line, so two guesses along that line read a few
+              -- entries each. Then single entries halve what is left. The longest log takes at most 23 pieces.
+              -- Reads: call, unpack, name, head_bytes, tail, front, entries, surplus, total, horizon, beside
+              -- Sets: first, time, weight
+              local first, time, weight = entries, nil, total or entries > 0 and entries - 1 or 0
+              do
+                -- `low` is the last entry that is known to come before `first`. After `low` the log weighs `weight`, after `first` it
+                -- weighs `below`.
+                local low, below = 0, 0
+                local sums = entries - 1 + surplus
+                local piece, begin, stop = tail, entries - #tail / 11, entries
+                -- Most often the end begins after `first`: one look shows that.
+                local middle = begin > 0 and begin or (entries - entries % 2) / 2
+                for step = 1, 23 do
+                  local bottom, top = low, first
+                  if begin > low then bottom = begin - 1 end
+                  if stop < first then top = stop end
+                  for _ = 1, 23 do
+                    if top - bottom <= 1 then break end
+                    local at = (middle - begin) * 11
+                    if beside < 0 then
+                      local mark, rest, sum = unpack('>BI6I4', piece, at + 1)
+                      if mark % 128 * 2 ^ 48 + rest > horizon then
+                        first, top = middle, middle
+                      else
+                        low, bottom, weight = middle, middle, (sums - middle - sum) % 2 ^ 32
+                      end
+                    else
+                      local after = (sums - middle - unpack('>I4', piece, at + 7 + 1)) % 2 ^ 32
+                      if after <= beside then
+                        first, top, below = middle, middle, after
+                      else
+                        low, bottom, weight = middle, middle, after
+                      end
+                    end
+                    middle = bottom + top
+                    middle = (middle - middle % 2) / 2
+                  end
+                  if first - low <= 1 then break end
+                  if step == 1 and front then
+                    piece, begin, stop = front, 0, 34
+                  else
+                    begin, stop = low + 1, first
+                    if first - low > 32 then
+                      local near = 0
+                      if beside >= 0 and step <= 3 then
+                        middle = low + (weight - beside) / (weight - below) * (first - low)
+                        near = 8
+                      else
+                        middle = (low + first) / 2
+                      end
+                      middle = middle - middle % 1
+                      begin, stop = math.max(begin, middle - near), math.min(stop, middle + near + 1)
+                    end
+                    local from = head_bytes + begin * 11
+                    piece = call('GETRANGE', name, from, head_bytes + stop * 11 - 1)
+                  end
+                  middle = (begin > low and begin - 1 or low) + (stop < first and stop or first)
+                  middle = (middle - middle % 2) / 2
+                end
+                if first < entries then
+                  local at = (first - begin) * 11
+                  if first < begin or first >= stop then
+                    at = head_bytes + first * 11
+                    piece, at = call('GETRANGE', name, at, at + 7 - 1), 0
+                  end
+                  local mark, rest = unpack('>BI6', piece, at + 1)
+                  time = mark % 128 * 2 ^ 48 + rest
+                end
+              end
+              -- The count of a window does not say how many calls it admits if they weigh more than 1. So their log is cleaned up
+              -- whenever that drops an eighth of it. Where sums would wrap, whatever has ended has to go.
+              local least = weighed and budget < math.huge and entries / 8 or 1
+              local copied = (entries - first + 1) * 11 + 32768
+              if first > least and (copied <= budget or budget == 811008 and first > entries / 2) then
+                budget = budget - copied
+                -- The offset leaves room for the head in front of the entries that are kept.
+                call('SET', name, call('GETRANGE', name, (first - 1) * 11, -1), 'PX', ttl)
+                call('SETRANGE', name, 0, head .. string.rep('\0', 7))
+                entries, front = entries - first + 1, nil
               end
             end
           end
@@ -849,9 +1611,8 @@ for _ = 1, 2 * #names do
     end
     codes[#codes + 1] = verdict
     if longest > 0 then waits[#waits + 1] = longest end
-    done = done + subjects
+    done = done + 2
     if done == #names then break end
-    subjects = string.byte(policies[done + 1], -2)
   end
 end
 

@@ -14,7 +14,7 @@ const VARIABLE: &str = "TALLYGATE_EXPANDED";
 #[test]
 fn the_scripts_are_those_in_the_folder_expanded() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expanded");
-    let windows = [windows(2), windows_alone(2), windows_together(2)];
+    let windows = [windows(2), windows_alone(2), windows_together(2, 2)];
     let pausable = [pausable(&windows[0]), pausable_alone(2)];
     let scripts = [
         ("decide.lua", DECIDE),

@@ -24,7 +24,8 @@ use tallygate_harness::model::Drops;
 use tallygate_harness::seed::{SEED_VARIABLE, seed};
 use tallygate_harness::server::{Server, patient};
 use tallygate_lua::{
-    DECIDE, MAX_PLAIN_RULES, MAX_TOGETHER_RULES, at_callers_time, windows, windows_alone, windows_together,
+    DECIDE, MAX_PLAIN_RULES, MAX_TOGETHER_SUBJECTS, at_callers_time, max_together_rules, windows, windows_alone,
+    windows_together,
 };
 use tallygate_rules::MAX_LOG_ENTRIES;
 use tokio::runtime::{Builder, Runtime};
@@ -48,7 +49,8 @@ const LONGEST_SEARCH_MS: u32 = 60_000;
 fn server() -> Server {
     let server = Server::start();
     let windows = (1..=MAX_PLAIN_RULES).flat_map(|rules| [windows(rules), windows_alone(rules)]);
-    let together = (1..=MAX_TOGETHER_RULES).map(windows_together);
+    let of = |subjects| (1..=max_together_rules(subjects)).map(move |rules| windows_together(subjects, rules));
+    let together = (2..=MAX_TOGETHER_SUBJECTS).flat_map(of);
     for script in windows.chain(together).chain([DECIDE.to_owned()]) {
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(at_callers_time(&script)).exec(&mut server.connection()).unwrap();

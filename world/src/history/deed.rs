@@ -137,8 +137,8 @@ enum Form {
     One,
     /// Runs of equal requests.
     Many,
-    /// Requests of several subjects.
-    Together,
+    /// Requests of so many subjects.
+    Together(usize),
 }
 
 impl Scripts {
@@ -146,10 +146,12 @@ impl Scripts {
         let windows = (1..=8).flat_map(|rules| {
             let script = |form| Script::Windows { rules, form };
             let alone = (lua::windows_alone(rules), script(Form::One));
-            let others =
-                [(lua::windows(rules), script(Form::Many)), (lua::windows_together(rules), script(Form::Together))];
-            let pausable = others.clone().map(|(text, script)| (lua::pausable(&text), script));
-            let pausable = pausable.into_iter().chain([(lua::pausable_alone(rules), script(Form::One))]);
+            let several =
+                (2..=lua::MAX_TOGETHER_SUBJECTS).filter(move |&count| rules <= lua::max_together_rules(count));
+            let several = several.map(|count| (lua::windows_together(count, rules), script(Form::Together(count))));
+            let others: Vec<_> = [(lua::windows(rules), script(Form::Many))].into_iter().chain(several).collect();
+            let pausable = others.clone().into_iter().map(|(text, script)| (lua::pausable(&text), script));
+            let pausable = pausable.chain([(lua::pausable_alone(rules), script(Form::One))]);
             with_subjects(Subjects::Plain, others.into_iter().chain([alone]))
                 .chain(with_subjects(Subjects::Pausable, pausable))
         });
@@ -307,18 +309,17 @@ impl Call<'_> {
 
     /// What each request of a script for windows costs on its subjects.
     fn window_requests(&self, rules: usize, form: Form) -> Option<Vec<Vec<u64>>> {
-        let weight = |fields: &&[u8]| {
-            let at = (5 + lua::INTEGER_BYTES) * rules + lua::INTEGER_BYTES + 4;
+        const TERMS_BYTES: usize = lua::INTEGER_BYTES + 4 + 4;
+        let subjects = if let Form::Together(subjects) = form { subjects } else { 1 };
+        let weight = |fields: &[u8], subject| {
+            let at = (5 + lua::INTEGER_BYTES) * rules * subjects + TERMS_BYTES * (subject + 1) - 4;
             Some(u64::from(u32::from_be_bytes(fields.get(at..at + 4)?.try_into().ok()?)))
         };
-        let (mut requests, mut rest) = (Vec::new(), self.arguments);
-        while let Some(fields) = rest.first() {
+        let mut requests = Vec::new();
+        for fields in self.arguments {
+            let costs = (0..subjects).map(|subject| weight(fields, subject)).collect::<Option<Vec<_>>>()?;
             let [.., high, low, _] = **fields else { return None };
-            let subjects = if form == Form::Together { usize::from(low) } else { 1 };
-            let (of_request, others) = rest.split_at_checked(subjects)?;
-            rest = others;
-            let costs = of_request.iter().map(weight).collect::<Option<Vec<_>>>()?;
-            let equal = if form == Form::Together { 1 } else { u16::from_be_bytes([high, low]) };
+            let equal = if subjects == 1 { u16::from_be_bytes([high, low]) } else { 1 };
             requests.extend(std::iter::repeat_n(costs, equal.into()));
         }
         Some(requests)

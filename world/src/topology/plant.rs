@@ -28,9 +28,13 @@ impl Plant {
     #[must_use]
     pub fn replacing(old: &str, new: &str) -> Option<Self> {
         let windows = (1..=8).flat_map(|rules| {
-            let (several, together) = (lua::windows(rules), lua::windows_together(rules));
-            let pausable = [lua::pausable(&several), lua::pausable(&together), lua::pausable_alone(rules)];
-            [several, together, lua::windows_alone(rules)].into_iter().chain(pausable)
+            let several =
+                (2..=lua::MAX_TOGETHER_SUBJECTS).filter(move |&count| rules <= lua::max_together_rules(count));
+            let together = several.map(|count| lua::windows_together(count, rules));
+            let others: Vec<_> = together.chain([lua::windows(rules)]).collect();
+            let pausable: Vec<_> = others.iter().map(|text| lua::pausable(text)).collect();
+            let alone = [lua::windows_alone(rules), lua::pausable_alone(rules)];
+            others.into_iter().chain(pausable).chain(alone)
         });
         let others = [lua::DECIDE, lua::REFUND, lua::LEASE, lua::BAN, lua::PAUSE, lua::PROBE_PLACE].map(str::to_owned);
         let others = others.into_iter().chain([lua::pausable(lua::DECIDE)]);

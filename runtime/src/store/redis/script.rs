@@ -14,7 +14,7 @@ use tallygate_lua as lua;
 
 use self::paused::looks_for_pauses;
 use self::run::Script;
-use self::windows::{is_plain, is_plain_together};
+use self::windows::{is_plain, subjects_together};
 use self::wire::Reply;
 use self::work::Work;
 use crate::call::Call;
@@ -42,7 +42,8 @@ struct DecidingScripts {
     /// The scripts for windows, by their number of rules.
     one: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
     many: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
-    together: [OnceLock<Script>; lua::MAX_TOGETHER_RULES + 1],
+    /// The same for several subjects, by their number.
+    together: [[OnceLock<Script>; lua::max_together_rules(2) + 1]; lua::MAX_TOGETHER_SUBJECTS + 1],
 }
 
 /// The scripts are shared by all servers, because a cluster may have many.
@@ -63,7 +64,8 @@ impl Scripts {
             any: OnceLock::new(),
             one: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
             many: [const { OnceLock::new() }; lua::MAX_PLAIN_RULES + 1],
-            together: [const { OnceLock::new() }; lua::MAX_TOGETHER_RULES + 1],
+            together: [const { [const { OnceLock::new() }; lua::max_together_rules(2) + 1] };
+                lua::MAX_TOGETHER_SUBJECTS + 1],
         };
         Self {
             deciding: deciding(false),
@@ -87,7 +89,7 @@ impl Scripts {
         match (id.kind, requests) {
             (ScriptKind::Windows(rules), [_]) => scripts.one(rules),
             (ScriptKind::Windows(rules), _) => scripts.many(rules),
-            (ScriptKind::Together(rules), _) => scripts.together(rules),
+            (ScriptKind::Together { subjects, rules }, _) => scripts.together(subjects, rules),
             (ScriptKind::General, _) => scripts.any(),
         }
     }
@@ -120,10 +122,11 @@ impl DecidingScripts {
         self.many[rules].get_or_init(|| self.unversioned(lua::windows(rules)))
     }
 
-    /// Returns the script for requests of several subjects, each with at most this number of sliding windows.
-    fn together(&self, rules: usize) -> &Script {
-        let rules = rules.min(lua::MAX_TOGETHER_RULES);
-        self.together[rules].get_or_init(|| self.unversioned(lua::windows_together(rules)))
+    /// Returns the script for requests of this number of subjects, each with at most this number of sliding windows.
+    fn together(&self, subjects: usize, rules: usize) -> &Script {
+        let subjects = subjects.min(lua::MAX_TOGETHER_SUBJECTS);
+        let rules = rules.min(lua::max_together_rules(2));
+        self.together[subjects][rules].get_or_init(|| self.unversioned(lua::windows_together(subjects, rules)))
     }
 }
 
@@ -134,11 +137,11 @@ pub(crate) struct ScriptId {
     looks_for_pauses: bool,
 }
 
-/// The script for at most this number of windows, that for as many of each of several subjects, or the general one.
+/// The script for at most this number of windows, that for as many of each of so many subjects, or the general one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScriptKind {
     Windows(usize),
-    Together(usize),
+    Together { subjects: usize, rules: usize },
     General,
 }
 
@@ -148,8 +151,8 @@ impl ScriptId {
         let all = |kind: fn(Call<'_>) -> bool| !requests.is_empty() && requests.iter().all(|request| kind(*request));
         let kind = if all(is_plain) {
             ScriptKind::Windows(windows::rules(requests))
-        } else if all(is_plain_together) {
-            ScriptKind::Together(windows::rules(requests))
+        } else if let Some(subjects) = subjects_together(requests) {
+            ScriptKind::Together { subjects, rules: windows::rules(requests) }
         } else {
             ScriptKind::General
         };
@@ -159,7 +162,7 @@ impl ScriptId {
     pub(crate) fn work(self, request: Call<'_>) -> Work {
         match self.kind {
             ScriptKind::Windows(_) => Work::of_plain(request),
-            ScriptKind::Together(_) | ScriptKind::General => Work::of(request),
+            ScriptKind::Together { .. } | ScriptKind::General => Work::of(request),
         }
     }
 
@@ -172,10 +175,12 @@ impl ScriptId {
         }
         let read = match (self.kind, requests) {
             (ScriptKind::General, _) => wire::read(answer, requests),
-            (ScriptKind::Windows(rules) | ScriptKind::Together(rules), [request]) => {
+            (ScriptKind::Windows(rules) | ScriptKind::Together { rules, .. }, [request]) => {
                 windows::read_one(answer, request, rules)
             }
-            (ScriptKind::Windows(rules) | ScriptKind::Together(rules), _) => windows::read(answer, requests, rules),
+            (ScriptKind::Windows(rules) | ScriptKind::Together { rules, .. }, _) => {
+                windows::read(answer, requests, rules)
+            }
         };
         read.ok_or_else(unknown_shape)
     }
@@ -193,7 +198,7 @@ impl<'a> ScriptQuestion<'a> {
         let id = ScriptId::of(requests);
         let mut arguments = match id.kind {
             ScriptKind::Windows(rules) => windows::pack(requests, rules),
-            ScriptKind::Together(rules) => windows::pack_together(requests, rules),
+            ScriptKind::Together { rules, .. } => windows::pack_together(requests, rules),
             ScriptKind::General => requests.iter().map(|request| pack::request(request, now_us)).collect(),
         };
         // The script for one request knows how many there are.

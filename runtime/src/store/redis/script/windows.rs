@@ -22,9 +22,6 @@ struct Run<'r> {
     requests: u16,
 }
 
-/// The most that the number of subjects times the most rules of any of them may be: each pair has a code in the reply.
-const MOST_CODES: usize = lua::PLAIN_ASK_AGAIN as usize;
-
 /// Returns whether the script for windows decides this request. Several such requests can share a call, whatever their
 /// policies and costs are. In a call with other requests, the general script decides it.
 pub(crate) fn is_plain(request: Call<'_>) -> bool {
@@ -33,22 +30,22 @@ pub(crate) fn is_plain(request: Call<'_>) -> bool {
     !report && !peek && !late && cost > 0 && fits_windows(group, cost)
 }
 
-/// Returns whether the script for windows of several subjects decides this request. Several such requests can share a
-/// call.
-pub(crate) fn is_plain_together(request: Call<'_>) -> bool {
+/// Returns the number of subjects of each of these requests, if the script for windows of so many subjects decides them.
+pub(crate) fn subjects_together(requests: &[Call<'_>]) -> Option<usize> {
+    let subjects = requests.first()?.groups().len();
+    let is_one = |request: &Call<'_>| request.groups().len() == subjects && is_plain_together(*request);
+    let fits = subjects > 1 && rules(requests) <= lua::max_together_rules(subjects);
+    (fits && requests.iter().all(is_one)).then_some(subjects)
+}
+
+fn is_plain_together(request: Call<'_>) -> bool {
     let CallOptions { report, peek, late, .. } = request.options;
-    let groups = request.groups();
-    let rules = rules(&[request]);
-    let is_whole = matches!(request.scope, Scope::Call | Scope::Rest) && groups.len() > 1;
+    let is_whole = matches!(request.scope, Scope::Call | Scope::Rest);
     let fits = |(index, group): (usize, &RuleGroup)| {
         let cost = request.cost_at(index);
         cost > 0 && fits_windows(group, cost) && group.windows.iter().all(|window| !window.is_duplicate)
     };
-    is_whole
-        && !(report || peek || late)
-        && groups.iter().enumerate().all(fits)
-        && rules <= lua::MAX_TOGETHER_RULES
-        && groups.len() * rules <= MOST_CODES
+    is_whole && !(report || peek || late) && request.groups().iter().enumerate().all(fits)
 }
 
 /// Whether all rules are sliding windows, each large enough for the cost.
@@ -82,50 +79,64 @@ pub(crate) fn pack(requests: &[Call<'_>], rules: usize) -> Vec<Vec<u8>> {
     runs.into_iter().map(|run| run.pack(rules)).collect()
 }
 
-/// Packs the arguments for the script for several subjects with this number of rules: one for each subject.
+/// Packs the arguments for the script for several subjects, each with this number of rules: one for each request.
 pub(crate) fn pack_together(requests: &[Call<'_>], rules: usize) -> Vec<Vec<u8>> {
-    let mut arguments = Vec::new();
-    for request in requests {
-        let groups = request.groups().iter().enumerate();
-        arguments.extend(groups.map(|(index, group)| pack_subject(*request, index, group, rules)));
-    }
-    arguments
+    requests.iter().map(|request| pack_subjects(*request, rules)).collect()
 }
 
-/// Packs the fields of one subject of a request.
-fn pack_subject(request: Call<'_>, index: usize, group: &RuleGroup, rules: usize) -> Vec<u8> {
-    let cost = request.cost_at(index);
-    let backs = || backs(group, cost, rules).map(|(_, back)| back);
-    // More bytes take longer than another read, unless they are few.
-    let near = backs().filter(|&back| back <= lua::END_BYTES as u64).max();
-    let want = near.unwrap_or_default().max(2 * lua::ENTRY_BYTES as u64);
-    let mut packed = pack_windows(group, cost, rules);
-    pack::short(&mut packed, usize::try_from(want).unwrap_or(lua::END_BYTES));
-    packed.push(b'-');
-    pack::decimal(&mut packed, want);
-    for back in backs() {
-        if back > want {
-            write_range(&mut packed, back);
-        } else {
-            packed.extend([0, 0]);
+/// Packs the fields of the subjects of a request.
+fn pack_subjects(request: Call<'_>, rules: usize) -> Vec<u8> {
+    let subjects = || request.groups().iter().enumerate().map(|(index, group)| (group, request.cost_at(index)));
+    let mut packed = Vec::with_capacity(64 * subjects().len() * (1 + rules));
+    subjects().for_each(|(group, cost)| pack_rules(&mut packed, group, cost, rules));
+    subjects().for_each(|(group, cost)| pack_terms(&mut packed, group, cost));
+    for (group, cost) in subjects() {
+        packed.push(b'-');
+        pack::decimal(&mut packed, near(group, cost, rules));
+    }
+    for (group, cost) in subjects() {
+        let near = near(group, cost, rules);
+        for (_, back) in backs(group, cost, rules) {
+            if back > near { write_range(&mut packed, back) } else { packed.extend([0, 0]) }
         }
     }
-    packed.extend([u8::try_from(request.subjects.len()).unwrap_or(u8::MAX), 0]);
+    for (group, _) in subjects() {
+        let end = packed.len() + lua::TTL_BYTES;
+        pack::decimal(&mut packed, pack::ttl_ms(group.longest_us));
+        packed.resize(end, 0);
+    }
+    packed.push(0);
     packed
+}
+
+/// Returns how many bytes of the end of a log are read first. More bytes take longer than another read, unless they are
+/// few.
+fn near(group: &RuleGroup, cost: u64, rules: usize) -> u64 {
+    let backs = backs(group, cost, rules).map(|(_, back)| back);
+    let near = backs.filter(|&back| back <= lua::END_BYTES as u64).max();
+    near.unwrap_or_default().max(2 * lua::ENTRY_BYTES as u64)
 }
 
 /// Packs the numbers of the rules, the reach of the windows, what the call weighs, and the TTL.
 fn pack_windows(group: &RuleGroup, cost: u64, rules: usize) -> Vec<u8> {
     let mut packed = Vec::with_capacity(64 + 32 * rules);
-    for (window, back) in backs(group, cost, rules) {
-        packed.extend(&(back - 1).to_be_bytes()[3..]);
-        pack_integer(&mut packed, window.per_us);
-    }
-    pack_integer(&mut packed, group.reach_us);
-    packed.extend(pack::most_bytes(group).to_be_bytes());
-    packed.extend(pack::four(cost.min(group.largest)));
+    pack_rules(&mut packed, group, cost, rules);
+    pack_terms(&mut packed, group, cost);
     pack::decimal(&mut packed, pack::ttl_ms(group.longest_us));
     packed
+}
+
+fn pack_rules(packed: &mut Vec<u8>, group: &RuleGroup, cost: u64, rules: usize) {
+    for (window, back) in backs(group, cost, rules) {
+        packed.extend(&(back - 1).to_be_bytes()[3..]);
+        pack_integer(packed, window.per_us);
+    }
+}
+
+fn pack_terms(packed: &mut Vec<u8>, group: &RuleGroup, cost: u64) {
+    pack_integer(packed, group.reach_us);
+    packed.extend(pack::most_bytes(group).to_be_bytes());
+    packed.extend(pack::four(cost.min(group.largest)));
 }
 
 /// Packs where the entry at `back` has its time.
@@ -262,6 +273,30 @@ mod tests {
         for policy in [bucket, banning, several] {
             assert!(!is_plain_with(&policy.build().unwrap(), CallOptions::PLAIN));
         }
+    }
+
+    #[test]
+    fn requests_of_as_many_subjects_are_decided_together() {
+        let of = |subjects: usize, rules: u64| {
+            let rule = |rule| Rule::sliding_window(2 + rule, u32::try_from(rule).unwrap() * MINUTE);
+            let labels = (1..subjects).map(|subject| format!("s{subject}"));
+            let policy = Policy::builder("p").rules((1..=rules).map(rule));
+            labels.fold(policy, |policy, label| policy.rule_on(label, rule(1))).build().unwrap()
+        };
+        let together = |policies: &[Policy]| {
+            let subjects = [(); 5].map(|()| Subject::everyone().key());
+            let request = |policy| {
+                let groups = Policy::groups(policy).len();
+                Call::new(policy, &subjects[..groups], CallOptions::PLAIN)
+            };
+            let requests: Vec<_> = policies.iter().map(request).collect();
+            subjects_together(&requests)
+        };
+        assert_eq!(together(&[of(2, 1), of(2, 11)]), Some(2));
+        assert_eq!(together(&[of(4, 4)]), Some(4));
+        assert_eq!(together(&[of(2, 1), of(3, 1)]), None);
+        assert_eq!(together(&[of(2, 1), of(2, 12)]), None);
+        assert_eq!([together(&[of(1, 1)]), together(&[of(4, 5)]), together(&[of(5, 1)]), together(&[])], [None; 4]);
     }
 
     #[test]

@@ -121,8 +121,11 @@ impl Launch {
     pub(crate) fn log_in(&self, port: u16) -> RedisResult<Connection> {
         let password = self.arguments.iter().skip_while(|option| *option != "--requirepass").nth(1);
         let login = password.map(|password| format!(":{password}@")).unwrap_or_default();
-        redis::Client::open(format!("redis://{login}127.0.0.1:{port}/"))?
-            .get_connection_with_timeout(Duration::from_secs(5))
+        let client = redis::Client::open(format!("redis://{login}127.0.0.1:{port}/"))?;
+        let connect = || client.get_connection_with_timeout(Duration::from_secs(5));
+        // A signal ends a blocking read that has a timeout. Nothing was asked yet.
+        let is_signal = |error: &redis::RedisError| error.is_io_error() && error.to_string().contains("Interrupted");
+        connect().or_else(|error| if is_signal(&error) { connect() } else { Err(error) })
     }
 }
 

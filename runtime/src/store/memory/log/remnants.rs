@@ -111,6 +111,7 @@ mod tests {
     use tallygate_rules::Rule;
 
     use super::*;
+    use crate::algorithm::CostChange;
     use crate::policy::Policy;
 
     const START_US: u64 = 1_800_000_000_000_000;
@@ -140,6 +141,19 @@ mod tests {
             log.charge(group, most, now_us);
             assert!(!log.admits_without_others(group, 1, now_us) && (round < 3 || !log.counts_others()));
         }
+    }
+
+    #[test]
+    fn a_refund_of_what_others_have_left_makes_no_room_that_a_subject_never_had() {
+        let rule = Rule::sliding_window(9, Duration::from_secs(10));
+        let (policy, mut log) = (Policy::builder("p").rule(rule).build().unwrap(), Log::default());
+        let (group, admitted_us) = (&policy.groups()[0], START_US - 1_000_000);
+        log.restore(&[Remnant::until(admitted_us + group.reach_us, 7)], &[], group.reach_us, START_US);
+        // The call of that time was the subject's own. Its weight is taken from what others have left.
+        assert!(log.refund(group, CostChange { charged: 5, used: 0 }, admitted_us, START_US));
+        assert_eq!([9, 10].map(|cost| log.admits_without_others(group, cost, START_US)), [true, false]);
+        log.charge(group, 3, START_US);
+        assert_eq!([9, 10].map(|cost| log.admits_without_others(group, cost, START_US)), [true, false]);
     }
 
     #[test]

@@ -51,20 +51,59 @@ impl Population {
     ) -> usize {
         let mut removed = 0;
         for _ in 0..buckets.min(table.num_buckets()) {
-            let bucket = if self.next < table.num_buckets() { self.next } else { 0 };
-            self.next = bucket + 1;
-            if let Ok(entry) = table.get_bucket_entry(bucket)
-                && let Some(policy) = removable(entry.get())
-            {
-                entry.remove();
-                self.remove(policy);
-                removed += 1;
-            }
+            let bucket = self.next_of(table.num_buckets());
+            removed += usize::from(self.remove_in(table, bucket, &mut removable));
             if removed == most {
                 break;
             }
         }
         removed
+    }
+
+    /// Visits the next buckets of the table, up to `most_ranked` entries that have a rank, and removes the one with the least
+    /// if `removable` returns its policy. Returns whether it has removed one.
+    pub(crate) fn remove_least<T, R: Ord>(
+        &mut self,
+        table: &mut HashTable<T>,
+        buckets: usize,
+        most_ranked: usize,
+        rank: impl Fn(&T) -> Option<R>,
+        removable: impl FnOnce(&T) -> Option<Inhabitant>,
+    ) -> bool {
+        let (mut ranked, mut least) = (0, None);
+        for _ in 0..buckets.min(table.num_buckets()) {
+            let bucket = self.next_of(table.num_buckets());
+            let Some(rank) = table.get_bucket(bucket).and_then(&rank) else { continue };
+            if least.as_ref().is_none_or(|(other, _)| rank < *other) {
+                least = Some((rank, bucket));
+            }
+            ranked += 1;
+            if ranked == most_ranked {
+                break;
+            }
+        }
+        let Some((_, bucket)) = least else { return false };
+        self.remove_in(table, bucket, removable)
+    }
+
+    /// Moves on to the next bucket, and returns it.
+    fn next_of(&mut self, buckets: usize) -> usize {
+        let bucket = if self.next < buckets { self.next } else { 0 };
+        self.next = bucket + 1;
+        bucket
+    }
+
+    fn remove_in<T>(
+        &mut self,
+        table: &mut HashTable<T>,
+        bucket: usize,
+        removable: impl FnOnce(&T) -> Option<Inhabitant>,
+    ) -> bool {
+        let Ok(entry) = table.get_bucket_entry(bucket) else { return false };
+        let Some(policy) = removable(entry.get()) else { return false };
+        entry.remove();
+        self.remove(policy);
+        true
     }
 
     #[cfg(test)]
@@ -104,6 +143,22 @@ mod tests {
         assert_eq!([a, b, c].map(|policy| population.most(policy)), [b; 3]);
         population.add(a);
         assert_eq!([a, b].map(|policy| population.most(policy)), [a, b]);
+    }
+
+    #[test]
+    fn the_least_of_the_ranked_entries_is_removed_if_it_may_go() {
+        let a = Inhabitant::of("a/w1m");
+        let (mut population, mut table) = (Population::default(), HashTable::new());
+        for number in [5, 1, 9, 3_u64] {
+            population.add(a);
+            table.insert_unique(number, number, |number| *number);
+        }
+        let mut remove = |may_go: bool| {
+            let rank = |number: &u64| (*number != 1).then_some(*number);
+            population.remove_least(&mut table, usize::MAX, 3, rank, |_| may_go.then_some(a))
+        };
+        assert_eq!([false, true, true, true, true].map(&mut remove), [false, true, true, true, false]);
+        assert_eq!((table.iter().copied().collect::<Vec<_>>(), population.count(a)), (vec![1], 1));
     }
 
     #[test]

@@ -255,7 +255,7 @@ impl Log {
 
     /// The weight of all entries.
     #[inline]
-    fn weight(&self) -> u64 {
+    pub(super) fn weight(&self) -> u64 {
         self.end.wrapping_sub(self.start).into()
     }
 

@@ -26,6 +26,9 @@ const SWEPT: usize = 4;
 /// How many tallies of a policy are visited to find one that a new tally may replace.
 const CANDIDATES: usize = 128;
 
+/// How many tallies are compared to replace the least used of them: each is read from memory that no cache may have.
+const RANKED: usize = 8;
+
 pub(super) struct Shard {
     tallies: HashTable<StoredTally>,
     capacity: Capacity,
@@ -321,8 +324,8 @@ impl Capacity {
     }
 
     /// Removes a tally of the policy with the most tallies, so that many subjects of one policy do not push out those
-    /// of others. A tally that is not denied goes first, then one that is not banned. For a policy with fewer tallies, any
-    /// without running calls may go. What was counted of it leaves a trace.
+    /// of others. The least used of some that are not denied goes first, so that a flood replaces its own subjects; then one that
+    /// is not banned. For a policy with fewer tallies, any without running calls may go. What was counted of it leaves a trace.
     fn make_room(
         &mut self,
         tallies: &mut HashTable<StoredTally>,
@@ -333,16 +336,23 @@ impl Capacity {
         let Left { trace, now_us, .. } = left;
         let present = tallies.iter().filter(|entry| entry.is_one_of(spared));
         let most = self.population.most_without(policy, if spared.is_empty() { 0 } else { present.count() });
+        let is_candidate = |entry: &StoredTally| entry.policy() == most && !entry.is_one_of(spared);
+        let leaves = |entry: &StoredTally| {
+            entry.tally.leave_trace(&entry.segment, entry.hash, &mut trace.borrow_mut(), now_us).then_some(most)
+        };
+        let rank =
+            |entry: &StoredTally| (is_candidate(entry) && !entry.tally.is_denied(now_us)).then(|| entry.tally.rank());
+        if self.population.remove_least(tallies, CANDIDATES, RANKED, rank, leaves) {
+            self.gauge.count_replaced();
+            return true;
+        }
         let mut removes_one = |may_go: &dyn Fn(&Tally) -> bool, most_visited: usize| {
             let mut visited = 0;
             for _ in 0..tallies.num_buckets().div_ceil(CANDIDATES) {
                 let removed = self.population.sweep(tallies, CANDIDATES, 1, |entry| {
-                    let is_candidate = entry.policy() == most && !entry.is_one_of(spared);
+                    let is_candidate = is_candidate(entry);
                     visited += usize::from(is_candidate);
-                    let goes = is_candidate
-                        && may_go(&entry.tally)
-                        && entry.tally.leave_trace(&entry.segment, entry.hash, &mut trace.borrow_mut(), now_us);
-                    goes.then_some(most)
+                    if is_candidate && may_go(&entry.tally) { leaves(entry) } else { None }
                 });
                 if removed > 0 || visited >= most_visited {
                     return removed > 0;

@@ -69,6 +69,13 @@ impl Tally {
             || self.all_units().iter().any(|unit| unit.tally.is_denied(now_us))
     }
 
+    /// Less for a subject that was used less: by the weight in its logs, which may also be of calls that have ended, then by
+    /// when nothing counts any more. A bucket is full at that time.
+    pub(super) fn rank(&self) -> (u64, u64) {
+        let of_units = self.all_units().iter().map(|unit| unit.tally.log.weight());
+        (self.log.weight() + of_units.sum::<u64>(), self.expires_us)
+    }
+
     pub(super) fn is_banned(&self, now_us: u64) -> bool {
         self.more.as_deref().is_some_and(|more| more.counters.is_banned(now_us))
     }

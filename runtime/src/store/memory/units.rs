@@ -161,6 +161,17 @@ mod tests {
     }
 
     #[test]
+    fn a_flood_replaces_its_own_subjects_and_none_that_is_used_more() {
+        let (policy, memory) = (policy([window(100), tokens(100)]), Memory::new(Clock::tokio(), 4));
+        let call = |name: &str, tokens| outcome(&memory, &policy, &subject(name), "tokens", tokens);
+        let busy = ["a", "b", "c"];
+        // As a trace says too much of 65, it shows who has returned.
+        busy.iter().for_each(|name| assert_eq!(call(name, 65), Outcome::Admitted));
+        (0..10).for_each(|number| assert_eq!(call(&format!("new {number}"), 1), Outcome::Admitted));
+        assert_eq!(busy.map(|name| remaining(&memory, &policy, subject(name))), [[99, 35]; 3]);
+    }
+
+    #[test]
     fn versions_of_a_policy_find_the_counts_of_each_unit() {
         let (memory, alice) = (Memory::new(Clock::tokio(), 9), subject("alice"));
         assert_eq!(memory.outcome(&policy([window(9)]), &alice, 2), Some(Outcome::Admitted));

@@ -166,8 +166,12 @@ mod tests {
         let call = |name: &str, tokens| outcome(&memory, &policy, &subject(name), "tokens", tokens);
         let busy = ["a", "b", "c"];
         // As a trace says too much of 65, it shows who has returned.
-        busy.iter().for_each(|name| assert_eq!(call(name, 65), Outcome::Admitted));
-        (0..10).for_each(|number| assert_eq!(call(&format!("new {number}"), 1), Outcome::Admitted));
+        for name in busy {
+            assert_eq!(call(name, 65), Outcome::Admitted);
+        }
+        for number in 0..10 {
+            assert_eq!(call(&format!("new {number}"), 1), Outcome::Admitted);
+        }
         assert_eq!(busy.map(|name| remaining(&memory, &policy, subject(name))), [[99, 35]; 3]);
     }
 

@@ -130,7 +130,7 @@ impl OverrideBuilder<'_> {
     /// Adds a rule that replaces a single one of the policy, given by its name or by its position. It gets the name and
     /// the message of the replaced rule. The policy's other rules stay in force.
     ///
-    /// Unless the override is for [another subject](Self::on) or for [one value](Self::subject), the rule may count any
+    /// Unless the override is for [another subject](Self::label) or for [one value](Self::subject), the rule may count any
     /// subject of the calls.
     pub fn rule(mut self, id: impl Into<RuleId>, rule: impl Into<Rule>) -> Self {
         self.written.rules.push((Some(id.into()), rule.into()));

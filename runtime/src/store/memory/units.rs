@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_replaces_its_own_subjects_and_none_that_is_used_more() {
+    fn a_few_new_subjects_replace_each_other_and_none_that_is_used_more() {
         let (policy, memory) = (policy([window(100), tokens(100)]), Memory::new(Clock::tokio(), 4));
         let call = |name: &str, tokens| outcome(&memory, &policy, &subject(name), "tokens", tokens);
         let busy = ["a", "b", "c"];

@@ -87,7 +87,8 @@ struct Probe {
 enum KnownBy {
     /// The store, which is asked again from then on.
     Store { ask_from_us: u64 },
-    /// This process, and perhaps not the store, which is told again from then on. All that is known may be on its way.
+    /// This process, and perhaps not the store, which is told again from then on. While it `is_being_told`, a message about the
+    /// whole pause is on its way.
     Process { tell_from_us: u64, is_being_told: bool },
 }
 

@@ -271,11 +271,12 @@ impl<'a> TallyPlace<'a> {
         self.tally_beside(&[], now_us)
     }
 
-    /// Returns the tally, as [`tally`](Self::tally) does. A new one takes the place of none of these, which have their hashes.
+    /// Returns the tally, as [`tally`](Self::tally) does. A new one replaces none of the `spared` tallies, each of which has its
+    /// hash behind it.
     ///
     /// # Errors
     ///
-    /// As above.
+    /// Fails as [`tally`](Self::tally) does, and if all tallies are spared.
     #[inline]
     pub(super) fn tally_beside(
         self,

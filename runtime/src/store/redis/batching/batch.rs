@@ -30,8 +30,11 @@ pub(crate) struct Caller {
 }
 
 impl Batch {
-    pub(crate) fn of(request: OwnedCall, caller: Caller) -> Self {
-        Self { sent: vec![(request, caller)] }
+    /// Returns the batch of one request, with room for so many.
+    pub(crate) fn of(request: OwnedCall, caller: Caller, room: usize) -> Self {
+        let mut sent = Vec::with_capacity(room);
+        sent.push((request, caller));
+        Self { sent }
     }
 
     pub(crate) fn push(&mut self, request: OwnedCall, caller: Caller) {
@@ -51,10 +54,7 @@ impl Batch {
     /// Sends the requests, and answers each caller at its own deadline at the latest.
     pub(crate) async fn send(mut self, server: &Server) {
         let Some(latest) = self.latest() else { return };
-        if self.sent.iter().all(|(request, _)| is_plain(request.as_call())) {
-            // Consecutive requests of one policy and cost share their numbers.
-            sort_by_kind(&mut self.sent);
-        }
+        sort_by_kind(&mut self.sent);
         let (requests, mut callers): (Vec<_>, Vec<_>) = self.sent.into_iter().unzip();
         let requests: Vec<_> = requests.iter().map(OwnedCall::as_call).collect();
         let mut sent = pin!(server.ask_each(&requests, latest));
@@ -76,8 +76,14 @@ fn next_deadline(callers: &[Caller]) -> Option<Instant> {
     callers.iter().filter(|caller| caller.answer.is_some()).map(|caller| caller.until).min()
 }
 
-/// Puts requests of one kind next to each other. The order does not depend on their addresses in memory.
+/// Puts plain requests of one policy and cost next to each other, as they share their numbers then. The order does not
+/// depend on their addresses in memory.
 fn sort_by_kind(sent: &mut [(OwnedCall, Caller)]) {
+    let are_alike = |pair: &[(OwnedCall, Caller)]| matches!(pair, [(one, _), (other, _)] if kind(one) == kind(other));
+    // Most often all are of one kind.
+    if sent.windows(2).all(are_alike) || !sent.iter().all(|(request, _)| is_plain(request.as_call())) {
+        return;
+    }
     let mut kinds = Vec::new();
     sent.sort_by_cached_key(|(request, _)| {
         let kind = kind(request);

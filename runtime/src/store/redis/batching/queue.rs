@@ -116,28 +116,33 @@ impl Queue {
 
     fn next(&mut self, now: Instant) -> TurnStep {
         let mut taken = TurnStep::default();
-        let mut room = Work::MOST;
-        while let Some(waiting) = self.waiting.front() {
-            if waiting.is_sent(now) {
-                match room.checked_sub(waiting.work) {
-                    Some(rest) => room = rest,
-                    // The oldest request is always sent, however large it is.
-                    None if taken.sends_nothing() => room = Work::NONE,
-                    None => break,
-                }
-            }
-            if let Some(waiting) = self.waiting.pop_front() {
-                taken.push(waiting, now);
-            }
+        let fitting = self.fitting(now);
+        for waiting in self.waiting.drain(..fitting) {
+            taken.push(waiting, fitting, now);
         }
         taken
+    }
+
+    /// How many requests are taken in one step. The oldest one that is sent always fits, however large it is.
+    fn fitting(&self, now: Instant) -> usize {
+        let mut room = Some(Work::MOST);
+        let mut sends_nothing = true;
+        let fitting = self.waiting.iter().take_while(|waiting| {
+            if !waiting.is_sent(now) {
+                return true;
+            }
+            room = room.and_then(|room| room.checked_sub(waiting.work));
+            mem::take(&mut sends_nothing) || room.is_some()
+        });
+        fitting.count()
     }
 
     /// Ends a turn whose task is gone. Returns all waiting requests if it was the last turn: on drop, they answer their
     /// callers.
     pub(crate) fn end(&mut self, id: TurnId) -> VecDeque<WaitingRequest> {
         self.turns.retain(|turn| turn.id != id);
-        if self.turns.is_empty() { mem::take(&mut self.waiting) } else { VecDeque::new() }
+        // An empty queue keeps its memory for the next requests.
+        if self.turns.is_empty() && !self.waiting.is_empty() { mem::take(&mut self.waiting) } else { VecDeque::new() }
     }
 }
 
@@ -155,7 +160,8 @@ impl WaitingRequest {
 }
 
 impl TurnStep {
-    fn push(&mut self, waiting: WaitingRequest, now: Instant) {
+    /// Takes one of so many requests.
+    fn push(&mut self, waiting: WaitingRequest, of: usize, now: Instant) {
         let is_sent = waiting.is_sent(now);
         let WaitingRequest { request, script, caller, .. } = waiting;
         if !is_sent {
@@ -164,12 +170,8 @@ impl TurnStep {
         }
         match self.batches.iter_mut().find(|(of, _)| *of == script) {
             Some((_, batch)) => batch.push(request, caller),
-            None => self.batches.push((script, Batch::of(request, caller))),
+            None => self.batches.push((script, Batch::of(request, caller, of))),
         }
-    }
-
-    fn sends_nothing(&self) -> bool {
-        self.batches.is_empty()
     }
 
     fn latest(&self) -> Option<Instant> {

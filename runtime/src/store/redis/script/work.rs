@@ -36,8 +36,6 @@ impl Work {
     /// The most work in one call of a script.
     pub(crate) const MOST: Self = Self(1_500_000);
 
-    pub(crate) const NONE: Self = Self(0);
-
     pub(crate) fn of_plain(request: Call<'_>) -> Self {
         let windows = request.groups().iter().flat_map(|group| &group.windows);
         let each = windows.map(|window| PLAIN_RULE + search_ns(window.count));

@@ -60,10 +60,14 @@ fn in_this_process() -> Vec<Figure> {
             Figure::amount(&format!("memory of a subject in this process, calls: {calls}"), "bytes", rules, bytes)
         })
     });
-    let (limiter, policy) = (in_memory(SUBJECTS), sliding("bench.storage.trace", &[(100, HOUR)]));
-    call(&limiter, &policy, 0..SUBJECTS, 1);
-    let duel = Duel::once(|| bytes(|| call(&limiter, &policy, SUBJECTS..3 * SUBJECTS, 1)), || 0.0);
-    let [trace, _] = duel.each();
+    let policy = sliding("bench.storage.trace", &[(100, HOUR)]);
+    let left_by = |max_subjects, called| {
+        let limiter = in_memory(max_subjects);
+        bytes(|| call(&limiter, &policy, 0..called, 1))
+    };
+    // Without a subject that was replaced, there is no trace.
+    let trace = || left_by(SUBJECTS, 3 * SUBJECTS) - left_by(4 * SUBJECTS, SUBJECTS);
+    let [trace, _] = Duel::once(trace, || 0.0).each();
     let what = "memory of the trace, for each subject of the cap";
     subjects.chain([Figure::amount(what, "bytes", "one window", trace).at_most(TRACE_BYTES)]).collect()
 }

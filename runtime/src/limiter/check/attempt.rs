@@ -6,9 +6,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::{iter, slice};
 
-use super::inputs::Inputs;
 use super::{Check, CheckSubjects};
-use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall, TallyId, UnitCall};
+use crate::call::{Awaited, Call, CallOptions, LeaseName, PlainCall, TallyId};
 use crate::decision::{AdmittedAt, Charge, DecidedBy, Decision, PauseTicket, Permit, RecountTicket};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::limiter::core::Core;
@@ -20,7 +19,6 @@ use crate::store::{Answer, KnownPause, LayeredAnswer, Outcome, PauseDue, PauseMo
 use crate::subject::SubjectKey;
 use crate::system::Instant;
 use crate::system::home::in_runtime;
-use crate::wait::Wait;
 
 /// A call as it is decided now: by the policy in force, which may be an override's, on the subject of each of its
 /// groups.
@@ -55,13 +53,7 @@ impl Check<'_> {
         let core = &self.limiter().core;
         let layers = match &core.stack {
             Stack::Here(memory) => {
-                if let Some(outcome) = self.plain().and_then(|call| self.outcome_of(call)) {
-                    return Some(Ok(self.plain_decision(outcome)));
-                }
-                if let Some(outcome) = self.in_units().and_then(|call| memory.outcome_in_units(call)) {
-                    return Some(Ok(self.decision_in_units(outcome)));
-                }
-                if let Some(decision) = self.decision_here() {
+                if let Some(decision) = self.short_decision() {
                     return Some(Ok(decision));
                 }
                 let decide =
@@ -112,55 +104,6 @@ impl Check<'_> {
             Some(foregone) => Some(Ok(foregone)),
             None => decide(attempt.call()).map(|answered| answered.map(|answer| attempt.decision(answer))),
         }
-    }
-
-    #[inline]
-    pub(super) fn outcome_of(&self, call: PlainCall<'_>) -> Option<Outcome> {
-        let memory = self.limiter().core.stack.here()?;
-        // Passed one by one, so that they go in registers.
-        let PlainCall { policy, subject, cost } = call;
-        memory.outcome(policy, subject, cost)
-    }
-
-    /// Returns the decision on a plain call.
-    #[inline]
-    pub(super) fn plain_decision(&self, outcome: Outcome) -> Decision {
-        outcome.decision(Call::new(self.policy(), &[], self.options), DecidedBy::Backend)
-    }
-
-    /// Returns the short form of the call, which most calls have: the policy's own rules decide it, on one subject, and
-    /// it asks only for the outcome. `None` for any other.
-    #[inline]
-    pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
-        self.short_form(Policy::is_plain)
-    }
-
-    #[inline]
-    pub(super) fn short_form(&self, has_form: impl FnOnce(&Policy) -> bool) -> Option<PlainCall<'_>> {
-        let Inputs::Borrowed { limiter, policy, subject, .. } = self.inputs else { return None };
-        let is_plain = has_form(policy) && !self.options.asks_for_more_than_outcome();
-        let is_own = !limiter.core.overrides.are_active();
-        (is_plain && is_own).then_some(PlainCall { policy, subject, cost: self.options.cost })
-    }
-
-    /// Returns the decision on a call in [units](Self::in_units).
-    pub(super) fn decision_in_units(&self, outcome: Outcome) -> Decision {
-        let call = Call::new(self.policy(), &[], self.options);
-        // The cost of a call matters only if it can never be admitted.
-        if outcome.wait() == Wait::NEVER {
-            let costs = self.policy().costs(&self.inputs.costs());
-            return outcome.decision(call.with_costs(&costs), DecidedBy::Backend);
-        }
-        outcome.decision(call, DecidedBy::Backend)
-    }
-
-    /// Returns the short form of the call if it is [plain](Self::plain) but for its units; `None` for any other.
-    #[inline]
-    pub(super) fn in_units(&self) -> Option<UnitCall<'_>> {
-        let Inputs::Borrowed { limiter, policy, subject, named } = self.inputs else { return None };
-        let is_plain = policy.is_plain_in_units() && !self.options.asks_for_more_than_outcome();
-        let is_own = !limiter.core.overrides.are_active();
-        (is_plain && is_own).then(|| UnitCall::new(policy, subject, self.options.cost, named))
     }
 
     /// Decides a call that this process cannot decide by itself. Rules in force that are too old are refreshed before.

@@ -7,46 +7,14 @@ use std::sync::Arc;
 
 use super::Check;
 use super::attempt::Attempt;
-use super::inputs::Inputs;
-use crate::call::{Call, CallOptions, PlainCall};
+use crate::call::Call;
 use crate::context;
 use crate::decision::{
     DecidedBy, Decision, Denial, Pausable, PauseTicket, Permit, RecountTicket, Rejection, RejectionKind, Report,
 };
 use crate::error::{BackendError, BackendErrorKind};
-use crate::limiter::Limiter;
-use crate::observe::{self, ChargeChange, DecisionOutcome, Observation, ObservedRule, Purpose, log};
-use crate::policy::Policy;
+use crate::observe::{ChargeChange, DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::store::Outcome;
-use crate::subject::SubjectKey;
-
-impl Limiter {
-    /// Returns the outcome of a call without options if tallies in this process decide it and nobody listens, which is the
-    /// usual case. The caller makes the decision of it.
-    #[inline]
-    pub(crate) fn plain_outcome(&self, policy: &Policy, subject: &SubjectKey, cost: u64) -> Option<Outcome> {
-        let memory = self.core.stack.here()?;
-        if !policy.is_plain() || self.heeds_more_than_policy() {
-            return None;
-        }
-        memory.outcome(policy, subject, cost)
-    }
-
-    /// Returns the permit or the denial of a call without options whose permit holds a lease or may pause its subject, where
-    /// [`plain_outcome`](Self::plain_outcome) decides other calls.
-    pub(crate) fn plain_permit(&self, policy: &Policy, subject: &SubjectKey) -> Option<Result<Permit, Outcome>> {
-        if !policy.is_plain_with_permit() || self.heeds_more_than_policy() {
-            return None;
-        }
-        self.core.plain_permit(PlainCall { policy, subject, cost: 1 })
-    }
-
-    /// Whether somebody listens to a call, or others than its policy have a say in it.
-    #[inline]
-    fn heeds_more_than_policy(&self) -> bool {
-        observe::has_listeners() || Observation::is_heard(Purpose::Call) || self.core.overrides.are_active()
-    }
-}
 
 impl Check<'_> {
     /// Decides a call that this process can decide at once. For any other call, it returns the observation that has
@@ -67,42 +35,6 @@ impl Check<'_> {
                 None => self.decide_observed(),
             },
         }
-    }
-
-    /// Returns the [plain outcome](Limiter::plain_outcome) if the call has no options.
-    #[inline]
-    pub(super) fn outcome_at_once(&self) -> Option<Outcome> {
-        let Inputs::Borrowed { limiter, policy, subject, .. } = self.inputs else { return None };
-        let CallOptions { cost, shadow, wait, .. } = self.options;
-        let asks_more = self.options.asks_for_more_than_outcome() || shadow || wait.is_some();
-        if asks_more { None } else { limiter.plain_outcome(policy, subject, cost) }
-    }
-
-    /// Returns the outcome of a call in [units](Self::in_units) if the call has no options and nobody listens.
-    pub(super) fn outcome_in_units_at_once(&self) -> Option<Outcome> {
-        let call = self.in_units()?;
-        let memory = self.limiter().core.stack.here()?;
-        if self.asks_more_than_memory() { None } else { memory.outcome_in_units(call) }
-    }
-
-    /// Returns the decision that memory makes [by itself](Self::decision_here) if nobody listens.
-    pub(super) fn decision_here_at_once(&self) -> Option<Decision> {
-        if self.asks_more_than_memory() {
-            return None;
-        }
-        match self.inputs.messages() {
-            // Most calls have none, and their decisions are not moved.
-            None => self.decision_here(),
-            Some(_) => match self.decision_here()? {
-                Decision::Denied(denial) => Some(Decision::Denied(self.reworded(denial))),
-                admitted @ Decision::Allowed(_) => Some(admitted),
-            },
-        }
-    }
-
-    fn asks_more_than_memory(&self) -> bool {
-        let CallOptions { shadow, wait, .. } = self.options;
-        shadow || wait.is_some() || self.limiter().heeds_more_than_policy()
     }
 
     pub(super) fn decide_observed(&mut self) -> ControlFlow<Result<Decision, BackendError>, Observation> {
@@ -215,7 +147,7 @@ impl Check<'_> {
     }
 
     /// Returns the denial with its message, if the call has messages.
-    fn reworded(&self, denial: Denial) -> Denial {
+    pub(super) fn reworded(&self, denial: Denial) -> Denial {
         match self.inputs.messages() {
             Some(reword) => denial.reworded(reword),
             None => denial,

@@ -184,7 +184,7 @@ impl Limiter {
     /// # }
     /// ```
     pub async fn drain(&self, within: Duration) -> UnderWay {
-        self.core.runtimes.drain(within, || self.core.tell_untold_pauses()).await
+        self.core.runtimes.drain(within, || self.core.send_unsent_pauses()).await
     }
 
     /// Returns the policy of that name, if this process knows one.

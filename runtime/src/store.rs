@@ -27,7 +27,7 @@ pub(crate) use self::memory::{FreedTally, Memory};
 #[cfg(not(feature = "redis"))]
 use self::no_redis as redis;
 pub(crate) use self::override_store::OverrideStore;
-pub(crate) use self::pauses::{KnownPause, PauseDue, PauseMoment, Pauses, ProbeStep, ToldPause};
+pub(crate) use self::pauses::{KnownPause, PauseDue, PauseMoment, PauseToSend, Pauses, ProbeStep};
 pub(crate) use self::redis::Redis;
 #[cfg(feature = "tls")]
 pub use self::redis::Tls;

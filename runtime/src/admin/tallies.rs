@@ -161,7 +161,10 @@ impl Tallies<'_> {
                 "there are more than {MOST_SUBJECTS} subjects, which are the most that are listed; look at fewer policies"
             )));
         }
-        let found = step.subjects.iter().filter_map(|(name, text)| Some((self.names.get(*name)?.0, text)));
+        let found = step.subjects.iter().filter_map(|(name, text)| {
+            let (place, _) = self.names.get(*name)?;
+            Some((*place, text))
+        });
         let new = found.filter(|found| self.seen.insert(self.hasher.hash_one(found)));
         let (places, subjects) = new.filter_map(|(place, text)| Some((place, Subject::from_escaped(text)?))).unzip();
         Ok(Some(TallyPage { places, subjects, progress: step.progress }))

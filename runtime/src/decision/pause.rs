@@ -15,10 +15,10 @@ use crate::system::under_way::CountedTask;
 /// Resolves when the subject is paused or open everywhere.
 pub(crate) type Pausing<'a> = Pin<Box<dyn Future<Output = Result<(), BackendError>> + Send + 'a>>;
 
-/// Pauses and opens subjects. A permit reaches its limiter by this. The store is not told of a pause now if the one that it is
-/// known to have ends as late, or only a moment earlier.
+/// Pauses and opens subjects. A permit reaches its limiter by this. A pause is not sent to the store now if the one that
+/// it is known to have ends as late, or only a moment earlier.
 pub(crate) trait Pauser: Send + Sync {
-    /// Pauses a subject: here at once, and elsewhere as soon as the store has heard of it, also if this is dropped before.
+    /// Pauses a subject: here at once, and elsewhere as soon as the store has it, also if this is dropped before.
     fn pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static>;
 
     /// Pauses a subject here at once, and elsewhere in the background.
@@ -165,7 +165,7 @@ impl PauseTicket {
         self.probe.as_ref().map(|(name, _)| *name).filter(|_| !self.has_ended.load(Ordering::Acquire))
     }
 
-    /// Notes that the call has met a pause. Even if the store cannot be told of it, another call is not to be tried at once: the
+    /// Notes that the call has met a pause. Even if the pause cannot be sent to the store, another call is not to be tried at once: the
     /// place is free when its time is over.
     fn end_by_pause(&self, said: SaidPause) {
         self.note_end(!said.length.is_zero());

@@ -14,7 +14,7 @@ impl Permit {
     /// stays counted, and its permit usable.
     ///
     /// It works as [`Check::pause`](crate::Check::pause) does, also for a call that is in shadow or that was admitted while
-    /// Redis was away. Many calls may hear of one pause: if this process has told Redis of one that ends as late, or is telling it,
+    /// Redis was away. Many calls may hear of one pause: if this process has sent one to Redis that ends as late, or is sending it,
     /// nothing is sent, and this returns at once.
     ///
     /// # Errors
@@ -87,8 +87,8 @@ impl Permit {
         }
     }
 
-    /// Begins a pause of the subject, if the policy lets it be paused: this process honours it at once, and the others are told in
-    /// the background.
+    /// Begins a pause of the subject, if the policy lets it be paused: this process honours it at once, and it is sent to the others
+    /// in the background.
     pub(crate) fn begin_pause_logged(&self, said: SaidPause) {
         if let Some(pausing) = self.pausing() {
             self.log_pause(pausing.begin_pause(said));

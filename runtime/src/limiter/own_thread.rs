@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 use super::core::Core;
 use crate::context;
 use crate::error::BackendError;
+use crate::policy::Policy;
 use crate::system::under_way::TaskKind;
 use crate::system::{OwnRuntime, is_own_thread};
 
@@ -48,6 +49,16 @@ impl Core {
         })
     }
 
+    /// Runs a correction of a plain function on the thread of the limiter, and waits for its result as long as for an answer of
+    /// the store.
+    pub(super) fn correct_on_thread<T: Send + 'static>(
+        &self,
+        policy: &Policy,
+        correction: impl Future<Output = Result<T, BackendError>> + Send + 'static,
+    ) -> Result<T, BackendError> {
+        self.run_on_thread(TaskKind::Correction, correction, self.patience(policy)).unwrap_or_else(Err)
+    }
+
     fn thread(&self) -> Result<&OwnRuntime, BackendError> {
         if is_own_thread() {
             let message = "a plain function cannot be decided on the thread of a limiter; within `on_warning`, send it to \
@@ -69,7 +80,6 @@ mod tests {
     use super::*;
     use crate::error::BackendErrorKind;
     use crate::limiter::Limiter;
-    use crate::policy::Policy;
     use crate::subject::Subject;
 
     #[test]

@@ -14,15 +14,15 @@ use crate::error::BackendError;
 use crate::micros;
 use crate::observe::log;
 use crate::policy::Policy;
-use crate::store::{KnownPause, Outcome, PauseDue, PauseMoment, ProbeStep, ToldPause};
+use crate::store::{KnownPause, Outcome, PauseDue, PauseMoment, PauseToSend, ProbeStep};
 use crate::system::under_way::TaskKind;
 
-/// Tells a caller whether the store has heard of its pause.
-type TellResult = oneshot::Sender<Result<(), BackendError>>;
+/// Tells a caller whether the store has its pause.
+type SendResult = oneshot::Sender<Result<(), BackendError>>;
 
-/// When the store hears of a pause.
+/// When a pause is sent to the store.
 #[derive(Clone, Copy)]
-enum Telling {
+enum Sending {
     /// In any case: it was said by hand.
     Always,
     /// If the store does not know of the pause yet: many answers say the same one.
@@ -114,13 +114,13 @@ impl Core {
         });
     }
 
-    /// Pauses a subject in this process. Returns what Redis is to be told now.
+    /// Pauses a subject in this process. Returns what is to be sent to Redis now.
     fn pause_here(
         &self,
         pausable: &Pausable,
         said: SaidPause,
-        telling: Telling,
-    ) -> Result<Option<ToldPause>, BackendError> {
+        sending: Sending,
+    ) -> Result<Option<PauseToSend>, BackendError> {
         let id = pausable.id()?;
         let by_operator = || context::operator().map(|name| PauseSource::operator(&name));
         let source = said.field.map(PauseSource::field).or_else(by_operator).unwrap_or_default();
@@ -135,71 +135,71 @@ impl Core {
         }
         pausable.policy.observed().paused(said.field);
         let now_us = self.clock.now_us();
-        let told = match telling {
-            Telling::Always => Some(self.pauses.tell(id, now_us, length_us, source)),
-            Telling::IfNew => self.pauses.tell_if_new(id, now_us, length_us, source),
+        let to_send = match sending {
+            Sending::Always => Some(self.pauses.say(id, now_us, length_us, source)),
+            Sending::IfNew => self.pauses.say_if_new(id, now_us, length_us, source),
         };
         if self.stack.is_remote() {
             self.pauses.keep_policy(id, &pausable.policy);
-            return Ok(told);
+            return Ok(to_send);
         }
         Ok(None)
     }
 
-    /// Pauses the subject of a call in this process. Returns what Redis is to be told now. Many calls may hear of one pause, so
-    /// only the first one is reported, and told.
-    fn pause_by_call(&self, pausable: &Pausable, said: SaidPause) -> Result<Option<ToldPause>, BackendError> {
+    /// Pauses the subject of a call in this process. Returns what is to be sent to Redis now. Many calls may hear of one pause, so
+    /// only the first one is reported, and sent.
+    fn pause_by_call(&self, pausable: &Pausable, said: SaidPause) -> Result<Option<PauseToSend>, BackendError> {
         let known = self.known_pause(pausable.id()?);
-        let told = self.pause_here(pausable, said, Telling::IfNew)?;
+        let to_send = self.pause_here(pausable, said, Sending::IfNew)?;
         if !said.length.is_zero() && known.is_none_or(|known| known.due == PauseDue::Probe) {
             let length = said.length.min(pausable.policy.longest_pause().unwrap_or_default());
             log::paused(pausable.policy.name(), length, said.field);
         }
-        Ok(told)
+        Ok(to_send)
     }
 
-    /// Pauses a subject without a call: here at once, and elsewhere as soon as the store has heard of it, also if this is dropped
+    /// Pauses a subject without a call: here at once, and elsewhere as soon as the store has it, also if this is dropped
     /// before.
     pub(super) fn pause_by_hand(self: &Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static> {
-        self.tell_and_wait(pausable, self.pause_here(pausable, said, Telling::Always))
+        self.send_and_wait(pausable, self.pause_here(pausable, said, Sending::Always))
     }
 
-    fn tell_and_wait(
+    fn send_and_wait(
         self: &Arc<Self>,
         pausable: &Pausable,
-        paused: Result<Option<ToldPause>, BackendError>,
+        paused: Result<Option<PauseToSend>, BackendError>,
     ) -> Pausing<'static> {
-        let told = match paused {
-            Ok(Some(told)) => told,
+        let to_send = match paused {
+            Ok(Some(to_send)) => to_send,
             paused => return Box::pin(ready(paused.map(drop))),
         };
         let (caller, result) = oneshot::channel();
-        self.tell_in_background(pausable.clone(), told, Some(caller));
+        self.send_in_background(pausable.clone(), to_send, Some(caller));
         Box::pin(async { result.await.unwrap_or_else(|_| Err(BackendError::away("redis: the runtime was shut down"))) })
     }
 
-    /// Tells the store, in the background, of a pause that it may not know of, if that is due.
+    /// Sends a pause, in the background, that the store may not know of, if that is due.
     #[cold]
-    pub(super) fn tell_again(self: &Arc<Self>, policy: &Policy, id: TallyId<'_>) {
-        let Some(told) = self.pauses.begin_telling(id, self.clock.now_us()) else { return };
-        self.tell_in_background(Pausable { policy: policy.clone(), subject: *id.subject }, told, None);
+    pub(super) fn send_pause_again(self: &Arc<Self>, policy: &Policy, id: TallyId<'_>) {
+        let Some(to_send) = self.pauses.begin_sending(id, self.clock.now_us()) else { return };
+        self.send_in_background(Pausable { policy: policy.clone(), subject: *id.subject }, to_send, None);
     }
 
-    /// Tells the store, in the background, of every pause that it may not know of and is not being told: this process may not be
+    /// Sends, in the background, every pause that the store may not know of and that is not on its way: this process may not be
     /// there for another call.
-    pub(super) fn tell_untold_pauses(self: &Arc<Self>) {
-        for pausable in self.pauses.untold(self.clock.now_us()) {
-            let told = pausable.id().ok().and_then(|id| self.pauses.begin_telling_now(id, self.clock.now_us()));
-            if let Some(told) = told {
-                self.tell_in_background(pausable, told, None);
+    pub(super) fn send_unsent_pauses(self: &Arc<Self>) {
+        for pausable in self.pauses.unsent(self.clock.now_us()) {
+            let to_send = pausable.id().ok().and_then(|id| self.pauses.begin_sending_now(id, self.clock.now_us()));
+            if let Some(to_send) = to_send {
+                self.send_in_background(pausable, to_send, None);
             }
         }
     }
 
-    /// Tells the store, even if nobody awaits that any more. If it fails, it is due again later.
-    fn tell_in_background(self: &Arc<Self>, pausable: Pausable, told: ToldPause, caller: Option<TellResult>) {
+    /// Sends a pause, even if nobody awaits that any more. If it fails, it is due again later.
+    fn send_in_background(self: &Arc<Self>, pausable: Pausable, to_send: PauseToSend, caller: Option<SendResult>) {
         let name = pausable.policy.name().to_owned();
-        let message = PauseMessage { core: Arc::clone(self), pausable, told, is_sent: false };
+        let message = PauseMessage { core: Arc::clone(self), pausable, to_send, is_sent: false };
         self.runtimes.spawn_begun(TaskKind::Correction, async move {
             let result = message.send().await;
             let unheard = match caller {
@@ -212,19 +212,19 @@ impl Core {
         });
     }
 
-    /// Returns the pause of a subject: what the store says, or what this process was told and the store may not know, whichever is
+    /// Returns the pause of a subject: what the store says, or what was said to this process and the store may not know, whichever is
     /// longer.
     pub(super) async fn pause_status(&self, pausable: &Pausable) -> Result<Option<PauseStatus>, BackendError> {
         let id = pausable.id()?;
-        let told = self.pauses.told(id, self.clock.now_us());
-        let told = told.map(|(known, source)| status(known.outcome(), source));
+        let said = self.pauses.said(id, self.clock.now_us());
+        let said = said.map(|(known, source)| status(known.outcome(), source));
         match self.stack.pause(&pausable.policy, id, 0, PauseSource::default()).await {
-            Ok(None | Some((Outcome::Admitted, _))) => Ok(told),
+            Ok(None | Some((Outcome::Admitted, _))) => Ok(said),
             Ok(Some((paused, source))) => {
                 let stored = status(paused, source);
-                Ok(Some(told.filter(|told| told.left() > stored.left()).unwrap_or(stored)))
+                Ok(Some(said.filter(|said| said.left() > stored.left()).unwrap_or(stored)))
             }
-            Err(error) => told.map_or(Err(error), |told| Ok(Some(told))),
+            Err(error) => said.map_or(Err(error), |said| Ok(Some(said))),
         }
     }
 
@@ -240,20 +240,21 @@ impl Core {
     }
 }
 
-/// What the store is to be told of a pause. If it is dropped before the store has answered, that has failed.
+/// A pause on its way to the store. If it is dropped before the store has answered, that has failed.
 struct PauseMessage {
     core: Arc<Core>,
     pausable: Pausable,
-    told: ToldPause,
+    to_send: PauseToSend,
     is_sent: bool,
 }
 
 impl PauseMessage {
     async fn send(mut self) -> Result<(), BackendError> {
-        let (core, policy, told) = (&self.core, &self.pausable.policy, self.told);
-        let id = self.pausable.id()?;
-        if let Some((paused, _)) = core.stack.pause(policy, id, told.length_us, told.source).await? {
-            core.hear_of_pause(id, told.told, paused);
+        let Self { core, pausable, to_send, .. } = &self;
+        let id = pausable.id()?;
+        let paused = core.stack.pause(&pausable.policy, id, to_send.length_us, to_send.source).await?;
+        if let Some((paused, _)) = paused {
+            core.hear_of_pause(id, to_send.changed, paused);
         }
         self.is_sent = true;
         Ok(())
@@ -262,9 +263,9 @@ impl PauseMessage {
 
 impl Drop for PauseMessage {
     fn drop(&mut self) {
-        let Self { core, pausable, told, is_sent } = self;
+        let Self { core, pausable, to_send, is_sent } = self;
         if let (Ok(id), false) = (pausable.id(), is_sent) {
-            core.pauses.hear_of_failure(id, told.told, core.clock.now_us());
+            core.pauses.note_unsent(id, to_send.changed, core.clock.now_us());
             core.runtimes.background.note_failed_correction();
         }
     }
@@ -272,21 +273,20 @@ impl Drop for PauseMessage {
 
 impl Pauser for Core {
     fn pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Pausing<'static> {
-        self.tell_and_wait(pausable, self.pause_by_call(pausable, said))
+        self.send_and_wait(pausable, self.pause_by_call(pausable, said))
     }
 
     fn begin_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
-        if let Some(told) = self.pause_by_call(pausable, said)? {
-            self.tell_in_background(pausable.clone(), told, None);
+        if let Some(to_send) = self.pause_by_call(pausable, said)? {
+            self.send_in_background(pausable.clone(), to_send, None);
         }
         Ok(())
     }
 
     fn blocking_pause(self: Arc<Self>, pausable: &Pausable, said: SaidPause) -> Result<(), BackendError> {
-        let Some(told) = self.pause_by_call(pausable, said)? else { return Ok(()) };
-        let patience = self.patience(&pausable.policy);
-        let message = PauseMessage { core: Arc::clone(&self), pausable: pausable.clone(), told, is_sent: false };
-        self.run_on_thread(TaskKind::Correction, message.send(), patience).unwrap_or_else(Err)
+        let Some(to_send) = self.pause_by_call(pausable, said)? else { return Ok(()) };
+        let message = PauseMessage { core: Arc::clone(&self), pausable: pausable.clone(), to_send, is_sent: false };
+        self.correct_on_thread(&pausable.policy, message.send())
     }
 
     fn open<'a>(&'a self, pausable: &'a Pausable, probe: ProbeName) -> Pausing<'a> {
@@ -298,9 +298,9 @@ impl Pauser for Core {
 
     fn blocking_open(self: Arc<Self>, pausable: &Pausable, probe: ProbeName) -> Result<(), BackendError> {
         let Some(name) = self.end_here(pausable, probe, ProbeStep::Open) else { return Ok(()) };
-        let (core, pausable, patience) = (Arc::clone(&self), pausable.clone(), self.patience(&pausable.policy));
-        let opening = async move { core.step_in_store(&pausable, name, ProbeStep::Open).await };
-        self.run_on_thread(TaskKind::Correction, opening, patience).unwrap_or_else(Err)
+        let (core, opened) = (Arc::clone(&self), pausable.clone());
+        let opening = async move { core.step_in_store(&opened, name, ProbeStep::Open).await };
+        self.correct_on_thread(&pausable.policy, opening)
     }
 
     fn begin_open(self: Arc<Self>, pausable: &Pausable, probe: ProbeName) {

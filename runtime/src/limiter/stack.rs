@@ -109,7 +109,7 @@ impl Stack {
         }
     }
 
-    /// See [`Redis::pause`]. `None` if no server is to be told.
+    /// See [`Redis::pause`]. `None` if there is no server.
     pub(super) async fn pause(
         &self,
         policy: &Policy,
@@ -121,7 +121,7 @@ impl Stack {
         layers.server().pause(policy, id, length_us, source).await.map(Some)
     }
 
-    /// See [`Redis::probe`]. `None` if no server is to be told.
+    /// See [`Redis::probe`]. `None` if there is no server.
     pub(super) async fn probe(
         &self,
         policy: &Policy,

@@ -180,7 +180,8 @@ impl RuleGroup {
     fn new(name: &str, counted: Counted<'_>, all: &[Placed<'_>], ban: Option<Ban>) -> Self {
         let mine = all.iter().filter(|(_, (label, rule))| (label.as_ref(), rule.unit()) == counted);
         let (positions, rules): (Vec<_>, Vec<_>) = mine.map(|(at, (_, rule))| (*at, rule.clone())).unzip();
-        let (label, unit) = (counted.0.map(String::as_str), counted.1);
+        let (label, unit) = counted;
+        let label = label.map(String::as_str);
         let segment: Arc<str> =
             format!("{}{}{}", &*escape_name(name), counted_segment(label, unit), layout(&rules, ban)).into();
         let group = Self {

@@ -134,7 +134,7 @@ impl Engine {
         match (outcome, ready.pause) {
             (Outcome::Admitted, Some(pause)) => {
                 let longest = self.policy.longest_pause().unwrap_or_default();
-                self.pauses.tell(id, ready.us, micros::rounded_up(pause.min(longest)), PauseSource::default());
+                self.pauses.say(id, ready.us, micros::rounded_up(pause.min(longest)), PauseSource::default());
             }
             (Outcome::Admitted, None) if known.is_some() => self.pauses.remove(id, ready.us),
             _ => {}

@@ -199,7 +199,11 @@ impl LimitsSettings {
     /// Whether a policy denies this request nothing now, as an override or the rules of its subject may say.
     fn is_shadow(&self, limit: &RequestLimit, parts: &Parts<'_>) -> bool {
         let may_be = limit.is_shadow || limit.policy.is_shadow() || self.limiter.any_sets_shadow();
-        may_be && self.decided(limit, parts).0.is_shadow()
+        let is_now = || {
+            let (check, _) = self.decided(limit, parts);
+            check.is_shadow()
+        };
+        may_be && is_now()
     }
 
     fn decided(&self, limit: &RequestLimit, parts: &Parts<'_>) -> (Check<'static>, Effects) {

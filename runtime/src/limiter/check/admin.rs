@@ -127,8 +127,8 @@ impl Check<'_> {
     /// Ends the pause of the subject that [`pause`](Self::pause) pauses, if there is one, and opens it for all calls. They stay counted.
     /// Other processes may deny calls until their [cached denials](crate::LimiterBuilder::denial_cache) end.
     ///
-    /// A pause that is stored later closes the subject again, also one that another process was told before and could not
-    /// store.
+    /// A pause that is stored later closes the subject again, also one that was said to another process before and could not be
+    /// stored.
     ///
     /// # Errors
     ///
@@ -144,8 +144,8 @@ impl Check<'_> {
     ///
     /// # Errors
     ///
-    /// The policy cannot be paused, or the call left out a subject; or the backend did not answer within the deadline, and this
-    /// process was told no pause.
+    /// The policy cannot be paused, or the call left out a subject; or the backend did not answer within the deadline, and no
+    /// pause was said to this process.
     ///
     /// # Examples
     ///

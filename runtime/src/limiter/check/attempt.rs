@@ -92,10 +92,10 @@ impl Check<'_> {
         let is_asked = state == StoreState::There && attempt.core.stack.is_remote();
         match attempt.due() {
             PauseDue::Ask if is_asked => return None,
-            PauseDue::Tell if is_asked => attempt.tell_again(),
+            PauseDue::Send if is_asked => attempt.send_pause_again(),
             PauseDue::Ask => attempt.believe_in_pause(),
             PauseDue::Probe if !is_asked => attempt.try_here(),
-            PauseDue::Nothing | PauseDue::Tell | PauseDue::Probe => {}
+            PauseDue::Nothing | PauseDue::Send | PauseDue::Probe => {}
         }
         match attempt.foregone_decision() {
             // Such a denial also begins a refresh that is due, because the override may have ended. It waits for that only
@@ -260,7 +260,7 @@ impl<'a> Attempt<'a> {
             match self.due() {
                 PauseDue::Ask => self.believe_in_pause(),
                 PauseDue::Probe => self.try_here(),
-                PauseDue::Nothing | PauseDue::Tell => {}
+                PauseDue::Nothing | PauseDue::Send => {}
             }
             if let Some(foregone) = self.foregone_decision() {
                 return Ok(foregone);

@@ -26,10 +26,10 @@ impl Attempt<'_> {
         }
     }
 
-    /// Tells the store of the pause once more.
-    pub(super) fn tell_again(&self) {
+    /// Sends the pause to the store once more.
+    pub(super) fn send_pause_again(&self) {
         if let Some(id) = self.pause {
-            self.core.tell_again(&self.policy, id);
+            self.core.send_pause_again(&self.policy, id);
         }
     }
 
@@ -131,7 +131,7 @@ impl Attempt<'_> {
         if outcome.is_by_pause() {
             return outcome;
         }
-        // This process may have been told while the call waited for the store.
+        // A pause may have been said to this process while the call waited for the store.
         let known = self.core.known_pause(id).filter(|known| known.due != PauseDue::Probe);
         known.map_or(outcome, KnownPause::outcome)
     }

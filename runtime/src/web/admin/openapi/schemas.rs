@@ -27,82 +27,73 @@ pub(super) fn reference(name: &str) -> RefOr<Schema> {
 }
 
 fn policy() -> Schemas {
-    let replaced = "The name or the position of the rule that is replaced; `null` is all rules.";
     vec![
-        (
-            "LimitPolicy",
-            object([
-                ("name", of(TEXT, "The name.")),
-                (
-                    "key",
-                    of(
-                        TEXT_OR_NULL,
-                        "How the main subject is written: empty for all calls together, `null` if not known.",
-                    ),
-                ),
-                ("subjects", list(&reference("LimitSubject"), "The other subjects of a call.")),
-                ("rules", list(&reference("LimitRule"), "The rules of the program, or of a file.")),
-                ("ban", or_null(&reference("LimitBan"))),
-                ("longest_pause_ms", of(NUMBER_OR_NULL, "How long a subject may be paused; `null` is not at all.")),
-                ("prefetch_ms", of(NUMBER_OR_NULL, "How long calls are taken ahead.")),
-                (
-                    "plans",
-                    plans("The counts of plans of a file, by their names, if each call gives the count of a rule."),
-                ),
-                ("shadow", of(FLAG_OR_NULL, SHADOW)),
-                ("version", of(TEXT, "The version of the library that has listed it.")),
-                ("seen", of(NUMBER, "When it was listed, in seconds since 1970.")),
-                ("overrides", list(&reference("LimitOverride"), "What is in force instead.")),
-            ]),
-        ),
-        (
-            "LimitSubject",
-            object([
-                ("label", of(TEXT_OR_NULL, "The label; `null` is the main subject.")),
-                ("key", of(TEXT_OR_NULL, "How it is written, if that is known.")),
-            ]),
-        ),
-        (
-            "LimitRule",
-            with_unit(object([
-                ("position", of(NUMBER, "The position, from 0.")),
-                ("name", of(TEXT_OR_NULL, "The name.")),
-                ("rule", of(TEXT, "The rule, like `10 per 1d as daily`.")),
-                ("label", of(TEXT_OR_NULL, "The label of the subject that it counts; `null` is the main one.")),
-            ])),
-        ),
-        (
-            "LimitBan",
-            object([
-                ("denials", of(NUMBER, "After how many denials.")),
-                ("within_ms", of(NUMBER, "Within how long.")),
-                ("duration_ms", of(NUMBER, "For how long.")),
-            ]),
-        ),
-        (
-            "LimitOverride",
-            with_optional(
-                object([
-                    ("policy", of(TEXT, "The name of the policy.")),
-                    ("label", of(TEXT_OR_NULL, "The label of the subject; `null` is the main one.")),
-                    ("subject", of(TEXT_OR_NULL, "The one subject that it is for; `null` is all.")),
-                    (
-                        "rules",
-                        or_null(&list(
-                            &object([
-                                ("replaces", of([Type::String, Type::Integer, Type::Null], replaced)),
-                                ("rule", of(TEXT, "The rule, like `50 per 1d`.")),
-                            ]),
-                            "The rules that decide; `null` if they could not be read, and then the end is not known.",
-                        )),
-                    ),
-                    ("expires_in_ms", of(NUMBER_OR_NULL, "How long it still holds; `null` is until it is cleared.")),
-                ]),
-                "shadow",
-                of(FLAG, "Whether calls run whatever is decided, if the override says it."),
-            ),
-        ),
+        ("LimitPolicy", listed_policy()),
+        ("LimitSubject", subject()),
+        ("LimitRule", rule()),
+        ("LimitBan", ban()),
+        ("LimitOverride", overriding()),
     ]
+}
+
+fn listed_policy() -> RefOr<Schema> {
+    let key = "How the main subject is written: empty for all calls together, `null` if not known.";
+    let counts = "The counts of plans of a file, by their names, if each call gives the count of a rule.";
+    object([
+        ("name", of(TEXT, "The name.")),
+        ("key", of(TEXT_OR_NULL, key)),
+        ("subjects", list(&reference("LimitSubject"), "The other subjects of a call.")),
+        ("rules", list(&reference("LimitRule"), "The rules of the program, or of a file.")),
+        ("ban", or_null(&reference("LimitBan"))),
+        ("longest_pause_ms", of(NUMBER_OR_NULL, "How long a subject may be paused; `null` is not at all.")),
+        ("prefetch_ms", of(NUMBER_OR_NULL, "How long calls are taken ahead.")),
+        ("plans", plans(counts)),
+        ("shadow", of(FLAG_OR_NULL, SHADOW)),
+        ("version", of(TEXT, "The version of the library that has listed it.")),
+        ("seen", of(NUMBER, "When it was listed, in seconds since 1970.")),
+        ("overrides", list(&reference("LimitOverride"), "What is in force instead.")),
+    ])
+}
+
+fn subject() -> RefOr<Schema> {
+    object([
+        ("label", of(TEXT_OR_NULL, "The label; `null` is the main subject.")),
+        ("key", of(TEXT_OR_NULL, "How it is written, if that is known.")),
+    ])
+}
+
+fn rule() -> RefOr<Schema> {
+    with_unit(object([
+        ("position", of(NUMBER, "The position, from 0.")),
+        ("name", of(TEXT_OR_NULL, "The name.")),
+        ("rule", of(TEXT, "The rule, like `10 per 1d as daily`.")),
+        ("label", of(TEXT_OR_NULL, "The label of the subject that it counts; `null` is the main one.")),
+    ]))
+}
+
+fn ban() -> RefOr<Schema> {
+    object([
+        ("denials", of(NUMBER, "After how many denials.")),
+        ("within_ms", of(NUMBER, "Within how long.")),
+        ("duration_ms", of(NUMBER, "For how long.")),
+    ])
+}
+
+fn overriding() -> RefOr<Schema> {
+    let replaced = "The name or the position of the rule that is replaced; `null` is all rules.";
+    let rule = object([
+        ("replaces", of([Type::String, Type::Integer, Type::Null], replaced)),
+        ("rule", of(TEXT, "The rule, like `50 per 1d`.")),
+    ]);
+    let rules = "The rules that decide; `null` if they could not be read, and then the end is not known.";
+    let schema = object([
+        ("policy", of(TEXT, "The name of the policy.")),
+        ("label", of(TEXT_OR_NULL, "The label of the subject; `null` is the main one.")),
+        ("subject", of(TEXT_OR_NULL, "The one subject that it is for; `null` is all.")),
+        ("rules", or_null(&list(&rule, rules))),
+        ("expires_in_ms", of(NUMBER_OR_NULL, "How long it still holds; `null` is until it is cleared.")),
+    ]);
+    with_optional(schema, "shadow", of(FLAG, "Whether calls run whatever is decided, if the override says it."))
 }
 
 fn state() -> Schemas {

@@ -1,6 +1,7 @@
 //! Decisions for callers that cannot await.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::Check;
 use crate::decision::{Decision, Permit, Rejection};
@@ -63,15 +64,16 @@ impl Check<'_> {
         self.ask_for_report_if_context_wants_one();
         let core = &self.limiter().core;
         let patience = core.patience(self.policy()).filter(|_| self.options.wait.is_none());
-        let mut check = self.clone().into_owned();
-        let decided = core.run_on_thread(TaskKind::Other, async move { check.decide().await }, patience);
-        let reason = match decided {
-            Ok(decided) => return decided,
-            Err(reason) => reason,
-        };
-        // The thread has failed to decide the call. Its policy says whether it is decided without the store.
-        let observation = Observation::start(self.policy().name(), self.purpose());
-        let decided = observation.within(|| self.attempt_without_store(reason));
-        self.finish(&observation, decided)
+        // This thread observes the decision: it may go on without the thread of the limiter, which may still decide.
+        let observation = Arc::new(Observation::start(self.policy().name(), self.purpose()));
+        let (check, shared) = (self.clone().into_owned(), Arc::clone(&observation));
+        let decided =
+            core.run_on_thread(TaskKind::Other, async move { check.decide_unobserved(&shared).await }, patience);
+        let decided = decided.unwrap_or_else(|reason| {
+            // The thread has failed to decide the call. Its policy says whether it is decided without the store.
+            observation.within(|| self.attempt_without_store(reason))
+        });
+        let decided = self.finish(&observation, decided);
+        if self.may_have_trials() { self.decide_trials_on_thread(decided) } else { decided }
     }
 }

@@ -1,8 +1,8 @@
 //! The course of a decision: at once where this process can decide the call, or else by awaiting Redis or admission.
 
-use std::future::{Future as _, poll_fn};
+use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use super::Check;
@@ -58,20 +58,24 @@ impl Check<'_> {
 
     /// Decides a call that this process cannot decide at once.
     pub(crate) async fn decide_later(&self, observation: Observation) -> Result<Decision, BackendError> {
-        let decided = {
-            let mut deciding = pin!(async {
-                match self.options.wait {
-                    // Boxed, as few calls wait.
-                    Some(limit) if !self.is_shadow() => Box::pin(self.wait_for_admission(limit)).await,
-                    // Nothing was attempted yet for a call that may wait, or that has rules in shadow beside it.
-                    _ if self.options.wait.is_some() || self.may_have_trials() => self.attempt().await,
-                    _ => self.attempt_in_store().await,
-                }
-            });
-            poll_fn(|context| observation.within(|| deciding.as_mut().poll(context))).await
+        // Nothing was attempted yet for a call that may wait, or that has rules in shadow beside it.
+        let is_attempted = self.options.wait.is_none() && !self.may_have_trials();
+        let decided = if is_attempted {
+            within(&observation, pin!(self.attempt_in_store())).await
+        } else {
+            self.decide_unobserved(&observation).await
         };
         let decided = self.finish(&observation, decided);
         if self.may_have_trials() { self.decide_trials(decided).await } else { decided }
+    }
+
+    /// Decides a call of which nothing was attempted yet. Who calls this finishes the observation.
+    pub(super) async fn decide_unobserved(&self, observation: &Observation) -> Result<Decision, BackendError> {
+        match self.options.wait {
+            // Boxed, as few calls wait.
+            Some(limit) if !self.is_shadow() => within(observation, Box::pin(self.wait_for_admission(limit)).as_mut()).await,
+            _ => within(observation, pin!(self.attempt())).await,
+        }
     }
 
     pub(crate) async fn decide(&mut self) -> Result<Decision, BackendError> {
@@ -233,4 +237,9 @@ impl Check<'_> {
             core.publish_denied_soon();
         }
     }
+}
+
+/// Awaits a part of a decision inside its span.
+async fn within<F: Future>(observation: &Observation, mut part: Pin<&mut F>) -> F::Output {
+    poll_fn(|context| observation.within(|| part.as_mut().poll(context))).await
 }

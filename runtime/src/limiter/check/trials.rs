@@ -12,6 +12,7 @@ use super::inputs::Inputs;
 use crate::call::CallOptions;
 use crate::decision::Decision;
 use crate::error::BackendError;
+use crate::system::under_way::TaskKind;
 
 type Decided = Result<Decision, BackendError>;
 
@@ -39,23 +40,22 @@ impl Check<'_> {
         self.with_trials(decided, answers.collect())
     }
 
-    /// Decides the rules in shadow in any store, all at the same time, so that they take at most one more deadline.
+    /// Decides the rules in shadow in any store.
     pub(super) async fn decide_trials(&self, decided: Decided) -> Decided {
-        let mut trials: Vec<_> = self.trials(&decided).into_iter().map(Check::decide_boxed).enumerate().collect();
-        let mut answers = Vec::with_capacity(trials.len());
-        poll_fn(|context| {
-            trials.retain_mut(|(place, trial)| match trial.as_mut().poll(context) {
-                Poll::Ready(decided) => {
-                    answers.extend(decided.ok().map(|decision| (*place, decision)));
-                    false
-                }
-                Poll::Pending => true,
-            });
-            if trials.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-        answers.sort_by_key(|(place, _)| *place);
-        self.with_trials(decided, answers.into_iter().map(|(_, decision)| decision).collect())
+        let answers = answers_of(self.trials(&decided)).await;
+        self.with_trials(decided, answers)
+    }
+
+    /// Decides the rules in shadow for a caller that cannot await. If the thread of the limiter is kept from its work, they are
+    /// left out.
+    pub(super) fn decide_trials_on_thread(&self, decided: Decided) -> Decided {
+        let trials = self.trials(&decided);
+        if trials.is_empty() {
+            return decided;
+        }
+        let core = &self.limiter().core;
+        let answers = core.run_on_thread(TaskKind::Other, answers_of(trials), core.patience(self.policy()));
+        self.with_trials(decided, answers.unwrap_or_default())
     }
 
     /// Returns a check by each rule in shadow, if the call was admitted or is a peek.
@@ -99,4 +99,23 @@ impl Check<'static> {
     fn decide_boxed(mut self) -> Pin<Box<dyn Future<Output = Decided> + Send>> {
         Box::pin(async move { self.decide().await })
     }
+}
+
+/// Decides all at the same time, so that they take at most one more deadline. Returns the answers in the order of the rules.
+async fn answers_of(trials: Vec<Check<'static>>) -> Vec<Decision> {
+    let mut trials: Vec<_> = trials.into_iter().map(Check::decide_boxed).enumerate().collect();
+    let mut answers = Vec::with_capacity(trials.len());
+    poll_fn(|context| {
+        trials.retain_mut(|(place, trial)| match trial.as_mut().poll(context) {
+            Poll::Ready(decided) => {
+                answers.extend(decided.ok().map(|decision| (*place, decision)));
+                false
+            }
+            Poll::Pending => true,
+        });
+        if trials.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    answers.sort_by_key(|(place, _)| *place);
+    answers.into_iter().map(|(_, decision)| decision).collect()
 }

@@ -21,16 +21,13 @@ pub(crate) struct OnlyLease {
     /// Dropped by hand, so that the code for that is not in each place that drops a permit. Always there before.
     lender: Option<ManuallyDrop<Arc<dyn Lender>>>,
     lease: StoredLease,
-    counted: GaugedCall,
+    _counted: GaugedCall,
 }
 
 impl OnlyLease {
     #[inline]
-    pub(crate) fn new(lender: Arc<dyn Lender>, lease: StoredLease, count: impl FnOnce() -> GaugedCall) -> Self {
-        let mut held = Self { lender: Some(ManuallyDrop::new(lender)), lease, counted: GaugedCall::default() };
-        // If the recorder of a program panics, the lease is given back.
-        held.counted = count();
-        held
+    pub(crate) fn new(lender: Arc<dyn Lender>, lease: StoredLease, counted: GaugedCall) -> Self {
+        Self { lender: Some(ManuallyDrop::new(lender)), lease, _counted: counted }
     }
 }
 

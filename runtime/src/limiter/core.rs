@@ -157,8 +157,8 @@ impl Core {
         let PlainCall { policy, subject, .. } = call;
         let [group] = policy.groups() else { return None };
         let permit = |lease| {
-            let count = || policy.observed().concurrent_call();
-            Permit::with_lease(DecidedBy::Backend, OnlyLease::new(Arc::clone(self) as _, lease, count))
+            let counted = policy.observed().concurrent_call();
+            Permit::with_lease(DecidedBy::Backend, OnlyLease::new(Arc::clone(self) as _, lease, counted))
         };
         let leased = memory.lease(TallyId { group, subject })?;
         Some(leased.map(permit).map_err(|wait| Outcome::denied(0, wait).with_position(policy)))

@@ -8,6 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
+use super::caught::caught;
+
 thread_local! {
     static VOICE: Voice = const { Voice::new() };
 }
@@ -40,17 +42,17 @@ impl Drop for Quiet {
     }
 }
 
-/// Sends an event of a call, unless a subscriber has made this call within another event.
+/// Sends an event of a call, unless a subscriber has made this call within another event. `None` also if the subscriber panics.
 pub(super) fn speak<T>(event: impl FnOnce() -> T) -> Option<T> {
     if with(|voice| voice.is_speaking.replace(true)) == Some(true) {
         return None;
     }
     let said = {
         let _end = EventEnd;
-        event()
+        caught(event)
     };
     say_kept();
-    Some(said)
+    said
 }
 
 /// Sends an event that belongs to no call, as soon as this thread may speak.
@@ -71,10 +73,10 @@ fn say_kept() {
 
 fn speak_one(event: Event) {
     let _end = EventEnd;
-    event();
+    caught(event);
 }
 
-/// Ends an event, even if its subscriber panics.
+/// Ends an event.
 struct EventEnd;
 
 impl Drop for EventEnd {

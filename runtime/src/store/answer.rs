@@ -56,10 +56,7 @@ impl LayeredAnswer {
         let leases = if is_admitted { call.leases() } else { None };
         let lease = leases.map(|leases| -> Lease {
             let (holder, call) = (holder(), OwnedCall::new(leases));
-            let mut held = Box::new(LeaseHere { holder, call, counted: GaugedCall::default() });
-            // If the recorder of a program panics, the leases are given back.
-            held.counted = leases.policy.observed().concurrent_call();
-            held
+            Box::new(LeaseHere { holder, call, _counted: leases.policy.observed().concurrent_call() })
         });
         Self { lease, ..Self::from(answer) }
     }
@@ -76,7 +73,7 @@ struct LeaseHere {
     holder: Arc<dyn LeaseHolder>,
     /// The part of the call that has taken the leases.
     call: OwnedCall,
-    counted: GaugedCall,
+    _counted: GaugedCall,
 }
 
 impl Drop for LeaseHere {

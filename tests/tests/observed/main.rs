@@ -7,6 +7,7 @@ mod charges;
 mod decisions;
 mod gauges;
 mod names;
+mod panicking;
 mod partners;
 mod pauses;
 mod subscriber;

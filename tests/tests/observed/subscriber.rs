@@ -224,12 +224,12 @@ impl Drop for Inside {
 }
 
 /// Plays a test in a process of its own.
-fn assert_ends(name: &str, install: fn()) {
+pub(super) fn assert_ends(name: &str, play: fn()) {
     if env::var_os(INSIDE).is_some() {
-        return call_within(install);
+        return play();
     }
     let mut process = Command::new(env::current_exe().unwrap());
-    let process = process.args([&format!("subscriber::{name}"), "--exact", "--nocapture"]).env(INSIDE, "1");
+    let process = process.args([name, "--exact", "--nocapture"]).env(INSIDE, "1");
     let mut process = Inside(process.spawn().unwrap());
     let mut status = None;
     wait_until("the process ends", || {
@@ -241,10 +241,14 @@ fn assert_ends(name: &str, install: fn()) {
 
 #[test]
 fn one_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack() {
-    assert_ends("one_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack", install_subscriber);
+    assert_ends("subscriber::one_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack", || {
+        call_within(install_subscriber);
+    });
 }
 
 #[test]
 fn a_recorder_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack() {
-    assert_ends("a_recorder_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack", install_recorder);
+    assert_ends("subscriber::a_recorder_that_calls_limited_functions_neither_hangs_nor_overflows_a_stack", || {
+        call_within(install_recorder);
+    });
 }

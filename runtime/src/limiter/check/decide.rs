@@ -73,7 +73,9 @@ impl Check<'_> {
     pub(super) async fn decide_unobserved(&self, observation: &Observation) -> Result<Decision, BackendError> {
         match self.options.wait {
             // Boxed, as few calls wait.
-            Some(limit) if !self.is_shadow() => within(observation, Box::pin(self.wait_for_admission(limit)).as_mut()).await,
+            Some(limit) if !self.is_shadow() => {
+                within(observation, Box::pin(self.wait_for_admission(limit)).as_mut()).await
+            }
             _ => within(observation, pin!(self.attempt())).await,
         }
     }

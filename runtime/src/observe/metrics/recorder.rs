@@ -7,6 +7,7 @@ use std::cell::Cell;
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
+use crate::observe::caught::caught;
 use crate::observe::once::ReportedOnce;
 
 pub(super) const DECISIONS: &str = "tallygate_decisions_total";
@@ -33,17 +34,19 @@ thread_local! {
 }
 
 /// Calls the recorder, the first time after it was given the descriptions. `None` if this thread is already within such
-/// a call.
+/// a call, or if the recorder panics.
 pub(super) fn tell<T>(event: impl FnOnce() -> T) -> Option<T> {
     if IS_TOLD.try_with(|is_told| is_told.replace(true)) != Ok(false) {
         return None;
     }
     let _end = TellEnd;
-    describe();
-    Some(event())
+    caught(|| {
+        describe();
+        event()
+    })
 }
 
-/// Ends a call of the recorder, even if the recorder panics.
+/// Ends a call of the recorder.
 struct TellEnd;
 
 impl Drop for TellEnd {

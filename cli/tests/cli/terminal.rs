@@ -3,18 +3,22 @@
 use std::process::Command;
 
 use rexpect::session::{PtySession, spawn_command};
-use tallygate::Subject;
+use tallygate::{Policy, Rule, Subject};
 
 use crate::console::{Console, PROGRAM};
-use crate::seeded::{CALLER, Seeded, limiter, sms, write};
+use crate::seeded::{CALLER, HOUR, Seeded, limiter, listed, sms, write};
 
 /// How long a line may take on a busy machine.
 const PATIENCE_MS: u64 = 60_000;
 
 /// Runs the program on a terminal of its own.
 fn on_terminal(console: &Console<'_>, words: &str) -> PtySession {
+    on_terminal_by_words(console, &words.split_whitespace().collect::<Vec<_>>())
+}
+
+fn on_terminal_by_words(console: &Console<'_>, words: &[&str]) -> PtySession {
     let mut command = Command::new(PROGRAM);
-    command.args(words.split_whitespace()).env("TALLYGATE_URL", console.url).env("TALLYGATE_TIMEOUT", "30s");
+    command.args(words).env("TALLYGATE_URL", console.url).env("TALLYGATE_TIMEOUT", "30s");
     command.env("TERM", "xterm").current_dir(console.folder);
     spawn_command(command, Some(PATIENCE_MS)).expect("there is a terminal")
 }
@@ -109,4 +113,22 @@ async fn a_question_is_asked_and_only_yes_is_yes() {
         expect_code(&mut terminal, code);
     }
     console.run(&format!("peek sms.send {CALLER}")).expect(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_override_asks_about_the_rules_of_its_units_alone() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    let fleet = limiter(console.url, "tallygate").await;
+    let calls = Policy::builder("chat").key("{user}").rule(Rule::sliding_window(60, HOUR));
+    let policy = calls.rule(Rule::sliding_window(20_000, HOUR).counting("tokens")).build().unwrap();
+    assert!(fleet.check(&policy, &Subject::of("alice")).cost_of("tokens", 500).await.unwrap().is_allowed());
+    listed(&fleet, 3).await;
+    for (rules, replaced) in [("9 tokens per 1h", "20000 tokens per 1h"), ("9 per 1h", "60 per 1h")] {
+        let mut terminal = on_terminal_by_words(&console, &["override", "chat", rules]);
+        let question = format!("Let `{rules}` decide in place of chat ({replaced})? [y/N]");
+        terminal.exp_string(&question).expect("it asks");
+        terminal.send_line("n").unwrap();
+        expect_code(&mut terminal, 2);
+    }
 }

@@ -7,10 +7,10 @@ use tallygate_rules::{
 };
 
 use super::lines::At;
-use super::plans::Plans;
+use super::plans::{Plans, check_count};
 use super::rules::FileRule;
 use crate::error::{Mistake, Place};
-use crate::policy::{Policy, PolicySettings};
+use crate::policy::{PlanCounts, Policy, PolicySettings};
 
 /// The changes that a file makes to the policies of one name.
 #[derive(Debug)]
@@ -93,7 +93,12 @@ impl PolicyChange {
                                or write the count in `rules`";
                 vec![Mistake::new(place, message)]
             }
-            _ => self.plans.units.iter().filter_map(|unit| check_unit_of_plan(unit, changed)).collect(),
+            _ => {
+                let units = self.plans.units.iter().filter_map(|unit| check_unit_of_plan(unit, changed));
+                units
+                    .chain(self.plans.own().iter().flat_map(|(plan, counts)| check_counts(plan, counts, changed)))
+                    .collect()
+            }
         }
     }
 
@@ -141,6 +146,22 @@ fn check_unit_of_plan(unit: &At<String>, policy: &Policy) -> Option<Mistake> {
         return None;
     };
     Some(Mistake::new(*place, message))
+}
+
+/// Reports the counts of a plan that are too great for each rule that may ask for them.
+fn check_counts(plan: &str, counts: &At<PlanCounts>, policy: &Policy) -> Vec<Mistake> {
+    let limits = || policy.rules().iter().filter(|rule| rule.role() == Role::Limit);
+    // Of a policy that is built by hand, the program may set the count of any rule.
+    let asking = || limits().filter(|rule| rule.is_varying() || !policy.is_of_function());
+    let counts_by_unit: Vec<(&str, u64)> = match &counts.value {
+        PlanCounts::One(count) => vec![(PlanCounts::unit_of_one(asking()), *count)],
+        PlanCounts::ByUnit(counts) => counts.iter().map(|(unit, count)| (unit.as_str(), *count)).collect(),
+    };
+    let mistakes = counts_by_unit.into_iter().filter_map(|(unit, count)| {
+        let widest = asking().filter(|rule| rule.counted() == unit).max_by_key(|rule| rule.greatest_count())?;
+        check_count(plan, count, widest).err()
+    });
+    mistakes.map(|mistake| Mistake::new(counts.place, mistake)).collect()
 }
 
 /// Returns the key of the policy, if the program gives one.

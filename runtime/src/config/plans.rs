@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use tallygate_rules::{check_unit, did_you_mean, is_blank, nearest};
+use tallygate_rules::{Rule, check_unit, did_you_mean, is_blank, nearest};
 use toml::de::DeValue;
 
 use super::lines::{At, Lines};
@@ -68,6 +68,11 @@ impl Plans {
     pub(super) fn counts(&self) -> BTreeMap<&str, &PlanCounts> {
         let own = self.own.iter().map(|(name, counts)| (name.as_str(), &counts.value));
         self.listed.counts().chain(own).collect()
+    }
+
+    /// Returns its own counts by the names of their plans.
+    pub(super) fn own(&self) -> &BTreeMap<String, At<PlanCounts>> {
+        &self.own
     }
 
     /// Returns all counts by the names of their plans, each at its place. Those of all policies have the place of `plan`.
@@ -170,6 +175,15 @@ impl ListedPlans {
             lines.report(*place, format!("no plan `{name}`{remedy}"));
         }
     }
+}
+
+/// Refuses a count of a plan that is too great for the algorithm of its rule, which would become the greatest possible one.
+pub(super) fn check_count(plan: &str, count: u64, rule: &Rule) -> Result<(), String> {
+    let greatest = rule.greatest_count();
+    if count <= greatest {
+        return Ok(());
+    }
+    Err(format!("plan `{plan}` has a count of {count}, and that of this algorithm is at most {greatest}; lower it"))
 }
 
 /// Reports plans that no other policy has, while others have one of a similar name. A list of all plans says which of

@@ -10,7 +10,7 @@ use http::{HeaderValue, Response, StatusCode};
 use tallygate_rules::{CALLS, Role, Rule, check_unit, nearest, remedy};
 
 use super::lines::{At, Lines};
-use super::plans::{ListedPlans, Plans};
+use super::plans::{ListedPlans, Plans, check_count};
 use super::rules::{RuleList, are_known, known_rules};
 use super::table::Table;
 use crate::context::ContextKey;
@@ -114,12 +114,8 @@ impl RequestEffects {
             let planned = counts_by_position(counts, &rules).into_iter();
             let planned = planned.filter_map(|(at, count)| Some(rules.get(at)?.clone().with_count(count)));
             for rule in planned {
-                if rule.count() > rule.greatest_count() {
-                    let (count, greatest) = (rule.count(), rule.greatest_count());
-                    let message = format!(
-                        "plan `{name}` has a count of {count}, and that of this algorithm is at most {greatest}; lower it"
-                    );
-                    lines.report(place, message);
+                if let Err(mistake) = check_count(name, rule.count(), &rule) {
+                    lines.report(place, mistake);
                 } else if let Some(why) = self.why_never(&rule, ahead) {
                     lines.report(place, format!("no request of plan `{name}` is ever admitted: {why}"));
                 }

@@ -149,6 +149,31 @@ async fn in_memory_a_unit_of_a_plan_that_nothing_asks_for_is_refused() {
 }
 
 #[tokio::test]
+async fn in_memory_a_count_of_a_plan_that_is_too_great_for_its_algorithm_is_refused() {
+    #[rate_limit(
+        name = "config.plans.great",
+        unit("tokens", cost = 1),
+        rule(count = plan, per = "1h"),
+        rule(count = 9, per = "1h", unit = "tokens"),
+        rule(count = plan, per = "1h", unit = "tokens", algorithm = "fixed_window")
+    )]
+    async fn call(plan: u64) -> Result<(), Rejection> {
+        Ok(())
+    }
+    let by_hand = Policy::builder("config.plans.great.by hand").rule(Rule::sliding_counter(9, HOUR)).build().unwrap();
+    let file = |policy: &str, plans: &str| try_apply(&Limiter::in_memory(), &format!("[policy.'{policy}']\n{plans}"));
+    let mistake = |policy: &str, plans: &str| file(policy, plans).unwrap_err().to_string();
+    assert_eq!(
+        mistake("config.plans.great", "plans = { free = 1, pro = 3_000_000_000 }"),
+        "line 2, column 21: plan `pro` has a count of 3000000000, and that of this algorithm is at most 2147483648; lower it"
+    );
+    assert!(mistake("config.plans.great", "plans.pro.calls = 3_000_000_000").contains("at most 2147483648"));
+    assert!(mistake(by_hand.name(), "plans.pro = 70_000_000").contains("at most 67108864"));
+    file("config.plans.great", "plans.pro = { calls = 2_147_483_648, tokens = 3_000_000_000 }").unwrap();
+    drop(call(1));
+}
+
+#[tokio::test]
 async fn in_memory_a_misspelt_plan_is_refused_and_the_plans_in_force_stay() {
     let limiter = Limiter::in_memory();
     let file =

@@ -244,7 +244,9 @@ impl Check<'_> {
     /// The tallies of the leases that this call needs. A peek takes no lease, but it waits for one like other calls.
     fn lease_keys(&self) -> Result<Vec<TallyKey>, BackendError> {
         let (core, attempt) = (&self.limiter().core, Attempt::new(self)?);
-        let leases = attempt.call().tally_ids().filter(|id| id.group.lease_us.is_some());
+        // Where calls are taken ahead and units counted, the server has the leases in another slot than the standby.
+        let calls = [attempt.call(), attempt.call().stored()];
+        let leases = calls.iter().flat_map(|call| call.tally_ids()).filter(|id| id.group.lease_us.is_some());
         Ok(leases.map(|id| id.key(&core.prefix)).collect())
     }
 
@@ -346,6 +348,22 @@ mod tests {
     use crate::limiter::Limiter;
     use crate::policy::Policy;
     use crate::subject::Subject;
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn a_caller_that_waits_for_a_lease_waits_for_the_tally_that_the_server_has() {
+        use super::Attempt;
+
+        let limiter = Limiter::builder().connect_lazy("redis://127.0.0.1:1/").unwrap();
+        let window = || Rule::sliding_window(1_000, Duration::from_secs(60));
+        let rules = [window(), window().counting("tokens"), Rule::concurrency(1, Duration::from_secs(30))];
+        let policy = Policy::builder("p").rules(rules).rule_on("org", window()).prefetch(Duration::from_millis(100));
+        let (policy, alice, org) = (policy.build().unwrap(), Subject::of("alice"), Subject::of("org"));
+        let check = limiter.check(&policy, &alice).subject("org", &org);
+        let (awaited, attempt) = (check.lease_keys().unwrap(), Attempt::new(&check).unwrap());
+        let mut taken = attempt.call().stored().leases().unwrap().keys(&limiter.core.prefix);
+        assert!(taken.all(|key| awaited.contains(&key)));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_queue_is_removed_with_its_last_caller_however_that_one_leaves() {

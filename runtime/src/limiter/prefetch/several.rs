@@ -69,7 +69,8 @@ impl<S: Decider> PrefetchedStore<S> {
                 self.ask_again(call).await
             }
             Outcome::Denied { .. } | Outcome::Banned { .. } | Outcome::Paused { .. } | Outcome::Probing { .. } => {
-                Ok(answered)
+                let report = ahead.report_beside(&answered.answer.report, |cost| cost);
+                Ok(LayeredAnswer { answer: Answer { report, ..answered.answer }, ..answered })
             }
         }
     }
@@ -157,11 +158,18 @@ impl<'a, S: Decider> TakenOfSome<'a, S> {
 
     /// Makes the call, and returns the answer to all of it.
     fn completed_by(mut self, answer: &Answer) -> Answer {
-        let at = self.admitted_at(&answer.at);
-        let taken = self.taken.iter_mut().filter_map(Option::take);
-        let mut report: Vec<_> = taken.flat_map(|taken| taken.report.rules().to_vec()).collect();
-        report.extend(answer.report.rules().iter().cloned());
-        admitted(report.into(), at)
+        let (at, report) = (self.admitted_at(&answer.at), self.report_beside(&answer.report, |_| 0));
+        self.taken.clear();
+        admitted(report, at)
+    }
+
+    /// Returns the report on the rules of all subjects, of which `rest` has those that the store decides. `put_back` says how
+    /// much is put back of what the call costs.
+    fn report_beside(&self, rest: &Report, put_back: impl Fn(u64) -> u64) -> Report {
+        let taken = self.taken.iter().enumerate().filter_map(|(index, taken)| Some((index, taken.as_ref()?)));
+        let reports = taken.map(|(index, taken)| taken.report.with_more(|_| put_back(self.call.cost_at(index))));
+        let rules = reports.chain([rest.clone()]).flat_map(|report| report.rules().to_vec());
+        rules.collect::<Vec<_>>().into()
     }
 
     /// Gives everything that was counted back to the store: the parts have ended, so nothing can be put back.

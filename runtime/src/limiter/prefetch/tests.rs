@@ -6,6 +6,7 @@ use tokio::task::yield_now;
 
 use super::ledger::Ledger;
 use super::*;
+use crate::algorithm::Quota;
 use crate::lock::lock;
 use crate::policy::Policy;
 use crate::store::stub::StubStore;
@@ -206,5 +207,27 @@ async fn units_that_are_put_back_wake_callers_only_if_a_call_has_missed_them() {
         assert!(!is_missed || prefetch.0.take(stored, dear).is_none());
         prefetch.0.put_back(call, 0, &taken);
         assert_eq!(sleeper.woken().now_or_never().is_some(), is_missed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_report_of_a_denied_call_has_the_rules_of_all_subjects_with_what_is_put_back() {
+    let prefetch = prefetch(|| false);
+    let rule = Rule::sliding_window(1_000, Duration::from_secs(60));
+    let policy = Policy::builder("p").rule(rule.clone()).rule_on("org", rule).prefetch(AHEAD).build().unwrap();
+    let subjects = [Subject::of("s").key(), Subject::of("t").key()];
+    let options = CallOptions { cost: 3, report: true, report_is_optional: true, ..CallOptions::PLAIN };
+    let call = Call::new(&policy, &subjects, options);
+    let stored = call.stored();
+    prefetch.0.ledgers.take(stored.part(0), policy.stored().unwrap().ahead_of(0).unwrap());
+    let status = |remaining| RuleStatus::new(0, policy.rules()[0].clone(), Quota::new(remaining, 0));
+    let part = Part::new(8, u64::MAX, AdmittedAt::Once(7), vec![status(900)].into());
+    prefetch.0.ledgers.with(stored.part(0), |ledger| ledger.add(Arc::new(part), 8, 0)).unwrap();
+    let remaining = |answer: &Answer| answer.report.rules().iter().map(RuleStatus::remaining).collect::<Vec<_>>();
+    for (outcome, expected) in [(Outcome::Denied { rule: 1, retry_after: Wait::us(9) }, 908), (Outcome::Admitted, 905)]
+    {
+        prefetch.0.below.answer(outcome);
+        let answer = prefetch.decide(call).await.unwrap().answer;
+        assert_eq!((answer.outcome, remaining(&answer)), (outcome, vec![expected]));
     }
 }

@@ -333,6 +333,11 @@ impl Recount {
         Some(CostChange { charged: counted.cost_at(index), used })
     }
 
+    /// Whether it may make room on the subject with this index.
+    pub(crate) fn gives_back(&self, counted: Call<'_>, index: usize) -> bool {
+        self.change_of(counted, index).is_some_and(|change| change.given_back() > 0)
+    }
+
     /// Returns the smallest part of the counted call that has all changes; `None` if nothing changes.
     pub(crate) fn of<'a>(&self, counted: Call<'a>) -> Option<Call<'a>> {
         if let Self::Leave(remainder) = self {

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use self::denial_cache::DenialCache;
-use crate::call::{Call, Scope};
+use crate::call::{Call, Scope, TallyId};
 use crate::clock::Clock;
 use crate::decision::{AdmittedAt, Recount, Report};
 use crate::error::BackendError;
@@ -46,11 +46,11 @@ impl<S> CachedDenials<S> {
         cache.get(call, self.clock.now_us())
     }
 
-    /// Removes the cached denials of `call`, because its tallies have changed. Answers that are still on their way are
-    /// not cached. A ban changes no cached denial: a policy with a ban caches none.
-    fn invalidate(&self, call: Call<'_>) {
+    /// Lets no call on these subjects be denied by what was asked until now, because there may be room. A ban changes no cached
+    /// denial: a policy with a ban caches none.
+    fn invalidate<'a>(&self, ids: impl Iterator<Item = TallyId<'a>>) {
         if let Some(cache) = &self.cache {
-            cache.invalidate(call, self.clock.now_us());
+            cache.invalidate(ids, self.clock.now_us());
         }
     }
 }
@@ -90,14 +90,14 @@ impl<S: Decider> Decider for CachedDenials<S> {
 
     async fn recount(&self, counted: Call<'_>, recount: &Recount, admitted: &AdmittedAt) -> Result<bool, BackendError> {
         let recounted = self.below.recount(counted, recount, admitted).await;
-        // Only denials of whole calls are cached.
-        self.invalidate(counted);
+        let with_room = counted.tally_ids().enumerate().filter(|(index, _)| recount.gives_back(counted, *index));
+        self.invalidate(with_room.map(|(_, id)| id));
         recounted
     }
 
     async fn reset(&self, call: Call<'_>) -> Result<(), BackendError> {
         let reset = self.below.reset(call).await;
-        self.invalidate(call);
+        self.invalidate(call.tally_ids());
         reset
     }
 

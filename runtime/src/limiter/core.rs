@@ -87,8 +87,8 @@ impl Core {
 
     #[cold]
     fn wake_for_room(&self, counted: Call<'_>, recount: &Recount) {
-        let makes_room = |index: usize| recount.change_of(counted, index).is_some_and(|change| change.given_back() > 0);
-        if let Some(part) = recount.of(counted).filter(|_| (0..counted.subjects.len()).any(makes_room)) {
+        let makes_room = (0..counted.subjects.len()).any(|index| recount.gives_back(counted, index));
+        if let Some(part) = recount.of(counted).filter(|_| makes_room) {
             self.sleepers.wake(part);
         }
     }

@@ -12,6 +12,7 @@ use crate::observe::opaque_debug;
 use crate::policy::Policy;
 use crate::population::{Inhabitant, Population};
 use crate::store::Outcome;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::system::RandomState;
 
@@ -28,18 +29,21 @@ const SWEPT: usize = 8;
 /// cached denial.
 const RENEWAL_US: u64 = 50_000;
 
+/// How many times of changes there are; a power of two. Subjects may share one.
+const CHANGES: usize = 1024;
+
 pub(super) struct DenialCache {
     longest_us: u64,
     seed: RandomState,
     shards: Box<[Mutex<DenialShard>]>,
+    /// When room was last made for a subject, also for one that others than its main subject share.
+    changes_us: Box<[AtomicU64]>,
 }
 
 #[derive(Default)]
 struct DenialShard {
     denials: HashTable<CachedDenial>,
     population: Population,
-    /// When a call was last reset or refunded.
-    invalidated_us: u64,
 }
 
 struct CachedDenial {
@@ -55,6 +59,7 @@ struct CachedDenial {
     rule: u32,
     /// Counted from `answered_us`.
     retry_after: Wait,
+    asked_us: u64,
     answered_us: u64,
     /// When the store is asked again.
     due_us: u64,
@@ -82,11 +87,11 @@ impl SubjectCosts {
 impl DenialCache {
     /// Caches denials for at most `longest`; `None` if that is zero.
     pub(super) fn new(longest: Duration) -> Option<Self> {
-        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         (!longest.is_zero()).then(|| Self {
             longest_us: micros::from_duration(longest),
             seed: RandomState::default(),
-            shards,
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            changes_us: (0..CHANGES).map(|_| AtomicU64::new(0)).collect(),
         })
     }
 
@@ -102,6 +107,9 @@ impl DenialCache {
             let is_meant = cached.matches(id) && cached.costs.are_at_most(|index| call.needs_at(index));
             // An answer may be newer than the clock reading of this caller, which therefore asks by itself.
             if !is_meant || now_us < cached.answered_us || !cached.answers(call, self.others_hash(call)) {
+                continue;
+            }
+            if self.has_changed_since(cached.asked_us, call) {
                 continue;
             }
             if now_us < cached.due_us {
@@ -151,38 +159,38 @@ impl DenialCache {
                     },
                     rule,
                     retry_after,
+                    asked_us,
                     answered_us: now_us,
                     due_us: ends_us.min(asked_us.saturating_add(self.longest_us)),
                     ends_us,
                 };
-                let mut shard = self.lock(cached.hash);
-                // An answer to a request from before a reset says nothing about the subject now.
-                if asked_us > shard.invalidated_us {
-                    shard.insert(id, cached, now_us);
-                }
+                self.lock(cached.hash).insert(id, cached, now_us);
             }
         }
     }
 
-    /// Removes the denials of calls like this. Answers that are still on their way are not cached either.
-    pub(super) fn invalidate(&self, call: Call<'_>, now_us: u64) {
-        if let Some(id) = call.tally_ids().next() {
-            self.remove(id).invalidated_us = now_us;
+    /// Lets no call on these subjects be denied by what was asked until now, whatever main subject it has.
+    pub(super) fn invalidate<'a>(&self, ids: impl Iterator<Item = TallyId<'a>>, now_us: u64) {
+        for id in ids {
+            self.change_us(id).fetch_max(now_us, Ordering::AcqRel);
         }
+    }
+
+    fn has_changed_since(&self, asked_us: u64, call: Call<'_>) -> bool {
+        call.tally_ids().any(|id| self.change_us(id).load(Ordering::Acquire) >= asked_us)
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
+    fn change_us(&self, id: TallyId<'_>) -> &AtomicU64 {
+        &self.changes_us[(id.hash(&self.seed) >> 40) as usize & (CHANGES - 1)]
     }
 
     /// Removes the denials of calls like this, so that the next one asks the store.
     pub(super) fn forget(&self, call: Call<'_>) {
         if let Some(id) = call.tally_ids().next() {
-            drop(self.remove(id));
+            let hash = id.hash(&self.seed);
+            self.lock(hash).remove(hash, |cached| cached.matches(id));
         }
-    }
-
-    fn remove(&self, id: TallyId<'_>) -> MutexGuard<'_, DenialShard> {
-        let hash = id.hash(&self.seed);
-        let mut shard = self.lock(hash);
-        shard.remove(hash, |cached| cached.matches(id));
-        shard
     }
 
     fn others_hash(&self, call: Call<'_>) -> u64 {

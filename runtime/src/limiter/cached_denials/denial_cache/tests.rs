@@ -125,11 +125,36 @@ fn a_denial_is_forgotten_at_an_admission_and_not_recalled_before_it_came() {
 fn an_answer_from_before_a_reset_is_not_cached() {
     let (denials, policy, subjects) = (DenialCache::new(SECOND).unwrap(), policy(1), [subject("s")]);
     let call = call(&policy, &subjects, 1);
-    denials.invalidate(call, START_US + 5);
+    denials.invalidate(call.tally_ids(), START_US + 5);
     denials.record(call, denied(3_000_000), START_US, START_US + 10);
     assert_eq!(denials.get(call, START_US + 10), None);
     denials.record(call, denied(3_000_000), START_US + 6, START_US + 10);
     assert_eq!(denials.get(call, START_US + 10), Some(denied(3_000_000)));
+}
+
+#[test]
+fn room_for_a_subject_that_several_share_ends_the_cached_denials_of_all_of_them() {
+    let (denials, policy) = (DenialCache::new(SECOND).unwrap(), {
+        let rule = || Rule::sliding_window(1, 60 * SECOND);
+        Policy::builder("p").rule(rule()).rule_on("ip", rule()).build().unwrap()
+    });
+    // More than one has another address, as two subjects may share the time of a change.
+    let users =
+        ["a", "b", "c", "d", "e"].map(|user| [subject(user), subject(if user < "c" { "shared" } else { user })]);
+    let calls = users.each_ref().map(|subjects| call(&policy, subjects, 1));
+    let is_cached = |asked_us, room: Option<Call<'_>>| {
+        for call in calls {
+            denials.record(call, denied(3_000_000), asked_us, asked_us);
+        }
+        if let Some(room) = room {
+            denials.invalidate(room.part(1).tally_ids(), asked_us + 1);
+        }
+        calls.map(|call| denials.get(call, asked_us + 2).is_some())
+    };
+    assert_eq!(is_cached(START_US, None), [true; 5]);
+    let [first, second, others @ ..] = is_cached(START_US + 9, Some(calls[0]));
+    assert!(!first && !second && others.contains(&true));
+    assert_eq!(is_cached(START_US + 19, None), [true; 5]);
 }
 
 #[test]

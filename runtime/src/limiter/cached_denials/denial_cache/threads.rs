@@ -53,7 +53,7 @@ fn an_answer_to_what_was_asked_before_a_reset_is_not_cached_whichever_comes_firs
                 true
             },
             |denials, call| {
-                denials.invalidate(call, START_US + 3);
+                denials.invalidate(call.tally_ids(), START_US + 3);
                 true
             },
             |denials, call| denials.get(call, START_US + 4).is_some(),

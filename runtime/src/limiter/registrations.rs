@@ -76,7 +76,6 @@ impl Registrations {
             _ => RegistrationOutcome::TooLong,
         };
         match queued {
-            RegistrationOutcome::TooSoon => return,
             RegistrationOutcome::TooLong => log::description_too_long(policy.name()),
             RegistrationOutcome::NoPlace => self.report_no_place(),
             RegistrationOutcome::Done => {}

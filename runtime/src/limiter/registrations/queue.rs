@@ -38,8 +38,6 @@ pub(super) type PolicyText = (Arc<str>, Arc<str>);
 pub(super) enum RegistrationOutcome {
     /// The policy is registered, or will be.
     Done,
-    /// The policy changes more often than it may be registered.
-    TooSoon,
     TooLong,
     NoPlace,
 }
@@ -48,6 +46,8 @@ pub(super) struct RegistrationQueue {
     /// The text that was registered last under each name.
     registered: HashMap<Arc<str>, RegisteredText>,
     pending: Vec<PolicyText>,
+    /// The texts of policies that have changed too soon. They are written later.
+    delayed: Vec<PolicyText>,
     /// Policies that found no place. They are written again if the search removes unused policies.
     refused: Vec<PolicyText>,
     /// The position of the search for unused policies.
@@ -68,11 +68,25 @@ struct RegisteredText {
     since: TokioInstant,
 }
 
+impl RegisteredText {
+    /// Whether it was registered so lately that another text has to wait.
+    fn is_new(&self, now: TokioInstant) -> bool {
+        now.saturating_duration_since(self.since) < CHANGE_PAUSE
+    }
+}
+
+/// Puts a text in the place of an earlier one of the same name.
+fn replace(texts: &mut Vec<PolicyText>, text: PolicyText) {
+    texts.retain(|(name, _)| *name != text.0);
+    texts.push(text);
+}
+
 impl RegistrationQueue {
     pub(super) fn new(now: TokioInstant) -> Self {
         Self {
             registered: HashMap::new(),
             pending: Vec::new(),
+            delayed: Vec::new(),
             refused: Vec::new(),
             search: Progress::start(),
             steps: 0,
@@ -101,25 +115,32 @@ impl RegistrationQueue {
     }
 
     pub(super) fn push(&mut self, name: &str, description: &str, now: TokioInstant) -> RegistrationOutcome {
+        let text: PolicyText = (name.into(), description.into());
         match self.registered.get(name) {
-            Some(known) if *known.description == *description => return RegistrationOutcome::Done,
-            Some(known) if now.saturating_duration_since(known.since) < CHANGE_PAUSE => {
-                return RegistrationOutcome::TooSoon;
-            }
+            Some(known) if *known.description == *description => {}
+            Some(known) if known.is_new(now) => replace(&mut self.delayed, text),
             None if self.registered.len().max(self.pending.len()) >= MOST_POLICIES => {
                 return RegistrationOutcome::NoPlace;
             }
-            _ => {}
+            _ => self.enqueue(text, now),
         }
-        let (name, description): PolicyText = (name.into(), description.into());
-        self.pending.retain(|(pending, _)| *pending != name);
-        self.pending.push((Arc::clone(&name), Arc::clone(&description)));
-        self.registered.insert(name, RegisteredText { description, since: now });
         RegistrationOutcome::Done
     }
 
+    fn enqueue(&mut self, text: PolicyText, now: TokioInstant) {
+        let (name, description) = text.clone();
+        replace(&mut self.pending, text);
+        self.registered.insert(name, RegisteredText { description, since: now });
+    }
+
     /// Whether there is anything to write now.
-    pub(super) fn is_due(&self, now: TokioInstant) -> bool {
+    pub(super) fn is_due(&mut self, now: TokioInstant) -> bool {
+        let registered = &self.registered;
+        let is_over = |(name, _): &mut PolicyText| registered.get(name).is_none_or(|known| !known.is_new(now));
+        let over: Vec<_> = self.delayed.extract_if(.., is_over).collect();
+        for text in over {
+            self.enqueue(text, now);
+        }
         self.has_work() && now >= self.retry
     }
 
@@ -209,14 +230,19 @@ mod tests {
     fn policies_of_one_name_are_written_once_and_then_once_a_minute_at_most() {
         let now = TokioInstant::now();
         let mut queue = RegistrationQueue::new(now);
-        assert_eq!(queue.push("p", "1 per 1h", now), RegistrationOutcome::Done);
-        assert_eq!(queue.push("p", "1 per 1h", now), RegistrationOutcome::Done);
-        assert_eq!(queue.push("p", "2 per 1h", now), RegistrationOutcome::TooSoon);
-        let later = now + CHANGE_PAUSE;
-        assert_eq!(queue.push("p", "2 per 1h", later), RegistrationOutcome::Done);
-        assert_eq!(queue.push("p", "1 per 1h", later), RegistrationOutcome::TooSoon);
-        let (entries, _) = queue.next().unwrap();
-        assert_eq!((names(&entries), &*entries[0].1), (vec!["p"], "2 per 1h"));
+        let written = |queue: &mut RegistrationQueue, now| {
+            let (entries, _) = queue.is_due(now).then(|| queue.next()).flatten()?;
+            queue.written(entries.clone(), registered(Progress::Done, 0, 0), now);
+            entries.first().map(|(_, description)| description.to_string())
+        };
+        for text in ["1 per 1h", "1 per 1h", "2 per 1h", "3 per 1h"] {
+            assert_eq!(queue.push("p", text, now), RegistrationOutcome::Done);
+        }
+        assert_eq!(written(&mut queue, now).as_deref(), Some("1 per 1h"));
+        assert_eq!(written(&mut queue, now + CHANGE_PAUSE / 2), None);
+        // The newest of those that came too soon, although its policy may be asked about no more.
+        assert_eq!(written(&mut queue, now + CHANGE_PAUSE).as_deref(), Some("3 per 1h"));
+        assert_eq!(written(&mut queue, now + 9 * CHANGE_PAUSE), None);
     }
 
     #[test]

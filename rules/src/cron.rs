@@ -12,6 +12,7 @@ mod zone;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use self::error::ScheduleError;
 pub use self::field::CronField;
@@ -90,12 +91,15 @@ const DAY_US: u64 = 24 * HOUR_US;
 /// # Examples
 ///
 /// ```
+/// use std::time::{Duration, UNIX_EPOCH};
+///
 /// use tallygate_rules::Schedule;
 ///
 /// let every_morning = Schedule::parse("0 0 6 * * *", "Asia/Shanghai")?;
-/// let noon = 1_719_806_400_000_000; // 2024-07-01 12:00 in Shanghai
-/// assert_eq!(every_morning.last_tick(noon), Some(noon - 6 * 3_600_000_000));
-/// assert_eq!(every_morning.next_tick(noon), Some(noon + 18 * 3_600_000_000));
+/// let noon = UNIX_EPOCH + Duration::from_secs(1_719_806_400); // 2024-07-01 12:00 in Shanghai
+/// let hour = Duration::from_secs(3_600);
+/// assert_eq!(every_morning.last_tick(noon), Some(noon - 6 * hour));
+/// assert_eq!(every_morning.next_tick(noon), Some(noon + 18 * hour));
 /// # Ok::<(), tallygate_rules::ScheduleError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -131,19 +135,33 @@ impl Schedule {
         self.zone.name()
     }
 
-    /// Returns the last tick at or before `us`, both in microseconds since 1970.
-    ///
-    /// Returns `None` before the first tick since 1970.
+    /// Returns the last tick at or before that time; `None` before the first tick since 1970.
     #[must_use]
-    pub fn last_tick(&self, us: u64) -> Option<u64> {
+    pub fn last_tick(&self, time: SystemTime) -> Option<SystemTime> {
+        time_of(self.last_tick_us(since_1970_us(time)?)?)
+    }
+
+    /// Returns the first tick after that time, and since 1970; `None` after the year 9999.
+    #[must_use]
+    pub fn next_tick(&self, time: SystemTime) -> Option<SystemTime> {
+        let next_us = match since_1970_us(time) {
+            Some(us) => self.next_tick_us(us),
+            None => self.last_tick_us(0).or_else(|| self.next_tick_us(0)),
+        };
+        time_of(next_us?)
+    }
+
+    /// Returns the [last tick](Self::last_tick), with both times in microseconds since 1970, as decisions have them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn last_tick_us(&self, us: u64) -> Option<u64> {
         self.seek((us / SECOND_US).min(last_second()), SearchDirection::Earlier)
     }
 
-    /// Returns the first tick after `us`, both in microseconds since 1970.
-    ///
-    /// Returns `None` after the year 9999.
+    /// Returns the [next tick](Self::next_tick), with both times in microseconds since 1970, as decisions have them.
+    #[doc(hidden)]
     #[must_use]
-    pub fn next_tick(&self, us: u64) -> Option<u64> {
+    pub fn next_tick_us(&self, us: u64) -> Option<u64> {
         let second = us / SECOND_US;
         if second < last_second() { self.seek(second, SearchDirection::Later) } else { None }
     }
@@ -218,6 +236,16 @@ impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{}\" {}", self.expression, self.zone())
     }
+}
+
+/// Returns the whole microseconds since 1970; `None` before. Ticks are at whole seconds, so nothing is lost.
+fn since_1970_us(time: SystemTime) -> Option<u64> {
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    Some(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+}
+
+fn time_of(us: u64) -> Option<SystemTime> {
+    UNIX_EPOCH.checked_add(Duration::from_micros(us))
 }
 
 /// Returns the last second that has a civil time, in the year 9999.

@@ -43,7 +43,7 @@ impl Counting for WindowsOfSchedule<'_> {
     }
 
     fn most_admitted(&self, within: Span, _room: Option<u64>) -> Option<u64> {
-        let next = |us: u64| self.schedule.next_tick(us);
+        let next = |us: u64| self.schedule.next_tick_us(us);
         let ticks = iter::successors(next(within.from_us), |us| next(*us));
         let ticks = ticks.take_while(|us| *us <= within.until_us).take(MOST_TICKS).count();
         (ticks < MOST_TICKS).then(|| self.count.saturating_mul(ticks as u64 + 1))
@@ -78,7 +78,7 @@ impl Celled for WindowsOfSchedule<'_> {
             return cell;
         }
         // A schedule without a next tick never starts a new window.
-        let coming = self.schedule.next_tick(now_us).unwrap_or(u64::MAX);
+        let coming = self.schedule.next_tick_us(now_us).unwrap_or(u64::MAX);
         Cell { stamp_us: now_us, amount: 0, other: coming, ..cell }
     }
 
@@ -91,7 +91,7 @@ impl Celled for WindowsOfSchedule<'_> {
     }
 
     fn refunded(&self, cell: Cell, costs: CostChange, admitted_us: u64, now_us: u64) -> Cell {
-        let last_tick_us = self.schedule.last_tick(now_us).unwrap_or(0);
+        let last_tick_us = self.schedule.last_tick_us(now_us).unwrap_or(0);
         // Hits that are later than the last one were forgotten when the clock was set back.
         corrected_if(last_tick_us <= admitted_us && admitted_us <= cell.stamp_us, cell, costs)
     }
@@ -101,7 +101,7 @@ impl Celled for WindowsOfSchedule<'_> {
     }
 
     fn restored(&self, [remnants, _]: [&[Remnant]; 2], now_us: u64) -> Cell {
-        let coming_us = self.schedule.next_tick(now_us).unwrap_or(u64::MAX);
+        let coming_us = self.schedule.next_tick_us(now_us).unwrap_or(u64::MAX);
         // What ends before the next tick is of a window that is over, and was rounded up. Without a tick, no window ends.
         let from_us = if coming_us == u64::MAX { 0 } else { coming_us };
         let amount = Remnant::most_from(remnants, from_us);
@@ -146,9 +146,9 @@ fn are_around(ticks: &[u64], now_us: u64) -> bool {
 }
 
 fn around(schedule: &Schedule, now_us: u64) -> Arc<[u64]> {
-    let last = schedule.last_tick(now_us).unwrap_or(0);
+    let last = schedule.last_tick_us(now_us).unwrap_or(0);
     // The tick before the last one is kept, because this clock may be a little ahead of the server's.
-    let before = last.checked_sub(1).and_then(|us| schedule.last_tick(us));
-    let ahead = iter::successors(schedule.next_tick(now_us), |&tick| schedule.next_tick(tick)).take(AHEAD);
+    let before = last.checked_sub(1).and_then(|us| schedule.last_tick_us(us));
+    let ahead = iter::successors(schedule.next_tick_us(now_us), |&tick| schedule.next_tick_us(tick)).take(AHEAD);
     before.into_iter().chain([last]).chain(ahead).collect()
 }

@@ -29,7 +29,7 @@ pub fn lifetime(rule: &Rule, now_us: u64) -> Duration {
 }
 
 fn gap(schedule: &Schedule, now_us: u64) -> Duration {
-    let next = |us| schedule.next_tick(us).expect("it ticks again");
+    let next = |us| schedule.next_tick_us(us).expect("it ticks again");
     let tick = next(now_us);
     Duration::from_micros(next(tick) - tick)
 }

@@ -66,7 +66,7 @@ async fn callers_whose_clocks_disagree_share_one_count_and_wait_by_the_clock_of_
     let mut connection = server.connection();
     // In the middle of the year, and so of no tick of this test.
     let policy = policy("0 0 0 1 1 *");
-    let next_us = Schedule::parse("0 0 0 1 1 *", "UTC").unwrap().next_tick(now_us(&mut connection)).unwrap();
+    let next_us = Schedule::parse("0 0 0 1 1 *", "UTC").unwrap().next_tick_us(now_us(&mut connection)).unwrap();
     let mut admitted = 0;
     for ahead_us in SKEWS_US {
         let limiter = skewed(&server, ahead_us).await;

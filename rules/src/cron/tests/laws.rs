@@ -68,14 +68,14 @@ proptest! {
 
 #[track_caller]
 fn check_laws(schedule: &Schedule, at: u64) {
-    let last = schedule.last_tick(at).unwrap();
-    let next = schedule.next_tick(at).unwrap();
+    let last = schedule.last_tick_us(at).unwrap();
+    let next = schedule.next_tick_us(at).unwrap();
     assert!(last <= at && at < next, "{schedule}: {last} <= {at} < {next}");
-    assert_eq!(schedule.next_tick(last), Some(next), "{schedule} at {at}");
-    assert_eq!(schedule.last_tick(next - 1), Some(last), "{schedule} at {at}");
-    assert_eq!(schedule.next_tick(last - 1), Some(last), "{schedule} at {at}");
-    assert_eq!(schedule.last_tick(last), Some(last), "{schedule} at {at}");
-    assert_eq!(schedule.last_tick(next), Some(next), "{schedule} at {at}");
+    assert_eq!(schedule.next_tick_us(last), Some(next), "{schedule} at {at}");
+    assert_eq!(schedule.last_tick_us(next - 1), Some(last), "{schedule} at {at}");
+    assert_eq!(schedule.next_tick_us(last - 1), Some(last), "{schedule} at {at}");
+    assert_eq!(schedule.last_tick_us(last), Some(last), "{schedule} at {at}");
+    assert_eq!(schedule.last_tick_us(next), Some(next), "{schedule} at {at}");
 }
 
 /// An expression, and its condition in Rust.
@@ -228,9 +228,9 @@ fn ticks_are_as_far_apart_as_is_said() {
     ] {
         let schedule = Schedule::parse(expression, "UTC").unwrap();
         assert_eq!((schedule.shortest_gap_us(), schedule.longest_gap_us()), (shortest, longest), "{expression}");
-        let mut tick = schedule.next_tick(951_000_000_000_000).unwrap();
+        let mut tick = schedule.next_tick_us(951_000_000_000_000).unwrap();
         for _ in 0..5_000 {
-            let next = schedule.next_tick(tick).unwrap();
+            let next = schedule.next_tick_us(tick).unwrap();
             assert!((shortest..=longest.unwrap_or(u64::MAX)).contains(&(next - tick)), "{expression}");
             tick = next;
         }

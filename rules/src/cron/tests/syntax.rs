@@ -1,5 +1,7 @@
 //! The ticks of each element of the syntax.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use super::*;
 
 /// Asserts the ticks in UTC after noon of `date`.
@@ -225,13 +227,25 @@ fn a_schedule_is_shown_as_its_expression_and_its_zone() {
 #[test]
 fn there_are_no_ticks_before_1970_and_after_9999() {
     let daily = schedule("0 0 6 * * *", "UTC");
-    assert_eq!(daily.last_tick(us("1970-01-01T05:59:59.999999Z")), None);
-    assert_eq!(daily.last_tick(us("1970-01-01T06:00:00Z")), Some(6 * 3600 * SECOND_US));
-    assert_eq!(daily.next_tick(0), Some(6 * 3600 * SECOND_US));
-    assert_eq!(schedule("0 0 0 1 1 *", "UTC").last_tick(0), Some(0));
-    assert_eq!(daily.next_tick(u64::MAX), None);
-    assert_eq!(schedule("* * * * * *", "UTC").next_tick(u64::MAX), None);
-    let last = daily.last_tick(u64::MAX).unwrap();
+    assert_eq!(daily.last_tick_us(us("1970-01-01T05:59:59.999999Z")), None);
+    assert_eq!(daily.last_tick_us(us("1970-01-01T06:00:00Z")), Some(6 * 3600 * SECOND_US));
+    assert_eq!(daily.next_tick_us(0), Some(6 * 3600 * SECOND_US));
+    assert_eq!(schedule("0 0 0 1 1 *", "UTC").last_tick_us(0), Some(0));
+    assert_eq!(daily.next_tick_us(u64::MAX), None);
+    assert_eq!(schedule("* * * * * *", "UTC").next_tick_us(u64::MAX), None);
+    let last = daily.last_tick_us(u64::MAX).unwrap();
     assert_eq!(shown(last, "UTC"), "9999-12-30 06:00:00 +00:00");
-    assert_eq!(daily.next_tick(last), None);
+    assert_eq!(daily.next_tick_us(last), None);
+}
+
+#[test]
+fn times_are_as_exact_as_microseconds_and_may_be_before_1970() {
+    let (daily, new_year) = (schedule("0 0 6 * * *", "UTC"), schedule("0 0 0 1 1 *", "UTC"));
+    let nanosecond = Duration::from_nanos(1);
+    let [six, before] = [UNIX_EPOCH + Duration::from_secs(6 * 3600), UNIX_EPOCH - Duration::from_secs(1)];
+    assert_eq!((daily.last_tick(six), daily.last_tick(six - nanosecond)), (Some(six), None));
+    assert_eq!(daily.next_tick(six - nanosecond), Some(six));
+    assert_eq!(daily.next_tick(six), Some(six + Duration::from_secs(24 * 3600)));
+    assert_eq!((daily.last_tick(before), daily.next_tick(before)), (None, Some(six)));
+    assert_eq!(new_year.next_tick(before), Some(UNIX_EPOCH));
 }

@@ -214,9 +214,9 @@ fn is_bucket(rule: &Rule) -> bool {
 }
 
 fn last_tick(schedule: &Schedule, at: u128) -> u128 {
-    schedule.last_tick(u64::try_from(at).unwrap()).unwrap().into()
+    schedule.last_tick_us(u64::try_from(at).unwrap()).unwrap().into()
 }
 
 fn next_tick(schedule: &Schedule, at: u128) -> u128 {
-    schedule.next_tick(u64::try_from(at).unwrap()).unwrap().into()
+    schedule.next_tick_us(u64::try_from(at).unwrap()).unwrap().into()
 }

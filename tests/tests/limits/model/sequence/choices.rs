@@ -121,7 +121,7 @@ impl Sequence<'_> {
         let rules = self.overrides.iter().flatten().chain(policy.rules());
         let rules: Vec<_> = rules.filter(|rule| rule.lease().is_none()).collect();
         match self.random.choice(rules).unwrap().algorithm() {
-            Algorithm::Cron { schedule } => schedule.next_tick(self.now_us).unwrap() - self.now_us,
+            Algorithm::Cron { schedule } => schedule.next_tick_us(self.now_us).unwrap() - self.now_us,
             Algorithm::TokenBucket(bucket) => us(bucket.per()),
             Algorithm::SlidingWindow { per } | Algorithm::SlidingCounter { per } | Algorithm::FixedWindow { per } => {
                 us(*per)

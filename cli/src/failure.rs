@@ -97,8 +97,8 @@ impl From<Error> for Failure {
 
 /// Returns the text of an error, with options in place of the settings of the library.
 fn text(error: &Error) -> String {
-    let Some((before, setting, after)) = error.setting() else { return error.to_string() };
-    let (option, remedy) = match setting {
+    let Some(named) = error.named_setting() else { return error.to_string() };
+    let (option, remedy) = match named.setting() {
         Setting::Prefix => ("`--prefix`", ", like `--prefix shop`"),
         Setting::Deadline => ("`--timeout`", ", like `--timeout 2s`"),
         Setting::Secret => ("`--secret-file`", "; name the file with the secret of the programs"),
@@ -114,6 +114,7 @@ fn text(error: &Error) -> String {
         }
         _ => return error.to_string(),
     };
+    let (before, after) = (named.before(), named.after());
     // An option at the end is a remedy itself.
     let remedy = if after.is_empty() { "" } else { remedy };
     format!("{before}{option}{after}{remedy}")

@@ -37,7 +37,7 @@ impl OnOutage {
 
     /// Returns the name of the setting in the attribute.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Deny => "deny",
             Self::Local => "local",
@@ -58,7 +58,7 @@ impl OnOutage {
 
 impl fmt::Display for OnOutage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.as_str())
     }
 }
 
@@ -66,7 +66,10 @@ impl FromStr for OnOutage {
     type Err = OnOutageError;
 
     fn from_str(text: &str) -> Result<Self, OnOutageError> {
-        Self::ALL.into_iter().find(|known| known.name() == text).ok_or_else(|| OnOutageError { text: text.to_owned() })
+        Self::ALL
+            .into_iter()
+            .find(|known| known.as_str() == text)
+            .ok_or_else(|| OnOutageError { text: text.to_owned() })
     }
 }
 
@@ -78,7 +81,7 @@ pub struct OnOutageError {
 
 impl fmt::Display for OnOutageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = OnOutage::ALL.map(OnOutage::name);
+        let names = OnOutage::ALL.map(OnOutage::as_str);
         write!(f, "unknown `on_outage`: `{}`; {}", self.text, remedy(meant(&self.text, &names), "write", &names))
     }
 }

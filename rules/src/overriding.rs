@@ -14,7 +14,7 @@ use crate::suggestion::{nearest, remedy};
 use crate::unit::CALLS;
 use crate::validate::{BindingCheck, Checks, Costs, ZeroCounts};
 
-/// Identifies a rule of a policy.
+/// Identifies a rule of a policy. A rule has nothing else to identify it by, so this gets no further variants.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RuleId {
     /// By its name.

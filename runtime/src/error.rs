@@ -15,7 +15,7 @@ use tallygate_rules::{RuleError, is_blank};
 pub use self::backend::{BackendError, BackendErrorKind};
 pub(crate) use self::config::Place;
 pub use self::config::{ConfigError, Mistake};
-pub use self::setting::Setting;
+pub use self::setting::{NamedSetting, Setting};
 
 /// A limiter or a policy that cannot be used as it was set up.
 ///
@@ -42,13 +42,13 @@ pub struct Error {
 struct ErrorInner {
     kind: ErrorKind,
     text: String,
-    named: Option<NamedSetting>,
+    named: Option<NamedSettingText>,
     rule_errors: Vec<RuleError>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// A setting that the text of an error names.
-struct NamedSetting {
+/// A [`NamedSetting`] with texts of its own.
+struct NamedSettingText {
     setting: Setting,
     before: String,
     after: &'static str,
@@ -97,7 +97,7 @@ impl Error {
         before: impl Into<String>,
         after: &'static str,
     ) -> Self {
-        let named = Some(NamedSetting { setting, before: before.into(), after });
+        let named = Some(NamedSettingText { setting, before: before.into(), after });
         ErrorInner { named, ..ErrorInner::new(ErrorKind::Setting, text) }.into()
     }
 
@@ -127,7 +127,7 @@ impl Error {
 
     /// Returns the error for a backend that the URL leads to, and that cannot be used.
     pub(crate) fn of_url(error: BackendError) -> Self {
-        let before = |(before, setting)| NamedSetting { setting, before: format!("`url`: {before}"), after: "" };
+        let before = |(before, setting)| NamedSettingText { setting, before: format!("`url`: {before}"), after: "" };
         let (text, named) = (format!("`url`: {error}"), error.setting().map(before));
         ErrorInner { text, named, ..ErrorInner::caused_by(ErrorKind::Backend, error) }.into()
     }
@@ -138,10 +138,8 @@ impl Error {
         self.inner.kind
     }
 
-    /// Returns the setting that the text names, and what the text says before and after the name, for a program whose settings
-    /// have names of their own, like the options of a command line. What follows `after` is a remedy in code.
-    ///
-    /// `None` is any other error: its text can be shown as it is.
+    /// Returns the setting that the text names, for a program whose settings have names of their own, like the options of a command
+    /// line. `None` is any other error: its text can be shown as it is.
     ///
     /// # Examples
     ///
@@ -150,12 +148,14 @@ impl Error {
     ///
     /// let error = Limiter::builder().prefix("").build_in_memory().unwrap_err();
     /// assert_eq!(error.to_string(), "`prefix` must not be empty, like `prefix(\"shop\")`");
-    /// assert_eq!(error.setting(), Some(("", Setting::Prefix, " must not be empty")));
+    ///
+    /// let named = error.named_setting().unwrap();
+    /// assert_eq!((named.setting(), named.after()), (Setting::Prefix, " must not be empty"));
     /// ```
     #[must_use]
-    pub fn setting(&self) -> Option<(&str, Setting, &str)> {
-        let NamedSetting { setting, before, after } = self.inner.named.as_ref()?;
-        Some((before, *setting, after))
+    pub fn named_setting(&self) -> Option<NamedSetting<'_>> {
+        let NamedSettingText { setting, before, after } = self.inner.named.as_ref()?;
+        Some(NamedSetting { setting: *setting, before, after })
     }
 
     /// Returns every mistake in the rules, in the order of the rules; nothing if the error is about something else.

@@ -201,7 +201,7 @@ pub use self::decision::{
     DecidedBy, Decision, Denial, FromRejection, HoldPermit, LimitingRule, Meter, PauseStatus, Permit, Rejection,
     RejectionKind, RuleStatus, Warning, meter,
 };
-pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind, Setting};
+pub use self::error::{BackendError, BackendErrorKind, Error, ErrorKind, NamedSetting, Setting};
 #[cfg(feature = "config")]
 pub use self::limiter::{Applied, FileWatch};
 pub use self::limiter::{
@@ -222,13 +222,34 @@ pub use self::system::world as __world;
 mod tests {
     use super::*;
 
+    fn assert_shared<T: Send + Sync>() {}
+
     #[test]
     fn values_of_callers_can_be_sent_to_and_shared_with_other_threads() {
-        fn is_shared<T: Send + Sync>() {}
-        fn is_passed<T: Send>() {}
-        is_shared::<(Limiter, LimiterBuilder, Policy, PolicyBuilder, Subject, Check<'_>)>();
-        is_shared::<(Decision, Permit, Meter, Denial, Rejection, BackendError, Error)>();
-        is_passed::<Deciding<'_>>();
+        fn assert_sent<T: Send>() {}
+        assert_shared::<(Limiter, LimiterBuilder, Policy, PolicyBuilder, Subject, SubjectBuilder<'_>, Check<'_>)>();
+        assert_shared::<(Decision, Permit, Meter, Denial, Rejection, RuleStatus, Warning<'_>, PauseStatus)>();
+        assert_shared::<(BackendError, Error, RuleError, ParseRuleError, DurationError, OnOutageError)>();
+        assert_shared::<(Override, OverrideBuilder<'_>, DeniedSubject, Readiness, UnderWay, context::Context)>();
+        assert_sent::<Deciding<'_>>();
+    }
+
+    #[test]
+    #[cfg(all(feature = "admin", feature = "config"))]
+    fn values_of_operators_can_be_sent_to_and_shared_with_other_threads() {
+        use crate::admin::{BanPage, Bans, Registered, Rendering, ServerReport, Subjects, Tallies, TallyPage};
+        assert_shared::<(BanPage, Bans<'_>, Registered, Rendering<'_>, ServerReport, Subjects, Tallies<'_>, TallyPage)>(
+        );
+        assert_shared::<(config::Policies, config::ConfigError, Applied, FileWatch)>();
+    }
+
+    #[test]
+    #[cfg(all(feature = "client", feature = "simulation", feature = "testing", feature = "web"))]
+    fn values_of_services_and_tests_can_be_sent_to_and_shared_with_other_threads() {
+        assert_shared::<(web::Layer, web::Limit, web::Limits, web::AdminRoutes, web::Decisions, web::ClientIpSource)>();
+        assert_shared::<(client::Pace, client::PaceError, client::Meters, client::Heard, client::ResponseReader)>();
+        assert_shared::<(simulation::Simulation, simulation::Comparison, simulation::TraceError, testing::ManualClock)>(
+        );
     }
 
     #[tokio::test]

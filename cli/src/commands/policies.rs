@@ -75,13 +75,11 @@ fn rules(policy: &RegisteredPolicy) -> String {
 
 /// Returns `10,000`, or `20 calls and 60,000 tokens`.
 fn counts_of_plan(counts: &PlanCounts) -> String {
-    match counts {
-        PlanCounts::One(count) => grouped(*count),
-        PlanCounts::ByUnit(counts) => {
-            let counts: Vec<_> = counts.iter().map(|(unit, count)| format!("{} {unit}", grouped(*count))).collect();
-            counts.join(" and ")
-        }
-    }
+    let counts = counts.counts().map(|(unit, count)| match unit {
+        Some(unit) => format!("{} {unit}", grouped(count)),
+        None => grouped(count),
+    });
+    counts.collect::<Vec<_>>().join(" and ")
 }
 
 fn overridden(own: &[&Override]) -> String {

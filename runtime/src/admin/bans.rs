@@ -27,7 +27,7 @@ pub struct Bans<'a> {
 }
 
 /// The result of one step.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BanPage {
     bans: Vec<BannedSubject>,
     subjects: usize,
@@ -35,7 +35,7 @@ pub struct BanPage {
 }
 
 /// A subject that is banned: see [`Limiter::bans`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BannedSubject {
     policy: String,
     subject: Subject,

@@ -18,7 +18,7 @@ use crate::subject::filters::Secret;
 use crate::system::unix;
 
 /// The list of policies in Redis: see [`Limiter::registered_policies`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registered {
     policies: Vec<RegisteredPolicy>,
     unreadable: Vec<Unreadable>,
@@ -99,7 +99,7 @@ impl Registered {
 }
 
 /// A policy that a process has listed: see [`Limiter::registered_policies`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisteredPolicy {
     described: Description,
     rules: Vec<Rule>,

@@ -34,7 +34,7 @@ pub struct Tallies<'a> {
 }
 
 /// The result of one step.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TallyPage {
     /// For each subject, the index of its policy and label among those that are scanned.
     places: Vec<usize>,

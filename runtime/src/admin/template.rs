@@ -45,7 +45,7 @@ impl Placeholder {
 }
 
 /// The subjects of a call of a policy: see [`RegisteredPolicy::render`](super::RegisteredPolicy::render).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subjects {
     pub(super) main: Subject,
     pub(super) others: Vec<(String, Subject)>,

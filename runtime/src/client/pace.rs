@@ -12,6 +12,7 @@ mod subjects;
 mod traffic;
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -181,15 +182,16 @@ impl Pace {
     ///
     /// let policy = Policy::builder("partner").rule(Rule::sliding_window(50, Duration::from_secs(1))).build()?;
     /// let pace = client::pace(&policy, "{@account}")?
-    ///     .value("account", |request| request.extensions.get::<Account>().map(|account| account.0.to_string()));
+    ///     .value("account", |request| request.extensions.get::<Account>().map(|account| account.0));
     /// # Ok::<(), tallygate::Error>(())
     /// ```
-    pub fn value(
+    pub fn value<V: Display>(
         self,
         name: impl Into<Cow<'static, str>>,
-        find: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
+        find: impl Fn(&Parts) -> Option<V> + Send + Sync + 'static,
     ) -> Self {
         let name = name.into();
+        let find = move |parts: &Parts| find(parts).map(|value| value.to_string());
         self.set(|settings| {
             settings.values.retain(|(known, _)| *known != name);
             settings.values.push((name, Arc::new(find)));

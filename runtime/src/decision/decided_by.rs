@@ -1,5 +1,7 @@
 //! Who made a decision.
 
+use std::fmt;
+
 /// Who made a decision: the backend, or what takes its place while it is away.
 ///
 /// See [`OnOutage`](crate::OnOutage).
@@ -20,11 +22,17 @@ pub enum DecidedBy {
 impl DecidedBy {
     /// Returns the name that metrics, log and spans show.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Backend => "backend",
             Self::Standby => "standby",
             Self::Nobody => "nobody",
         }
+    }
+}
+
+impl fmt::Display for DecidedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

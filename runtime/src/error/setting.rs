@@ -1,6 +1,6 @@
 //! The settings that errors name.
 
-/// A setting that an error names: see [`Error::setting`](crate::Error::setting).
+/// A setting that an error names: see [`NamedSetting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Setting {
@@ -22,4 +22,33 @@ pub enum Setting {
     KeyPair,
     /// A subject that is given as a whole, in place of the values of its key.
     Subject,
+}
+
+/// A setting that the text of an error names, and what the text says around the name: see
+/// [`Error::named_setting`](crate::Error::named_setting).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NamedSetting<'a> {
+    pub(super) setting: Setting,
+    pub(super) before: &'a str,
+    pub(super) after: &'a str,
+}
+
+impl<'a> NamedSetting<'a> {
+    /// Returns the setting.
+    #[must_use]
+    pub fn setting(&self) -> Setting {
+        self.setting
+    }
+
+    /// Returns what the text says before the name; nothing where the text begins with the name.
+    #[must_use]
+    pub fn before(&self) -> &'a str {
+        self.before
+    }
+
+    /// Returns what the text says after the name, without the remedy in code that follows; nothing where the name is the remedy.
+    #[must_use]
+    pub fn after(&self) -> &'a str {
+        self.after
+    }
 }

@@ -316,8 +316,8 @@ impl PolicyBuilder {
     }
 
     /// Sets the template of the subject with that label: see [`key`](Self::key).
-    pub fn key_on(mut self, label: impl Into<Cow<'static, str>>, key: impl Into<Cow<'static, str>>) -> Self {
-        self.templates.set(Some(label.into()), key.into());
+    pub fn key_on(mut self, label: impl Into<String>, key: impl Into<Cow<'static, str>>) -> Self {
+        self.templates.set(Some(label.into().into()), key.into());
         self
     }
 

@@ -9,7 +9,10 @@ use tallygate_rules::Rule;
 use tallygate_rules::check_unit;
 
 /// The counts that a plan of a file gives to rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Read it by [`count_of`](Self::count_of) or [`counts`](Self::counts): files may give counts in further ways later.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PlanCounts {
     /// One count, like `paid = 10_000`, of one rule.
     One(u64),
@@ -25,6 +28,16 @@ impl PlanCounts {
             Self::One(count) => (unit == CALLS).then_some(*count),
             Self::ByUnit(counts) => counts.get(unit).copied(),
         }
+    }
+
+    /// Returns each count with the unit of its rules; [one count](Self::One) names no unit.
+    pub fn counts(&self) -> impl Iterator<Item = (Option<&str>, u64)> {
+        let (one, by_unit) = match self {
+            Self::One(count) => (Some((None, *count)), None),
+            Self::ByUnit(counts) => (None, Some(counts)),
+        };
+        let by_unit = by_unit.into_iter().flatten();
+        one.into_iter().chain(by_unit.map(|(unit, count)| (Some(unit.as_str()), *count)))
     }
 
     /// Returns the unit of the rule that one count is for: the first of these rules on calls, or else the first one.

@@ -98,7 +98,7 @@ opaque_debug!(ClientIp);
 
 /// The client of a request is not known: there is no [`Layer`](super::Layer) around its handler, or the layer found no
 /// address.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MissingClientIp;
 
 impl MissingClientIp {

@@ -38,7 +38,7 @@ use crate::web::decisions::{Decisions, LimitStatus};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fields {
     draft: Option<Draft>,
     legacy: Option<Legacy>,

@@ -8,7 +8,7 @@ use crate::limiter::Limiter;
 use crate::subject::Subject;
 
 /// A subject whose calls were denied: see [`Limiter::denied_subjects`] and [`Limiter::top_denied`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeniedSubject {
     pub(super) policy: String,
     pub(super) label: Option<String>,

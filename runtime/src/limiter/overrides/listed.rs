@@ -14,7 +14,7 @@ use crate::subject::Subject;
 /// An override that is in force: see [`Limiter::overrides`](crate::Limiter::overrides).
 ///
 /// It is written as the text of its rules and how long it still holds: `daily = 500 per 1d for 90s`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     target: OverrideTarget,
     content: OverrideContent,

@@ -94,8 +94,9 @@ impl From<Error> for AdminError {
         if let Some(cause) = error.source().and_then(|source| source.downcast_ref::<BackendError>()) {
             return cause.clone().into();
         }
-        Self::refused(match error.setting() {
-            Some((before, Setting::Subject, _)) => {
+        Self::refused(match error.named_setting() {
+            Some(named) if named.setting() == Setting::Subject => {
+                let before = named.before();
                 format!("{before}give the whole subject, like `?subject=…`, or `?subject:label=…` for one with a label")
             }
             _ => error.to_string(),

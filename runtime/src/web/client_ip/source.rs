@@ -11,14 +11,14 @@ use crate::address;
 use crate::error::Error;
 
 /// A way to find the address of a client: see [`ClientIp::socket`], [`ClientIp::behind`] and [`ClientIp::hops`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientIpSource {
     trust: Trust,
     field: ProxyField,
     ipv6_prefix: u8,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Trust {
     Nobody,
     Networks(Vec<IpNet>),
@@ -27,7 +27,7 @@ enum Trust {
 }
 
 /// The field in which proxies write the address.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum ProxyField {
     XForwardedFor,
     Forwarded,

@@ -1,7 +1,10 @@
 //! The bodies of changes.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use tallygate_rules::read_duration;
 
@@ -59,9 +62,48 @@ fn members<const N: usize>(body: &[u8], known: [&str; N], like: &str) -> Result<
     {
         Value::Object(members) => match members.keys().find(|name| !known.contains(&name.as_str())) {
             Some(name) => Err(AdminError::refused(format!("`{name}` is unknown{}", remedy("member", name, known)))),
-            None => Ok(members),
+            None => match MemberNames::twice(body) {
+                Some(name) => Err(AdminError::refused(format!("`{name}` is given twice; give it once"))),
+                None => Ok(members),
+            },
         },
         _ => Err(AdminError::malformed(format!("the body is no object; write it like `{like}`"))),
+    }
+}
+
+/// The names of the members of an object, each as often as it is there. A [`Value`] keeps only the last of equal ones.
+struct MemberNames(Vec<String>);
+
+impl MemberNames {
+    /// Returns the first name that an object has twice.
+    fn twice(object: &[u8]) -> Option<String> {
+        let Self(names) = serde_json::from_slice(object).ok()?;
+        let mut known = BTreeSet::new();
+        names.into_iter().find(|name| !known.insert(name.clone()))
+    }
+}
+
+impl<'de> Deserialize<'de> for MemberNames {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(NamesVisitor)
+    }
+}
+
+struct NamesVisitor;
+
+impl<'de> Visitor<'de> for NamesVisitor {
+    type Value = MemberNames;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut members: M) -> Result<MemberNames, M::Error> {
+        let mut names = Vec::new();
+        while let Some((name, IgnoredAny)) = members.next_entry()? {
+            names.push(name);
+        }
+        Ok(MemberNames(names))
     }
 }
 
@@ -83,5 +125,28 @@ fn text<'m>(members: &'m Map<String, Value>, name: &str, like: &str) -> Result<O
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
         Some(_) => Err(AdminError::refused(format!("`{name}` must be a text, like \"{like}\""))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_that_is_given_twice_is_refused_however_it_is_written() {
+        for (body, twice) in [
+            (r#"{"duration":"1m","duration":"1h"}"#, "duration"),
+            (r#"{"duration":null,"duration":"1h"}"#, "duration"),
+            (r#"{"duration":"1h","dur\u0061tion":"1h"}"#, "duration"),
+        ] {
+            let Err(AdminError::Refused { status, detail }) = ban(body.as_bytes()) else { panic!("{body}") };
+            assert_eq!((status.as_u16(), detail), (422, format!("`{twice}` is given twice; give it once")));
+        }
+        assert!(matches!(
+            new_override(br#"{"rules":"1 per 1h","shadow":true,"rules":"2 per 1h"}"#),
+            Err(AdminError::Refused { .. })
+        ));
+        assert_eq!(ban(br#" {"duration":"1h"} "#).ok(), Some(Some(Duration::from_secs(3_600))));
+        assert_eq!(ban(b" ").ok(), Some(None));
     }
 }

@@ -100,7 +100,11 @@ impl Fields {
     /// Adds the fields of a version of the draft. They replace those of another version.
     #[must_use]
     pub fn draft(self, draft: Draft) -> Self {
-        Self { draft: Some(draft), ..self }
+        self.with_draft(Some(draft))
+    }
+
+    pub(super) fn with_draft(self, draft: Option<Draft>) -> Self {
+        Self { draft, ..self }
     }
 
     /// Adds fields of other interfaces than the draft. They replace those of another one.

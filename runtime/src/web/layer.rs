@@ -12,7 +12,7 @@ use http::Response;
 pub use self::service::{LayerService, ResponseFuture};
 use self::settings::LayerSettings;
 use super::client_ip::ClientIpSource;
-use super::fields::Fields;
+use super::fields::{Draft, Items, Legacy};
 #[cfg(feature = "utoipa")]
 use super::openapi::document::{answer_problems, for_each_operation};
 #[cfg(feature = "utoipa")]
@@ -183,19 +183,20 @@ impl Layer {
         });
     }
 
-    /// Sets the fields of responses: those of [`Draft::V11`](super::Draft::V11) by default. Others are, for example, those of OpenAI
-    /// by [unit](super::Legacy::XRateLimitByUnit), and [none](Fields::none).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tallygate::web::{Draft, Fields, Layer, Legacy};
-    ///
-    /// let only_legacy = Layer::new().fields(Legacy::XRateLimitByUnit);
-    /// let both = Layer::new().fields(Fields::from(Draft::V11).legacy(Legacy::XRateLimit));
-    /// ```
-    pub fn fields(self, fields: impl Into<Fields>) -> Self {
-        self.set(|settings| settings.fields = fields.into())
+    /// Chooses the fields: [`Draft::V11`] by default, and no fields of a draft with `None`.
+    pub fn fields(self, draft: impl Into<Option<Draft>>) -> Self {
+        let draft = draft.into();
+        self.set(|settings| settings.fields = settings.fields.with_draft(draft))
+    }
+
+    /// Adds fields of other interfaces than the draft, like those of OpenAI by [unit](Legacy::XRateLimitByUnit).
+    pub fn legacy(self, legacy: Legacy) -> Self {
+        self.set(|settings| settings.fields = settings.fields.legacy(legacy))
+    }
+
+    /// Chooses which rules the fields list: all of them by default.
+    pub fn items(self, items: Items) -> Self {
+        self.set(|settings| settings.fields = settings.fields.items(items))
     }
 
     /// Chooses whether responses also have fields if no call was denied. By default they do not, because each decision

@@ -150,7 +150,7 @@ fn limit(count: u64, key: &str) -> Limit {
 
 #[tokio::test]
 async fn each_unit_has_its_fields() {
-    let layer = Layer::new().on_success(true).fields(Legacy::XRateLimitByUnit);
+    let layer = Layer::new().on_success(true).legacy(Legacy::XRateLimitByUnit).fields(None);
     let client = Client::new(serve(Some(layer), None).await);
     for status in [200, 429] {
         let answer = client.get("/chat").await;

@@ -14,7 +14,7 @@ use ::axum::{Json, Router};
 use futures_util::future::join_all;
 use http::StatusCode;
 use rate_limits::{Headers, RateLimit, Status};
-use tallygate::web::{Draft, Fields, Layer, Legacy};
+use tallygate::web::{Draft, Layer, Legacy};
 use tallygate::{Limiter, Policy, Rejection, Rule, rate_limit, web};
 use tallygate_web_tests::Client;
 use tallygate_web_tests::server::serve;
@@ -38,10 +38,13 @@ async fn limited(State(limiter): State<Limiter>) -> Result<Json<&'static str>, R
 
 #[tokio::test]
 async fn a_parser_of_fields_reads_the_limit_what_is_left_and_how_long_to_wait() {
-    let beside =
-        |draft: Fields| [Legacy::XRateLimit, Legacy::XRateLimitByUnit].map(|legacy| (legacy, draft.legacy(legacy)));
-    for (legacy, fields) in [Fields::none(), Fields::from(Draft::V11)].into_iter().flat_map(beside) {
-        let layer = Layer::new().fields(fields).on_success(true);
+    for (legacy, draft) in [
+        (Legacy::XRateLimit, None),
+        (Legacy::XRateLimit, Some(Draft::V11)),
+        (Legacy::XRateLimitByUnit, None),
+        (Legacy::XRateLimitByUnit, Some(Draft::V11)),
+    ] {
+        let layer = Layer::new().fields(draft).legacy(legacy).on_success(true);
         let router = Router::new().route("/", get(limited)).layer(layer).with_state(Limiter::in_memory());
         let client = Client::new(serve(router).await);
         for remaining in [1, 0] {

@@ -8,7 +8,7 @@ use axum::routing::get;
 use http::StatusCode;
 use tallygate::client::{Heard, HeardLimit, HeardPause, ResponseReader};
 use tallygate::testing::ManualClock;
-use tallygate::web::{self, Draft, Fields, Items, Layer, Legacy};
+use tallygate::web::{self, Draft, Items, Layer, Legacy};
 use tallygate::{Limiter, Policy, Rejection, Rule, TokenBucket, rate_limit};
 use tallygate_harness::clocked::new_clock;
 use tallygate_web_tests::server::serve;
@@ -51,14 +51,14 @@ fn remaining(heard: &Heard) -> Option<u64> {
 
 #[tokio::test]
 async fn every_kind_of_fields_is_heard_as_it_was_meant() {
-    let (only, draft) = (|legacy: Legacy| Layer::new().fields(legacy), Fields::from(Draft::V11));
+    let only = |legacy| Layer::new().fields(None).legacy(legacy);
     for (fields, layer, units) in [
         ("draft 11", Layer::new(), 2),
-        ("one item of draft 11", Layer::new().fields(draft.items(Items::Tightest)), 1),
+        ("one item of draft 11", Layer::new().items(Items::Tightest), 1),
         ("draft 7", Layer::new().fields(Draft::V7), 1),
         ("X-RateLimit", only(Legacy::XRateLimit), 1),
         ("X-RateLimit by unit", only(Legacy::XRateLimitByUnit), 2),
-        ("both", Layer::new().fields(draft.legacy(Legacy::XRateLimit)), 3),
+        ("both", Layer::new().legacy(Legacy::XRateLimit), 3),
     ] {
         let client = client(layer).await;
         let first = heard(&client.get("/").await);
@@ -105,8 +105,8 @@ async fn under_each_algorithm_the_fields_say_when_one_more_call_is_admitted() {
     let fields = [
         layer(),
         layer().fields(Draft::V7),
-        layer().fields(Legacy::XRateLimit),
-        layer().fields(Legacy::XRateLimitByUnit),
+        layer().fields(None).legacy(Legacy::XRateLimit),
+        layer().fields(None).legacy(Legacy::XRateLimitByUnit),
     ];
     for (rule, fields) in rules.iter().flat_map(|rule| fields.iter().map(move |fields| (rule, fields.clone()))) {
         let (limiter, clock) = clocked();

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tallygate::context::Context;
-use tallygate::web::{self, ClientIp, Draft, Fields, Layer, Legacy, Limit};
+use tallygate::web::{self, ClientIp, Layer, Legacy, Limit};
 use tallygate::{Limiter, Policy, Rule, Subject, rate_limit};
 use tallygate_web_tests::LimitItem;
 use tokio::net::TcpListener;
@@ -129,11 +129,7 @@ async fn a_rejection_is_a_status_with_the_time_to_retry() {
 
 #[tokio::test]
 async fn each_unit_has_its_fields() {
-    let server = serve(
-        Some(Layer::new().on_success(true).fields(Fields::from(Draft::V11).legacy(Legacy::XRateLimitByUnit))),
-        None,
-    )
-    .await;
+    let server = serve(Some(Layer::new().on_success(true).legacy(Legacy::XRateLimitByUnit)), None).await;
     let remaining = |metadata: &MetadataMap| {
         let of_unit =
             |unit: &str| metadata.get(format!("x-ratelimit-remaining-{unit}"))?.to_str().ok().map(str::to_owned);

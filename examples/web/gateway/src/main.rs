@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Glue begins.
     // Two of these processes usually run: while Redis is away, each decides by half of every limit.
     Limiter::builder().processes(2).deadline(Duration::from_secs(2)).connect(&url).await?.install()?;
-    let layer = Layer::new().reject(errors::rejected).fields(Legacy::XRateLimitByUnit).on_success(true);
+    let layer = Layer::new().reject(errors::rejected).fields(None).legacy(Legacy::XRateLimitByUnit).on_success(true);
     // Glue ends.
     let service = Router::new().route("/v1/chat/completions", post(chat::complete)).layer(layer);
 

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
 use tallygate::testing::ManualClock;
-use tallygate::web::{Draft, Fields, Items, Layer, Legacy};
+use tallygate::web::{Draft, Items, Layer, Legacy};
 use tallygate::{Limiter, Rejection, RuleStatus, rate_limit};
 use tallygate_harness::server::{Server as Redis, connected, patient};
 use tallygate_harness::until::until_found;
@@ -149,14 +149,14 @@ async fn without_fields_on_success_only_denials_have_them() {
 #[tokio::test]
 async fn older_fields_can_take_the_place_of_the_draft_or_stand_beside_it() {
     let limiter = Limiter::in_memory();
-    let layer = Layer::new().on_success(true).fields(Fields::from(Draft::V7).legacy(Legacy::XRateLimit));
+    let layer = Layer::new().on_success(true).fields(Draft::V7).legacy(Legacy::XRateLimit);
     let answer = Client::new(serve(router(&limiter, layer)).await).get("/captcha").await;
     assert_eq!(answer.header("ratelimit-policy"), Some("3;w=60, 100;w=3600"));
     assert_eq!(answer.header("ratelimit"), Some("limit=3, remaining=2, reset=60"));
     let legacy = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"].map(|name| answer.header(name));
     assert_eq!(legacy, [Some("3"), Some("2"), Some("60")]);
 
-    let layer = Layer::new().on_success(true).fields(Fields::none().items(Items::Tightest));
+    let layer = Layer::new().on_success(true).fields(None).items(Items::Tightest);
     let answer = Client::new(serve(router(&limiter, layer)).await).get("/captcha").await;
     assert!(answer.headers.keys().all(|name| !name.as_str().contains("ratelimit")), "{:?}", answer.headers);
 }
@@ -178,7 +178,7 @@ async fn chat(State(limiter): State<Limiter>) -> Result<&'static str, Rejection>
 async fn each_unit_has_its_fields_and_a_denial_names_the_unit_that_is_used_up() {
     // Its time stands still.
     let limiter = Limiter::builder().clock(&ManualClock::new(SystemTime::now())).build_in_memory().unwrap();
-    let layer = Layer::new().on_success(true).fields(Fields::from(Draft::V11).legacy(Legacy::XRateLimitByUnit));
+    let layer = Layer::new().on_success(true).legacy(Legacy::XRateLimitByUnit);
     let router = Router::new().route("/chat", get(chat)).layer(layer).with_state(limiter);
     let client = Client::new(serve(router).await);
     for (calls, tokens, status) in [("2", "600", 200), ("1", "200", 200), ("1", "200", 429)] {
@@ -201,7 +201,7 @@ async fn each_unit_has_its_fields_and_a_denial_names_the_unit_that_is_used_up() 
 #[tokio::test]
 async fn the_tightest_rule_alone_can_be_listed() {
     let limiter = Limiter::in_memory();
-    let layer = Layer::new().on_success(true).fields(Fields::from(Draft::V11).items(Items::Tightest));
+    let layer = Layer::new().on_success(true).items(Items::Tightest);
     let answer = Client::new(serve(router(&limiter, layer)).await).get("/captcha").await;
     assert_eq!(answer.limits(), [LimitItem { name: "captcha.1m".into(), r: 2, t: Some(60) }]);
 }
@@ -223,7 +223,7 @@ async fn no_field_invites_a_client_before_the_wait_of_its_duplicate_is_over() {
     for is_reported in [true, false] {
         // Its time stands still.
         let limiter = Limiter::builder().clock(&ManualClock::new(SystemTime::now())).build_in_memory().unwrap();
-        let layer = Layer::new().on_success(is_reported).fields(Fields::from(Draft::V11).legacy(Legacy::XRateLimit));
+        let layer = Layer::new().on_success(is_reported).legacy(Legacy::XRateLimit);
         let router = Router::new().route("/code", get(code)).layer(layer).with_state(limiter);
         let client = Client::new(serve(router).await);
         assert_eq!(client.get("/code").await.status, 200);

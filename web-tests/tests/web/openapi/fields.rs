@@ -80,7 +80,7 @@ fn of_units(units: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn the_fields_are_those_that_the_layer_writes_for_the_units_of_an_operation() {
-    let by_unit = web::Layer::new().fields(web::Legacy::XRateLimitByUnit);
+    let by_unit = web::Layer::new().fields(None).legacy(web::Legacy::XRateLimitByUnit);
     let named = fields(&by_unit);
     assert_eq!(named("/chats", "429"), of_units(&["bytes", "output-tokens", "requests"]));
     assert_eq!(named("/counted", "429"), of_units(&["tokens"]));
@@ -91,10 +91,10 @@ async fn the_fields_are_those_that_the_layer_writes_for_the_units_of_an_operatio
     assert_eq!(on_success("/chats", "200"), on_success("/chats", "429"));
     let usual = fields(&web::Layer::new());
     assert_eq!(usual("/chats", "429"), ["RateLimit", "RateLimit-Policy"]);
-    let both = fields(&web::Layer::new().fields(web::Fields::from(web::Draft::V11).legacy(web::Legacy::XRateLimit)));
+    let both = fields(&web::Layer::new().legacy(web::Legacy::XRateLimit));
     let legacy = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
     assert_eq!(both("/counted", "429"), [&["RateLimit", "RateLimit-Policy"][..], &legacy].concat());
-    assert!(fields(&web::Layer::new().fields(web::Fields::none()))("/chats", "429").is_empty());
+    assert!(fields(&web::Layer::new().fields(None))("/chats", "429").is_empty());
     let successful = fields(&web::Layer::new().on_success(true));
     assert_eq!(successful("/renders", "200"), ["RateLimit", "RateLimit-Policy"]);
     assert!(chat().await.is_ok() && render().await.is_ok() && counted() == "counted");
@@ -102,7 +102,7 @@ async fn the_fields_are_those_that_the_layer_writes_for_the_units_of_an_operatio
 
 #[tokio::test]
 async fn described_fields_are_those_of_a_real_response() {
-    let layer = web::Layer::new().fields(web::Legacy::XRateLimitByUnit).on_success(true);
+    let layer = web::Layer::new().fields(None).legacy(web::Legacy::XRateLimitByUnit).on_success(true);
     let described = fields(&layer)("/counted", "429");
     let limiter = Limiter::in_memory();
     limiter.apply(&Policies::from_toml(FILE.replace("9000", "10")).unwrap()).unwrap();

@@ -48,7 +48,7 @@ async fn after_a_denial_of_the_other_side_nothing_is_sent_until_it_says() {
 #[tokio::test]
 async fn a_partner_whose_own_subject_is_paused_is_called_again_when_it_says() {
     let behind = Policy::builder("behind").rule(per_minute(100)).pausable().build().unwrap();
-    for layer in [WebLayer::new(), WebLayer::new().on_success(true).fields(tallygate::web::Fields::none())] {
+    for layer in [WebLayer::new(), WebLayer::new().on_success(true).fields(None)] {
         let clock = new_clock();
         let [served, calling] = [(); 2].map(|()| Limiter::builder().clock(&clock).build_in_memory().unwrap());
         let limit = web::limit(&behind, "all").unwrap().limiter(&served);

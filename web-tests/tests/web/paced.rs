@@ -215,7 +215,7 @@ async fn a_value_that_a_call_lacks_is_not_that_of_the_request_which_the_program_
         let (client, request) = (client.clone(), partner.request("/"));
         context::scope(around(), async move { rejected(&client, request).await })
     };
-    let client = paced(pace([per_minute(1)], "{@account}").value("account", |_| None));
+    let client = paced(pace([per_minute(1)], "{@account}").value("account", |_| None::<String>));
     assert_eq!(within(&client).await, Some(RejectionKind::Unidentified));
 
     // The same requests, in a context and without one.

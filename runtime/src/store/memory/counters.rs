@@ -39,9 +39,13 @@ pub(super) struct Counters {
     pub(super) leases: Leases,
     /// The rules of the last call that was counted.
     traced: Option<Arc<TracedRules>>,
-    /// Each cell when the subject returned, and the same cell without what other subjects share; empty if nothing was shared.
-    restored: Box<[[Cell; 2]]>,
+    /// In a box of its own, because most subjects share nothing.
+    restored: Option<Box<RestoredCells>>,
 }
+
+/// Each cell when the subject returned, and the same cell without what other subjects share.
+#[derive(Debug)]
+struct RestoredCells(Vec<[Cell; 2]>);
 
 impl Counters {
     /// Notes the rules of a call that is not counted, if there are none.
@@ -103,10 +107,8 @@ impl Counters {
             expires_us = expires_us.max(rule.expires_us(*cell));
             if found.iter().flatten().any(|remnant| remnant.is_joined) {
                 let own = restored(&places_of_cell(index).map(|place| trace.find_own(key(place), now_us)));
-                if self.restored.is_empty() {
-                    self.restored = vec![[Cell::default(); 2]; traced.celled.len()].into();
-                }
-                if let Some(restored) = self.restored.get_mut(index) {
+                let none = || Box::new(RestoredCells(vec![[Cell::default(); 2]; traced.celled.len()]));
+                if let Some(restored) = self.restored.get_or_insert_with(none).0.get_mut(index) {
                     *restored = [*cell, own];
                 }
             }
@@ -215,7 +217,7 @@ impl Counters {
 
     /// Whether others have left anything that was counted.
     pub(super) fn counts_others(&self) -> bool {
-        !self.restored.is_empty()
+        self.restored.is_some()
     }
 
     /// Whether every rule would admit a call without what others have left.
@@ -224,7 +226,7 @@ impl Counters {
         let has_lease = leases.is_none_or(|(rule, us)| self.leases.wait(rule.count(), us, now_us).is_none());
         has_lease
             && self.cells.iter().zip(&group.celled).enumerate().all(|(index, (cell, (_, rule)))| {
-                let own = match self.restored.get(index) {
+                let own = match self.restored.as_deref().and_then(|restored| restored.0.get(index)) {
                     Some(restored) => rule.without_others(*cell, *restored, now_us),
                     None => rule.at(*cell, now_us),
                 };
@@ -390,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_counters_of_a_subject_without_denials_take_nine_words() {
-        assert_eq!(size_of::<Counters>(), 9 * size_of::<usize>());
+    fn the_counters_of_a_subject_without_denials_take_eight_words() {
+        assert_eq!(size_of::<Counters>(), size_of::<[usize; 8]>());
     }
 }

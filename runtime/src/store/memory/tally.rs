@@ -282,7 +282,7 @@ impl Tally {
     pub(super) fn deny(&mut self, group: &RuleGroup, plain: Option<Wait>, now_us: u64) {
         let plain = plain.unwrap_or_else(|| self.plain_wait(group, now_us));
         self.log.set_denied_until(plain, None, now_us);
-        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
+        if let (Some(_), Some(More { counters, .. })) = (&group.ban, self.more.as_deref_mut()) {
             counters.deny(group, now_us);
             self.expires_us = self.expires_us.max(counters.expires_us(group));
         }
@@ -374,6 +374,9 @@ impl Tally {
 
     /// How long the rules make a call of cost 1 wait.
     fn plain_wait(&self, group: &RuleGroup, now_us: u64) -> Wait {
+        if group.is_windows {
+            return self.log.plain_wait(group, now_us);
+        }
         let mut builder = OutcomeBuilder::new();
         self.ask(group, 0, 1, now_us, &mut builder);
         builder.wait()

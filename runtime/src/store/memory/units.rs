@@ -31,13 +31,14 @@ impl Memory {
 fn decide(mut tallies: GroupTallies<'_>, call: UnitCall<'_>, mut now_us: u64) -> Outcome {
     // If a tally moves the time forward, all are asked as of the later time.
     tallies.for_each(|group, tally| now_us = tally.settle_time(group, now_us));
-    let (mut builder, mut first) = (OutcomeBuilder::new(), 0);
+    let (mut builder, mut first, mut counts_others) = (OutcomeBuilder::new(), 0, false);
     tallies.for_each(|group, tally| {
         tally.ask(group, first, call.needed_of(group), now_us, &mut builder);
         first += group.rules.len();
+        counts_others |= tally.counts_others();
     });
     let outcome = builder.build();
-    if matches!(outcome, Outcome::Denied { .. }) && is_early(&mut tallies, call, now_us) {
+    if counts_others && matches!(outcome, Outcome::Denied { .. }) && admit_without_others(&mut tallies, call, now_us) {
         count_early_denial();
     }
     tallies.for_each(|group, tally| match (outcome, call.charged_to(group)) {
@@ -49,12 +50,8 @@ fn decide(mut tallies: GroupTallies<'_>, call: UnitCall<'_>, mut now_us: u64) ->
 }
 
 /// Whether all tallies would admit a call that was denied, without what others have left.
-fn is_early(tallies: &mut GroupTallies<'_>, call: UnitCall<'_>, now_us: u64) -> bool {
-    let mut counts_others = false;
-    tallies.for_each(|_, tally| counts_others |= tally.counts_others());
-    if !counts_others {
-        return false;
-    }
+#[cold]
+fn admit_without_others(tallies: &mut GroupTallies<'_>, call: UnitCall<'_>, now_us: u64) -> bool {
     let mut all_admit = true;
     tallies.for_each(|group, tally| all_admit &= tally.admits_without_others(group, call.needed_of(group), now_us));
     all_admit

@@ -20,6 +20,11 @@ type SplitGroups<'a> = (Option<&'a RuleGroup>, &'a [RuleGroup]);
 
 impl GroupTallies<'_> {
     /// Visits each tally, with its group.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it has several callers, so that the compiler would not do it for calls that are denied"
+    )]
     pub(in crate::store::memory) fn for_each(&mut self, mut visit: impl FnMut(&RuleGroup, &mut Tally)) {
         let (own, beside) = self.groups;
         if let Some(own) = own {

@@ -3,6 +3,7 @@
 mod subject;
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -310,7 +311,7 @@ impl Capacity {
         self.population.sweep(tallies, SWEPT, usize::MAX, expired);
         let policy = Inhabitant::of(&id.group.segment);
         if tallies.len() >= self.max_subjects && !self.make_room(tallies, policy, left, spared) {
-            if tallies.iter().all(|entry| entry.is_one_of(spared)) {
+            if entries_of(tallies, spared) == tallies.len() {
                 let why = "memory: a call has more subjects than there is room for; raise `max_subjects`";
                 return Err(BackendError::new(why));
             }
@@ -335,8 +336,7 @@ impl Capacity {
         spared: &[(TallyId<'_>, u64)],
     ) -> bool {
         let Left { trace, now_us, .. } = left;
-        let present = tallies.iter().filter(|entry| entry.is_one_of(spared));
-        let most = self.population.most_without(policy, if spared.is_empty() { 0 } else { present.count() });
+        let most = self.population.most_without(policy, entries_of(tallies, spared));
         let is_candidate = |entry: &StoredTally| entry.policy() == most && !entry.is_one_of(spared);
         let leaves = |entry: &StoredTally| {
             entry.tally.leave_trace(&entry.segment, entry.hash, &mut trace.borrow_mut(), now_us).then_some(most)
@@ -372,6 +372,12 @@ impl Capacity {
         }
         has_removed
     }
+}
+
+/// How many entries of the table have these tallies, of which several may be in one.
+fn entries_of(tallies: &HashTable<StoredTally>, ids: &[(TallyId<'_>, u64)]) -> usize {
+    let bucket = |&(id, hash): &(TallyId<'_>, u64)| tallies.find_bucket_index(hash, |entry| entry.matches(hash, id));
+    ids.iter().filter_map(bucket).collect::<HashSet<_>>().len()
 }
 
 impl StoredTally {

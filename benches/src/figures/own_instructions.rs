@@ -64,7 +64,7 @@ fn most_instructions(path: &str) -> Option<f64> {
     }
 }
 
-const PATHS: [Path; 37] = [
+const PATHS: [Path; 39] = [
     ("in memory, one window, admitted", |ground, calls| ground.memory(calls, &[window(LARGE)])),
     ("in memory, one window, denied", |ground, calls| ground.memory(calls, &[window(1)])),
     ("in memory, two windows, admitted", |ground, calls| ground.memory(calls, &[window(LARGE), second_window()])),
@@ -79,6 +79,11 @@ const PATHS: [Path; 37] = [
     (CALLS_AND_TOKENS, |ground, calls| ground.memory_of_calls_and_tokens(calls)),
     ("in memory, calls and tokens, denied", |ground, calls| ground.memory_of_denied_tokens(calls)),
     ("in memory, refunded", |ground, calls| ground.memory_refunded(calls)),
+    ("in memory, a new subject, admitted", |_, calls| call_new_subjects(calls, 1 << 20)),
+    ("in memory, a new subject in the place of another, admitted", |_, calls| {
+        // Full once it is warm.
+        call_new_subjects(calls, 10 * SUBJECTS);
+    }),
     ("in memory, by the attribute, admitted", |ground, calls| ground.attribute(calls)),
     ("in memory, by the attribute, denied", |ground, calls| ground.denied_attribute(calls)),
     ("in memory, by the attribute, token bucket, admitted", |ground, calls| ground.bucket_attribute(calls)),
@@ -368,6 +373,15 @@ impl Ground {
             let decision = self.runtime.block_on(limiter.check(&policy, &self.everyone).into_future());
             drop(decision.expect("the server answers"));
         }
+    }
+}
+
+/// Calls as many new subjects as the others call known ones.
+fn call_new_subjects(calls: usize, max_subjects: usize) {
+    let limiter = Limiter::builder().max_subjects(max_subjects).build_in_memory().expect("a valid limiter");
+    let policy = policy(&[window(LARGE)]);
+    for number in 0..calls * SUBJECTS {
+        drop(black_box(at_once(limiter.check(&policy, &Subject::of("sms").and(13_800_000_000 + number)))));
     }
 }
 

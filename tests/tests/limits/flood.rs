@@ -1,6 +1,7 @@
 //! The memory backend keeps no more subjects than it may, and of these the ones that matter.
 
 mod bans;
+mod duplicates;
 mod resets;
 
 use std::collections::HashSet;

@@ -3,7 +3,8 @@
 //! A remnant is an upper bound: until this time, at most this much of the subject counts by this rule. Remnants may be joined
 //! to a greater one, because that only makes decisions stricter. The table has sets of a fixed size, and a subject looks in two
 //! of them. A remnant goes to the emptier one, so that almost all sets are full before one overflows (Azar, Broder, Karlin and
-//! Upfal, "Balanced Allocations", 1994). If both are full, it is joined into a place that all subjects of the first set read.
+//! Upfal, "Balanced Allocations", 1994). If both are full, it is joined into a place that all subjects of a set read: that of the set
+//! which shares more already.
 //!
 //! Denials and bans are never joined, because that would ban a subject that did nothing. They take the places of other remnants,
 //! which are joined. A subject with denials or a ban for which there is no place is not replaced.
@@ -185,8 +186,7 @@ impl RemnantTable {
         } else if key.is_alone {
             self.take_place(key, packed, now_us);
         } else {
-            let [first, _] = self.own(key);
-            self.join(key.shared(&first), remnant, now_us);
+            self.join(self.most_shared(key, now_us), remnant, now_us);
         }
     }
 
@@ -210,6 +210,14 @@ impl RemnantTable {
     fn join(&mut self, shared: usize, remnant: Remnant, now_us: u64) {
         let joined = self.cells[shared].read(now_us).map_or(remnant, |(_, known)| known.joined(remnant));
         self.cells[shared] = PackedRemnant::new(0, joined, now_us);
+    }
+
+    /// The shared place with the greatest amount in the sets of a key. What is joined there says no more of the subjects that look
+    /// in the other set alone.
+    fn most_shared(&self, key: TraceKey, now_us: u64) -> usize {
+        let [first, second] = self.own(key);
+        let amount = |own: &Range<usize>| self.cells[key.shared(own)].read(now_us).map_or(0, |(_, known)| known.amount);
+        key.shared(if !second.is_empty() && amount(&second) > amount(&first) { &second } else { &first })
     }
 
     /// What the subjects of a key's sets share by rules of its kind.
@@ -254,8 +262,10 @@ impl RemnantTable {
     }
 
     fn own_of(&self, key: TraceKey, now_us: u64) -> impl Iterator<Item = Remnant> {
-        let places = self.own(key).into_iter().flatten().filter_map(move |place| self.cells[place].read(now_us));
-        places.filter(move |(mark, _)| *mark == key.mark()).map(|(_, remnant)| remnant)
+        let mark = key.mark();
+        // Hardly any is of the key, so that the mark alone is read of most.
+        let cells = self.own(key).into_iter().flat_map(|own| &self.cells[own]).filter(move |cell| cell.is_of(mark));
+        cells.filter_map(move |cell| cell.read(now_us)).map(|(_, remnant)| remnant)
     }
 
     /// Frees the places of remnants that are over: only the last bits of a time are stored, so a later time would seem to be the
@@ -408,5 +418,22 @@ mod tests {
             trace.add(key(subject), &[remnant(1, 1)], START_US);
         }
         assert!(met * 100 <= replaced, "{met} of {replaced}");
+    }
+
+    #[test]
+    fn what_subjects_share_grows_slowly_where_each_leaves_one_more_than_it_has_found() {
+        const COUNT: u64 = 20;
+        let (max_subjects, mut denied) = (2_000, 0);
+        let mut trace = RemnantTable::new(max_subjects);
+        let subjects = 40 * max_subjects as u64;
+        for subject in 0..subjects {
+            let amount = trace.find(key(subject), START_US).iter().map(|remnant| remnant.amount).max().unwrap_or(0);
+            if amount < COUNT {
+                trace.add(key(subject), &[remnant(1, amount + 1)], START_US);
+            } else {
+                denied += 1;
+            }
+        }
+        assert!(denied * 10 < subjects * 6, "{denied} of {subjects}");
     }
 }

@@ -90,7 +90,9 @@ impl Tally {
         if traced.reach_us > 0 {
             let key = TraceKey::new(hash, segment, 0);
             let remnants = trace.find(key, now_us);
-            self.log.restore(&remnants, &trace.find_own(key, now_us), traced.reach_us, now_us);
+            let is_shared = remnants.iter().any(|remnant| remnant.is_joined);
+            let own = if is_shared { trace.find_own(key, now_us) } else { remnants.clone() };
+            self.log.restore(&remnants, &own, traced.reach_us, now_us);
             self.expires_us = remnants.last().map_or(0, |last| last.ends_us.min(now_us + traced.reach_us));
         }
         if let Some(More { counters, .. }) = self.more.as_deref_mut() {

@@ -73,6 +73,12 @@ impl PackedRemnant {
         (left <= LONGEST && ends_us > base_us).then_some((mark, Remnant::until(ends_us, amount)))
     }
 
+    /// Whether it has this mark, also if it is over. A free place has mark 0.
+    pub(super) fn is_of(self, mark: u16) -> bool {
+        let [.., high, low] = self.0;
+        u16::from_be_bytes([high, low]) & ((1 << MARK_BITS) - 1) == mark
+    }
+
     /// Whether it is over for sure after a time without any use of the table.
     pub(super) fn is_over_after(self, unused_us: u64) -> bool {
         unused_us > LONGEST << shift(self.grain())

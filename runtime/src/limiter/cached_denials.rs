@@ -46,8 +46,8 @@ impl<S> CachedDenials<S> {
         cache.get(call, self.clock.now_us())
     }
 
-    /// Lets no call on these subjects be denied by what was asked until now, because there may be room. A ban changes no cached
-    /// denial: a policy with a ban caches none.
+    /// Lets no call be denied by rules on these subjects as they stood until now, because there may be room. A ban changes no
+    /// cached denial: a policy with a ban caches none.
     fn invalidate<'a>(&self, ids: impl Iterator<Item = TallyId<'a>>) {
         if let Some(cache) = &self.cache {
             cache.invalidate(ids, self.clock.now_us());

@@ -109,7 +109,7 @@ impl DenialCache {
             if !is_meant || now_us < cached.answered_us || !cached.answers(call, self.others_hash(call)) {
                 continue;
             }
-            if self.has_changed_since(cached.asked_us, call) {
+            if self.has_room_since(cached, call) {
                 continue;
             }
             if now_us < cached.due_us {
@@ -169,15 +169,17 @@ impl DenialCache {
         }
     }
 
-    /// Lets no call on these subjects be denied by what was asked until now, whatever main subject it has.
+    /// Lets no call be denied by rules on these subjects as they stood until now, whatever main subject it has.
     pub(super) fn invalidate<'a>(&self, ids: impl Iterator<Item = TallyId<'a>>, now_us: u64) {
         for id in ids {
             self.change_us(id).fetch_max(now_us, Ordering::AcqRel);
         }
     }
 
-    fn has_changed_since(&self, asked_us: u64, call: Call<'_>) -> bool {
-        call.tally_ids().any(|id| self.change_us(id).load(Ordering::Acquire) >= asked_us)
+    /// Whether there may be room by the rule of the denial, whatever there is by others.
+    fn has_room_since(&self, cached: &CachedDenial, call: Call<'_>) -> bool {
+        let denying = call.policy.group_of(cached.rule as usize).and_then(|group| call.tally_ids().nth(group));
+        denying.is_none_or(|id| self.change_us(id).load(Ordering::Acquire) >= cached.asked_us)
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]

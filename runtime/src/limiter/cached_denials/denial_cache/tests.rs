@@ -133,7 +133,7 @@ fn an_answer_from_before_a_reset_is_not_cached() {
 }
 
 #[test]
-fn room_for_a_subject_that_several_share_ends_the_cached_denials_of_all_of_them() {
+fn room_for_a_subject_that_several_share_ends_the_denials_by_its_rules_for_all_of_them() {
     let (denials, policy) = (DenialCache::new(SECOND).unwrap(), {
         let rule = || Rule::sliding_window(1, 60 * SECOND);
         Policy::builder("p").rule(rule()).rule_on("ip", rule()).build().unwrap()
@@ -142,19 +142,20 @@ fn room_for_a_subject_that_several_share_ends_the_cached_denials_of_all_of_them(
     let users =
         ["a", "b", "c", "d", "e"].map(|user| [subject(user), subject(if user < "c" { "shared" } else { user })]);
     let calls = users.each_ref().map(|subjects| call(&policy, subjects, 1));
-    let is_cached = |asked_us, room: Option<Call<'_>>| {
+    let is_cached = |rule, asked_us, room: Option<Call<'_>>| {
         for call in calls {
-            denials.record(call, denied(3_000_000), asked_us, asked_us);
+            denials.record(call, Outcome::Denied { rule, retry_after: Wait::us(3_000_000) }, asked_us, asked_us);
         }
         if let Some(room) = room {
             denials.invalidate(room.part(1).tally_ids(), asked_us + 1);
         }
         calls.map(|call| denials.get(call, asked_us + 2).is_some())
     };
-    assert_eq!(is_cached(START_US, None), [true; 5]);
-    let [first, second, others @ ..] = is_cached(START_US + 9, Some(calls[0]));
+    assert_eq!(is_cached(1, START_US, None), [true; 5]);
+    let [first, second, others @ ..] = is_cached(1, START_US + 9, Some(calls[0]));
     assert!(!first && !second && others.contains(&true));
-    assert_eq!(is_cached(START_US + 19, None), [true; 5]);
+    assert_eq!(is_cached(1, START_US + 19, None), [true; 5]);
+    assert!(is_cached(0, START_US + 29, Some(calls[0])).contains(&true), "other rules deny them all the same");
 }
 
 #[test]

@@ -105,61 +105,7 @@ for subject = 1, subjects do
 
   changed = changed and bytes > 0
   if changed then writes[#writes + 1] = { name, 0, table.concat(next_cells), renewed and ttl + 0 } end
-  -- The log: gives weight of the call back, or adds what the call used beyond its cost. This changes the first entry
-  -- that is not earlier than the call, if it has the time of the call or may be shared with it, and all later sums. If
-  -- too many entries are later, the call gives nothing back, and added weight goes to a later entry. An entry that
-  -- weighs nothing any more has the time of the entry before it.
-  if entries > 1 and admitted <= now and now < admitted + reach then
-    -- Most refunds come soon after the call.
-    local tail = call('GETRANGE', name, '-${NEAR_BYTES}', '-1')
-    if #tail > entries * ${ENTRY_BYTES} then tail = string.sub(tail, -entries * ${ENTRY_BYTES}) end
-    local surplus = 0
-    local front, total
-    local horizon, beside = admitted - 1, -1
-    --- @include parts/search.lua
-    local grain = math.ceil(reach / ${LOG_ENTRIES})
-    local is_shared = largest > ${LOG_ENTRIES} and time and math.floor(time / grain) == math.floor(admitted / grain)
-    -- No call weighs more than the largest window counts.
-    local taken = math.min(cost, largest) - math.min(used, largest)
-    if leaving > 0 then
-      --- @include parts/leave_in_log.lua
-    end
-    local nearest = math.max(first, entries - 1 - ${REFUND_DISTANCE})
-    if (time == admitted or is_shared or leaving > 0 and taken < 0) and (taken < 0 or nearest == first) then
-      first = nearest
-      local log
-      local back = (entries - first + 1) * ${ENTRY_BYTES}
-      if back <= #tail then log = string.sub(tail, -back) else log = call('GETRANGE', name, -back, -1) end
-      local mark, rest, before = unpack('>${ENTRY}', log)
-      local sum = unpack('>I4', log, ${ENTRY_BYTES} + ${INTEGER_BYTES} + 1)
-      local own = (1 + sum - before) % 2 ^ 32
-      if taken < 0 then
-        -- The weight of a log is below 2^32.
-        local _, base = unpack('>${INTEGER}I4', call('GETRANGE', name, head_bytes, head_bytes + ${ENTRY_BYTES} - 1))
-        local _, _, last_sum = unpack('>${ENTRY}', log, #log - ${ENTRY_BYTES} + 1)
-        local total = (entries - 1 + last_sum - base) % 2 ^ 32
-        taken = math.max(taken, total + 1 - 2 ^ 32)
-      end
-      taken = math.min(taken, own)
-      local entries_behind = {}
-      for at = ${ENTRY_BYTES} + 1, #log, ${BLOCK_ENTRIES} * ${ENTRY_BYTES} do
-        -- Many entries are unpacked at once: it takes a third less time than one by one.
-        local together = math.min((#log + 1 - at) / ${ENTRY_BYTES}, ${BLOCK_ENTRIES})
-        local format = '>' .. string.rep('${ENTRY}', together)
-        local fields = { unpack(format, log, at) }
-        for field = 1, 3 * together, 3 do
-          fields[field] = fields[field] % 128 + 128
-          fields[field + 2] = (fields[field + 2] - taken) % 2 ^ 32
-        end
-        if at == ${ENTRY_BYTES} + 1 and own <= taken then fields[1], fields[2] = mark % 128 + 128, rest end
-        entries_behind[#entries_behind + 1] = struct.pack(format, values(fields, 1, 3 * together))
-      end
-      if taken ~= 0 then
-        changed = true
-        writes[#writes + 1] = { name, head_bytes + first * ${ENTRY_BYTES}, table.concat(entries_behind) }
-      end
-    end
-  end
+  --- @include parts/recount_log.lua
   if changed then tallies = tallies + 1 end
 end
 

@@ -377,10 +377,14 @@ for subject = 1, subjects do
 
   changed = changed and bytes > 0
   if changed then writes[#writes + 1] = { name, 0, table.concat(next_cells), renewed and ttl + 0 } end
+  -- parts/recount_log.lua
   -- The log: gives weight of the call back, or adds what the call used beyond its cost. This changes the first entry
   -- that is not earlier than the call, if it has the time of the call or may be shared with it, and all later sums. If
   -- too many entries are later, the call gives nothing back, and added weight goes to a later entry. An entry that
   -- weighs nothing any more has the time of the entry before it.
+  -- Reads: call, unpack, values, now, admitted, name, head_bytes, entries, largest, reach, cost, used, leaving, most_left,
+  -- Reads: reset_after_us, windows, left_of, writes
+  -- Sets: changed, writes
   if entries > 1 and admitted <= now and now < admitted + reach then
     -- Most refunds come soon after the call.
     local tail = call('GETRANGE', name, '-352', '-1')
@@ -645,6 +649,11 @@ for subject = 1, subjects do
     end
     local nearest = math.max(first, entries - 1 - 1024)
     if (time == admitted or is_shared or leaving > 0 and taken < 0) and (taken < 0 or nearest == first) then
+      -- parts/shift_log.lua
+      -- Takes weight from the call at the entry `first` of a log, or at a later one if that is too far from the end, or adds it where
+      -- `taken` is negative. This changes the sums of all entries behind it.
+      -- Reads: call, unpack, values, name, head_bytes, entries, tail, nearest, taken, writes
+      -- Sets: first, taken, changed, writes
       first = nearest
       local log
       local back = (entries - first + 1) * 11

@@ -38,7 +38,8 @@ impl Expansion<'_> {
         self.model.metered_units().next().is_some()
     }
 
-    /// Returns the name of the permit, or the pattern of the permit and of what the body meters. It begins with `_` if the permit is only kept, so that no lint calls it unused.
+    /// Returns the name of the permit, or the pattern of the permit and of what the body meters. It begins with `_` if
+    /// the permit is only kept, so that no lint calls it unused.
     pub(super) fn permit(self) -> TokenStream {
         if self.is_metered() {
             return quote_hygienic!((tallygate_permit, tallygate_metered));

@@ -10,7 +10,8 @@ use crate::policy::Policy;
 
 /// Two policies on one trace: which calls they decide differently, and which way.
 ///
-/// Each policy decides every call by what it admitted itself, and by its costs in the units that it counts. Their names do not matter: neither counts for the other.
+/// Each policy decides every call by what it admitted itself, and by its costs in the units that it counts. Their names
+/// do not matter: neither counts for the other.
 #[derive(Debug)]
 pub struct Comparison {
     before: Simulation,

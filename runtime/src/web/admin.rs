@@ -76,8 +76,8 @@ use crate::observe::opaque_debug;
 ///
 /// Alternatives have the name of all, and the value says which one it is: `?@user|@ip=user:zoe` for `{@user|@ip}`.
 ///
-/// A peek is for a call of cost 1 that costs nothing in other units, and takes what is there: it lists subjects without values as `missing`, and leaves their
-/// rules out. Elsewhere, a subject that the path is not about is refused.
+/// A peek is for a call of cost 1 that costs nothing in other units, and takes what is there: it lists subjects
+/// without values as `missing`, and leaves their rules out. Elsewhere, a subject that the path is not about is refused.
 ///
 /// A key with the filter `hash` needs the [secret](crate::LimiterBuilder::secret) of the programs. The routes use that
 /// of their limiter. If it has none, they make subjects of such a key only if this process itself has the policy, as

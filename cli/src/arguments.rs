@@ -1,5 +1,8 @@
 //! The commands and options of the command line.
 
+use std::env;
+
+use clap::builder::Resettable;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 use tallygate::context::Context;
@@ -72,7 +75,7 @@ enum Command {
 
 impl CommandLine {
     pub(crate) fn read() -> Result<Self, clap::Error> {
-        let mut command = Self::command();
+        let mut command = without_empty_variables(Self::command());
         command.build();
         let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
         let command = names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_plain_usage));
@@ -112,6 +115,15 @@ impl CommandLine {
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
+}
+
+/// Takes an empty variable for one that is not set, as scripts and files of variables often leave it. Only an empty prefix is
+/// refused: it may be meant to name other keys than those of the default.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| {
+        let is_empty = argument.get_env().and_then(env::var_os).is_some_and(|value| value.is_empty());
+        if is_empty && argument.get_id() != "prefix" { argument.env(Resettable::Reset) } else { argument }
+    })
 }
 
 /// Makes errors show the usage of the help. Otherwise, options that the environment sets would look required.

@@ -16,6 +16,17 @@ fn what_the_environment_sets_is_not_shown_as_required() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_empty_variable_is_as_one_that_is_not_set_except_for_the_prefix() {
+    let seeded = Seeded::start().await;
+    let console = seeded.console();
+    console.shell("TALLYGATE_SECRET_FILE= TALLYGATE_OPERATOR= tallygate peek sms.send 138").expect(0);
+    let printed = console.shell("TALLYGATE_URL= TALLYGATE_TIMEOUT= tallygate policies").expect(2);
+    assert!(printed.errors.contains("write `--url redis://…`, or set TALLYGATE_URL"), "{printed:?}");
+    let printed = console.shell("TALLYGATE_PREFIX= tallygate policies").expect(2);
+    assert!(printed.errors.contains("`--prefix` must not be empty"), "{printed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn misspelt_policies_are_corrected_and_an_empty_list_is_explained() {
     let seeded = Seeded::start().await;
     let console = seeded.console();
@@ -74,7 +85,9 @@ fn a_server_that_is_away_is_distinguished_from_one_that_refuses() {
 #[test]
 fn an_address_that_leads_nowhere_is_a_mistake_in_the_words() {
     let folder = folder();
-    for (url, part) in [("redis:/127.0.0.1", "`url`"), ("memory://", "inside of the process"), ("", "`url`")] {
+    for (url, part) in
+        [("redis:/127.0.0.1", "`url`"), ("memory://", "inside of the process"), ("", "set TALLYGATE_URL")]
+    {
         let printed = Console { url, folder: folder.path() }.run("policies").expect(2);
         assert!(printed.errors.contains(part), "{printed:?}");
     }

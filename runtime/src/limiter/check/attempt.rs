@@ -37,7 +37,7 @@ pub(super) struct Attempt<'a> {
     /// Has the place of the one call that is tried after a pause.
     probe: Option<PauseTicket>,
     /// When the attempt began: the store is asked after that. `None` if only this process decides.
-    asked: Option<PauseMoment>,
+    asked_at: Option<PauseMoment>,
 }
 
 impl Check<'_> {
@@ -88,13 +88,13 @@ impl Check<'_> {
             Err(mistake) => return Some(Err(mistake)),
         };
         // A cached denial does not say whether the subject is paused.
-        attempt.asked = None;
-        let is_asked = state == StoreState::There && attempt.core.stack.is_remote();
+        attempt.asked_at = None;
+        let has_store = state == StoreState::There && attempt.core.stack.is_remote();
         match attempt.due() {
-            PauseDue::Ask if is_asked => return None,
-            PauseDue::Send if is_asked => attempt.send_pause_again(),
+            PauseDue::Ask if has_store => return None,
+            PauseDue::Send if has_store => attempt.send_pause_again(),
             PauseDue::Ask => attempt.believe_in_pause(),
-            PauseDue::Probe if !is_asked => attempt.try_here(),
+            PauseDue::Probe if !has_store => attempt.try_here(),
             PauseDue::Nothing | PauseDue::Send | PauseDue::Probe => {}
         }
         match attempt.foregone_decision() {
@@ -228,10 +228,9 @@ impl<'a> Attempt<'a> {
 
     #[inline]
     fn by_policy(check: &'a Check<'_>, policy: Cow<'a, Policy>, subjects: Cow<'a, [SubjectKey]>) -> Self {
-        let mut options = check.options;
         let core = &check.limiter().core;
-        let asked = Some(core.pauses.moment());
-        let pause = check.pause_id().filter(|_| options.heeds_pause());
+        let asked_at = Some(core.pauses.moment());
+        let pause = check.pause_id().filter(|_| check.options.heeds_pause());
         let known = pause.and_then(|id| core.known_pause(id));
         let is_overridden = matches!(policy, Cow::Owned(_));
         // Only an override can close a rule, and only a policy with units has a cost in each.
@@ -243,15 +242,8 @@ impl<'a> Attempt<'a> {
         };
         let is_certain = |known: &KnownPause| !matches!(known.due, PauseDue::Ask | PauseDue::Probe);
         let foregone = closed.or(known.filter(is_certain).map(KnownPause::outcome));
-        // A call with a known outcome counts nothing: the store is only asked for its report.
-        options.peek |= foregone.is_some();
-        options.ignores_pause |= foregone.is_some();
-        options.lease = (policy.has_leases() && !options.peek).then(LeaseName::next);
-        // A warning needs a report, for which a cached denial is enough.
-        if policy.warn_at().is_some() && foregone.is_none() && !options.report {
-            (options.report, options.report_is_optional) = (true, true);
-        }
-        Self { core, policy, subjects, costs, options, foregone, pause, known, probe: None, asked }
+        let options = options_by(&policy, check.options, foregone.is_some());
+        Self { core, policy, subjects, costs, options, foregone, pause, known, probe: None, asked_at }
     }
 
     /// Decides a call that the store failed to decide. A pause that this process knows of holds whatever the policy says.
@@ -320,7 +312,7 @@ impl<'a> Attempt<'a> {
 
     fn decision(&mut self, answered: LayeredAnswer) -> Decision {
         let LayeredAnswer { answer: Answer { outcome: answered, report, at, .. }, lease, decided_by, part } = answered;
-        let outcome = self.settled_outcome(answered, decided_by);
+        let outcome = self.hear_and_settle(answered, decided_by);
         let pausing = match self.probe.take() {
             Some(place) if outcome != Outcome::Admitted => {
                 place.deny();
@@ -358,6 +350,19 @@ impl<'a> Attempt<'a> {
         };
         RecountTicket::new(Arc::clone(self.core) as _, Charge::new(call, at, decided_by))
     }
+}
+
+/// The options by which a policy decides a call. If the outcome is known, the store is only asked for its report.
+#[inline]
+fn options_by(policy: &Policy, mut options: CallOptions, is_foregone: bool) -> CallOptions {
+    options.peek |= is_foregone;
+    options.ignores_pause |= is_foregone;
+    options.lease = (policy.has_leases() && !options.peek).then(LeaseName::next);
+    // A warning needs a report, for which a cached denial is enough.
+    if policy.warn_at().is_some() && !is_foregone && !options.report {
+        (options.report, options.report_is_optional) = (true, true);
+    }
+    options
 }
 
 /// The outcome of a call that an override closes by a count of 0. A unit that the call does not name may still be charged

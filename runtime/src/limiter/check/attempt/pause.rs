@@ -119,14 +119,14 @@ impl Attempt<'_> {
         }
     }
 
-    /// Returns the outcome after what the store has answered, or what decides in its place.
-    pub(super) fn settled_outcome(&self, outcome: Outcome, decided_by: DecidedBy) -> Outcome {
+    /// Notes what the store has answered of the pause, and returns the outcome after that, or after what decides in its place.
+    pub(super) fn hear_and_settle(&self, outcome: Outcome, decided_by: DecidedBy) -> Outcome {
         // If the outcome was known, the store was only asked for a report.
         let (None, Some(id)) = (self.foregone, self.pause) else { return self.foregone.unwrap_or(outcome) };
-        if let (Some(asked), DecidedBy::Backend) = (self.asked, decided_by) {
+        if let (Some(asked_at), DecidedBy::Backend) = (self.asked_at, decided_by) {
             // A call that is tried is decided whatever is stored of the pause, which is over.
             let heard = if self.probe.is_some() { PLACE_IS_FREE } else { outcome };
-            self.core.hear_of_pause(id, asked, heard);
+            self.core.hear_of_pause(id, asked_at, heard);
         }
         if outcome.is_by_pause() {
             return outcome;

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -176,10 +177,15 @@ impl Sleeper<'_> {
 
 impl Drop for Sleeper<'_> {
     fn drop(&mut self) {
+        // Whoever leaves without having seen that it was woken hands that on: the room may be for one caller only.
+        let is_woken = pin!(self.woken.notified()).enable();
         let mut state = lock(&self.all.state);
         for key in &self.keys {
             if let Some(sleepers) = state.by_key.get_mut(key) {
                 sleepers.by_number.remove(&self.number);
+                if is_woken {
+                    sleepers.wake(1);
+                }
                 if sleepers.by_number.is_empty() {
                     state.by_key.remove(key);
                 }
@@ -221,6 +227,18 @@ mod tests {
         drop(all);
         assert!(lock(&sleepers.state).by_key.is_empty());
         assert_eq!(sleepers.count.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_sleeper_that_leaves_without_having_seen_that_it_was_woken_wakes_the_next_one() {
+        let sleepers = Sleepers::new("test".to_owned());
+        let [woken, gone, next, other] = [0, 0, 0, 1].map(|subject| sleepers.join(vec![key(subject)]));
+        sleepers.wake_some([key(0)].into_iter(), 2);
+        assert!(is_woken(&woken));
+        drop(woken);
+        assert!(!is_woken(&next));
+        drop(gone);
+        assert!(is_woken(&next) && !is_woken(&other));
     }
 
     #[test]

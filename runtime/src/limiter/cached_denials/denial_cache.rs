@@ -54,6 +54,8 @@ struct CachedDenial {
     subject: Box<str>,
     /// A hash of the other subjects.
     others_hash: u64,
+    /// The hash of the subject whose rule has denied the call.
+    denying_hash: u64,
     /// What the denied call cost for each of its subjects.
     costs: SubjectCosts,
     rule: u32,
@@ -109,7 +111,8 @@ impl DenialCache {
             if !is_meant || now_us < cached.answered_us || !cached.answers(call, self.others_hash(call)) {
                 continue;
             }
-            if self.has_room_since(cached, call) {
+            // By the rule of the denial, whatever room there is by others.
+            if self.change_us(cached.denying_hash).load(Ordering::Acquire) >= cached.asked_us {
                 continue;
             }
             if now_us < cached.due_us {
@@ -144,6 +147,8 @@ impl DenialCache {
                 });
             }
             Outcome::Denied { rule, retry_after } => {
+                let group = call.policy.group_of(rule as usize);
+                let Some(denying) = group.and_then(|group| call.tally_ids().nth(group)) else { return };
                 // The store decided at some time after the question. Counted from the question, no denial lasts too
                 // long.
                 let ends_us = retry_after.ends_us(asked_us);
@@ -153,6 +158,7 @@ impl DenialCache {
                     policy: call.policy.clone(),
                     subject: (**id.subject).into(),
                     others_hash: self.others_hash(call),
+                    denying_hash: denying.hash(&self.seed),
                     costs: SubjectCosts {
                         cost: call.options.cost,
                         in_units: (0..call.costs.len()).map(|index| call.needs_at(index)).collect(),
@@ -172,19 +178,14 @@ impl DenialCache {
     /// Lets no call be denied by rules on these subjects as they stood until now, whatever main subject it has.
     pub(super) fn invalidate<'a>(&self, ids: impl Iterator<Item = TallyId<'a>>, now_us: u64) {
         for id in ids {
-            self.change_us(id).fetch_max(now_us, Ordering::AcqRel);
+            self.change_us(id.hash(&self.seed)).fetch_max(now_us, Ordering::AcqRel);
         }
     }
 
-    /// Whether there may be room by the rule of the denial, whatever there is by others.
-    fn has_room_since(&self, cached: &CachedDenial, call: Call<'_>) -> bool {
-        let denying = call.policy.group_of(cached.rule as usize).and_then(|group| call.tally_ids().nth(group));
-        denying.is_none_or(|id| self.change_us(id).load(Ordering::Acquire) >= cached.asked_us)
-    }
-
+    /// When room was last made for a subject, or for another one that shares its place.
     #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
-    fn change_us(&self, id: TallyId<'_>) -> &AtomicU64 {
-        &self.changes_us[(id.hash(&self.seed) >> 40) as usize & (CHANGES - 1)]
+    fn change_us(&self, hash: u64) -> &AtomicU64 {
+        &self.changes_us[(hash >> 40) as usize & (CHANGES - 1)]
     }
 
     /// Removes the denials of calls like this, so that the next one asks the store.

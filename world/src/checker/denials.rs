@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallygate::{DecidedBy, RejectionKind};
 
-use super::keys::{Tally, tally};
+use super::keys::{Tally, find, parts, tally};
 use super::violation::Violation;
 use crate::history::{Answer, Deed, Entry, Event, Verdict};
 use crate::workload::{Action, CallPlan, Scenario};
@@ -22,6 +22,8 @@ struct Denials<'h> {
     begun: BTreeMap<usize, (&'h CallPlan, u64, bool)>,
     /// When a server denied last.
     denied: BTreeMap<Tally, u64>,
+    /// When it denied last by a rule on another subject, which a reset leaves as it is.
+    denied_by_others: BTreeMap<Tally, u64>,
     /// When a process called last. While one call asks again, others get the denial that is cached.
     called: BTreeMap<(usize, Tally), u64>,
     /// When a process began the last reset that was done, and when it was done.
@@ -33,9 +35,15 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
     for entry in history {
         match &entry.event {
             Event::Called { call, plan, .. } => denials.begin(*call, plan, entry.us),
-            Event::Done { deed: Deed::Decided { keys, verdict: Verdict::Denied(_) | Verdict::Banned, .. }, .. } => {
-                let tallies = keys.iter().filter_map(|key| tally(scenario, key));
-                denials.denied.extend(tallies.map(|tally| (tally, entry.us)));
+            Event::Done {
+                deed: Deed::Decided { keys, verdict: verdict @ (Verdict::Denied(_) | Verdict::Banned), .. },
+                ..
+            } => {
+                let tallies = || keys.iter().filter_map(|key| tally(scenario, key)).map(|tally| (tally, entry.us));
+                denials.denied.extend(tallies());
+                if is_by_other(scenario, keys, *verdict) {
+                    denials.denied_by_others.extend(tallies());
+                }
             }
             Event::Answered { call, answer, .. } => {
                 let Some((plan, began_us, is_behind)) = denials.begun.remove(call) else { continue };
@@ -57,6 +65,16 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
         }
     }
     Ok(())
+}
+
+/// Whether the rule that denied a call counts another subject than the main one.
+fn is_by_other(scenario: &Scenario, keys: &[String], verdict: Verdict) -> bool {
+    let Verdict::Denied(mut rule) = verdict else { return false };
+    let denying = keys.iter().find(|key| {
+        rule -= find(scenario, key).map_or(0, |(_, rules)| rules.len() as i64);
+        rule < 0
+    });
+    denying.and_then(|key| parts(key)).is_some_and(|(_, subject)| !subject.starts_with("user"))
 }
 
 impl<'h> Denials<'h> {
@@ -85,12 +103,14 @@ impl<'h> Denials<'h> {
         }
         let tally = (plan.policy, plan.subject);
         let denied_us = self.denied.get(&tally).copied().unwrap_or_default();
+        let oldest_us = scenario.settings.denial_cache_us + ROOM_US;
+        let by_other_us = self.denied_by_others.get(&tally);
         let reset = self.reset.get(&(plan.process, tally));
+        let reset = reset.filter(|_| by_other_us.is_none_or(|us| us + oldest_us < began_us));
         if reset.is_some_and(|(reset_us, done_us)| denied_us < *reset_us && *done_us < began_us) {
             let how = format!("a call from {began_us} on was denied, and the last denial was before the reset");
             return Err(Violation { us, promise: RESET, how });
         }
-        let oldest_us = scenario.settings.denial_cache_us + ROOM_US;
         if scenario.is_calm() && !is_behind && denied_us + oldest_us < began_us {
             let how = format!("a call from {began_us} on was denied, and servers denied last at {denied_us}");
             return Err(Violation { us, promise: CACHED, how });

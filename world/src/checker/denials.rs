@@ -1,6 +1,7 @@
 //! Denials: a server has made each of them lately, or it is cached for no longer than the settings say, and no reset ends it.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use tallygate::{DecidedBy, RejectionKind};
 
@@ -69,11 +70,9 @@ pub(super) fn check(scenario: &Scenario, history: &[Entry]) -> Result<(), Violat
 
 /// Whether the rule that denied a call counts another subject than the main one.
 fn is_by_other(scenario: &Scenario, keys: &[String], verdict: Verdict) -> bool {
-    let Verdict::Denied(mut rule) = verdict else { return false };
-    let denying = keys.iter().find(|key| {
-        rule -= find(scenario, key).map_or(0, |(_, rules)| rules.len() as i64);
-        rule < 0
-    });
+    let Verdict::Denied(rule) = verdict else { return false };
+    let rules = |key: &String| find(scenario, key).map_or(0, |(_, rules)| rules.len());
+    let denying = keys.iter().flat_map(|key| iter::repeat_n(key, rules(key))).nth(usize::try_from(rule).unwrap_or(0));
     denying.and_then(|key| parts(key)).is_some_and(|(_, subject)| !subject.starts_with("user"))
 }
 

@@ -33,7 +33,7 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a cached denial that outlives a reset",
         file: "runtime/src/limiter/cached_denials.rs",
-        old: "self.invalidate(call)",
+        old: "self.invalidate(call.tally_ids())",
         new: "()",
     },
     Planted {

@@ -63,8 +63,8 @@ pub const ALL: &[Planted] = &[
     },
     Planted {
         name: "a second subject of windows that is not charged",
-        old: "if not (logs and logs[subject]) then\n",
-        new: "if subject == 1 and not (logs and logs[subject]) then\n",
+        old: "if renews_1 ~= nil and appended",
+        new: "if false and appended",
     },
     Planted {
         name: "a second subject that is not charged",
@@ -107,3 +107,15 @@ pub const ALL: &[Planted] = &[
         new: "elseif length < 0 and left < 0 and call(",
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_replaces_a_text_that_a_script_has() {
+        for planted in ALL {
+            assert!(planted.plant().is_some(), "{}", planted.name);
+        }
+    }
+}

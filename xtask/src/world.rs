@@ -31,13 +31,19 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
 /// Plays faults that are planted in the scripts and, in a copy of the sources, in the library.
 fn play_planted(options: &[&str]) -> Outcome {
     let folder = step::target().join(PLANTED_FOLDER);
-    let sources = folder.join("sources");
-    planted::copy(&sources)?;
+    let sources = plant()?;
     let mut build = cargo_with_flags("build --release -p tallygate-world --bin tallygate-world", FLAGS, PLANTED_FOLDER);
     step::run("build the world with faults", build.current_dir(&sources))?;
     let program = folder.join("release/tallygate-world");
     let in_scripts = step::run("faults in scripts", Command::new(&program).args(options));
     in_scripts.and(planted::play(&program, options))
+}
+
+/// Returns the folder of a copy of the sources with all faults.
+fn plant() -> Result<PathBuf, String> {
+    let sources = step::target().join(PLANTED_FOLDER).join("sources");
+    planted::copy(&sources)?;
+    Ok(sources)
 }
 
 /// As many worlds as two minutes have time for, and whether a seed gives one history, however the world is built.
@@ -48,6 +54,7 @@ pub(crate) fn check() -> Outcome {
     )?;
     // With fewer features, dead code is allowed.
     step::run("lints of the seam", &mut with_flags("clippy -p tallygate --all-targets --all-features -- -D warnings"))?;
+    step::run("the library with faults", with_flags("check -p tallygate --all-features").current_dir(plant()?))?;
     // These few tests are compiled sooner than they would run faster.
     let unoptimized = "--config profile.test.package.tallygate.opt-level=0";
     let tests = format!("test {unoptimized} -p tallygate --lib system::");

@@ -192,8 +192,8 @@ const ALL: &[Planted] = &[
     Planted {
         name: "a pace that hears a pause and still sends",
         file: "runtime/src/client/pace/settings.rs",
-        old: "permit.begin_pause_logged(said)",
-        new: "_ = (permit, said)",
+        old: "self.permit.begin_pause_logged(said)",
+        new: "_ = said",
     },
     Planted {
         name: "a probe that is never free again",

@@ -42,16 +42,9 @@ pub struct Error {
 struct ErrorInner {
     kind: ErrorKind,
     text: String,
-    named: Option<NamedSettingText>,
+    named: Option<NamedSetting>,
     rule_errors: Vec<RuleError>,
     source: Option<Box<dyn StdError + Send + Sync>>,
-}
-
-/// A [`NamedSetting`] with texts of its own.
-struct NamedSettingText {
-    setting: Setting,
-    before: String,
-    after: &'static str,
 }
 
 /// The kind of an [`Error`].
@@ -97,7 +90,7 @@ impl Error {
         before: impl Into<String>,
         after: &'static str,
     ) -> Self {
-        let named = Some(NamedSettingText { setting, before: before.into(), after });
+        let named = Some(NamedSetting { setting, before: before.into(), after });
         ErrorInner { named, ..ErrorInner::new(ErrorKind::Setting, text) }.into()
     }
 
@@ -127,7 +120,7 @@ impl Error {
 
     /// Returns the error for a backend that the URL leads to, and that cannot be used.
     pub(crate) fn of_url(error: BackendError) -> Self {
-        let before = |(before, setting)| NamedSettingText { setting, before: format!("`url`: {before}"), after: "" };
+        let before = |(before, setting)| NamedSetting { setting, before: format!("`url`: {before}"), after: "" };
         let (text, named) = (format!("`url`: {error}"), error.setting().map(before));
         ErrorInner { text, named, ..ErrorInner::caused_by(ErrorKind::Backend, error) }.into()
     }
@@ -153,9 +146,8 @@ impl Error {
     /// assert_eq!((named.setting(), named.after()), (Setting::Prefix, " must not be empty"));
     /// ```
     #[must_use]
-    pub fn named_setting(&self) -> Option<NamedSetting<'_>> {
-        let NamedSettingText { setting, before, after } = self.inner.named.as_ref()?;
-        Some(NamedSetting { setting: *setting, before, after })
+    pub fn named_setting(&self) -> Option<&NamedSetting> {
+        self.inner.named.as_ref()
     }
 
     /// Returns every mistake in the rules, in the order of the rules; nothing if the error is about something else.

@@ -150,14 +150,11 @@ fn check_unit_of_plan(unit: &At<String>, policy: &Policy) -> Option<Mistake> {
 
 /// Reports the counts of a plan that are too great for each rule that may ask for them.
 fn check_counts(plan: &str, counts: &At<PlanCounts>, policy: &Policy) -> Vec<Mistake> {
-    let limits = || policy.rules().iter().filter(|rule| rule.role() == Role::Limit);
-    // Of a policy that is built by hand, the program may set the count of any rule.
-    let asking = || limits().filter(|rule| rule.is_varying() || !policy.is_of_function());
-    let counts_by_unit: Vec<(&str, u64)> = match &counts.value {
-        PlanCounts::One(count) => vec![(PlanCounts::unit_of_one(asking()), *count)],
-        PlanCounts::ByUnit(counts) => counts.iter().map(|(unit, count)| (unit.as_str(), *count)).collect(),
-    };
-    let mistakes = counts_by_unit.into_iter().filter_map(|(unit, count)| {
+    // A program may set the count of each rule of a policy that it has built by hand.
+    let may_ask = |rule: &&Rule| rule.role() == Role::Limit && (rule.is_varying() || !policy.is_of_function());
+    let asking = || policy.rules().iter().filter(may_ask);
+    let mistakes = counts.value.counts().filter_map(|(unit, count)| {
+        let unit = unit.unwrap_or_else(|| PlanCounts::unit_of_one(asking()));
         let widest = asking().filter(|rule| rule.counted() == unit).max_by_key(|rule| rule.greatest_count())?;
         check_count(plan, count, widest).err()
     });

@@ -26,14 +26,14 @@ pub enum Setting {
 
 /// A setting that the text of an error names, and what the text says around the name: see
 /// [`Error::named_setting`](crate::Error::named_setting).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NamedSetting<'a> {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NamedSetting {
     pub(super) setting: Setting,
-    pub(super) before: &'a str,
-    pub(super) after: &'a str,
+    pub(super) before: String,
+    pub(super) after: &'static str,
 }
 
-impl<'a> NamedSetting<'a> {
+impl NamedSetting {
     /// Returns the setting.
     #[must_use]
     pub fn setting(&self) -> Setting {
@@ -42,13 +42,13 @@ impl<'a> NamedSetting<'a> {
 
     /// Returns what the text says before the name; nothing where the text begins with the name.
     #[must_use]
-    pub fn before(&self) -> &'a str {
-        self.before
+    pub fn before(&self) -> &str {
+        &self.before
     }
 
     /// Returns what the text says after the name, without the remedy in code that follows; nothing where the name is the remedy.
     #[must_use]
-    pub fn after(&self) -> &'a str {
+    pub fn after(&self) -> &str {
         self.after
     }
 }

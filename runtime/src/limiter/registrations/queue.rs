@@ -101,8 +101,8 @@ impl RegistrationQueue {
     /// Forgets the registered policies. What is still to be written is written, because its policy may decide no call any more.
     pub(super) fn renew(&mut self, now: TokioInstant) {
         let Self { failures, retry, connections, .. } = *self;
-        let pending = mem::take(&mut self.pending);
-        *self = Self { pending, failures, retry, connections, ..Self::new(now) };
+        let (pending, delayed) = (mem::take(&mut self.pending), mem::take(&mut self.delayed));
+        *self = Self { pending, delayed, failures, retry, connections, ..Self::new(now) };
     }
 
     /// Whether to register all policies again, because a day has passed or the connection is new.
@@ -117,7 +117,8 @@ impl RegistrationQueue {
     pub(super) fn push(&mut self, name: &str, description: &str, now: TokioInstant) -> RegistrationOutcome {
         let text: PolicyText = (name.into(), description.into());
         match self.registered.get(name) {
-            Some(known) if *known.description == *description => {}
+            // A text in between is not written any more.
+            Some(known) if *known.description == *description => self.delayed.retain(|(delayed, _)| *delayed != text.0),
             Some(known) if known.is_new(now) => replace(&mut self.delayed, text),
             None if self.registered.len().max(self.pending.len()) >= MOST_POLICIES => {
                 return RegistrationOutcome::NoPlace;
@@ -243,6 +244,11 @@ mod tests {
         // The newest of those that came too soon, although its policy may be asked about no more.
         assert_eq!(written(&mut queue, now + CHANGE_PAUSE).as_deref(), Some("3 per 1h"));
         assert_eq!(written(&mut queue, now + 9 * CHANGE_PAUSE), None);
+        for text in ["4 per 1h", "5 per 1h", "4 per 1h"] {
+            assert_eq!(queue.push("p", text, now + 9 * CHANGE_PAUSE), RegistrationOutcome::Done);
+        }
+        assert_eq!(written(&mut queue, now + 9 * CHANGE_PAUSE).as_deref(), Some("4 per 1h"));
+        assert_eq!(written(&mut queue, now + 11 * CHANGE_PAUSE), None, "it changed back before the other was written");
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl KnownPause {
     }
 }
 
-/// What is to be done about a known pause.
+/// What this process has to do about a pause that it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PauseDue {
     Nothing,
@@ -211,7 +211,7 @@ impl Pause {
             return Self { since_us: said.since_us.min(said.ends_us.saturating_sub(self.length_us())), ..said };
         }
         let known_by = match self.known_by {
-            // What is said is honoured without a question.
+            // This process keeps to what was said to it, and does not ask the store about that.
             KnownBy::Store { ask_from_us } => KnownBy::Store { ask_from_us: ask_from_us.max(said.ends_us) },
             KnownBy::Process { .. } => said.known_by,
         };

@@ -42,7 +42,7 @@ struct DecidingScripts {
     /// The scripts for windows, by their number of rules.
     one: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
     many: [OnceLock<Script>; lua::MAX_PLAIN_RULES + 1],
-    /// Those for several subjects: by the number of subjects, and then by that of rules.
+    /// The scripts for several subjects. The first index is the number of subjects, the second one that of rules.
     together: [[OnceLock<Script>; lua::max_together_rules(2) + 1]; lua::MAX_TOGETHER_SUBJECTS + 1],
 }
 

@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Weak;
 use std::{ptr, slice};
 
-pub(crate) use self::lease::{LeaseName, ReturnedLeases, StoredLease};
+pub(crate) use self::lease::{Lease, LeaseName, Lender, OnlyLease, ReturnedLeases, StoredLease};
 pub(crate) use self::options::{CallOptions, WaitLimit};
 #[cfg(feature = "redis")]
 pub(crate) use self::slot::{SLOTS, Slot, TAG_BYTES, TAG_MARK};

@@ -1,6 +1,5 @@
 //! A policy: a named, ordered list of rules that decide a call together.
 
-mod ahead;
 mod builder;
 mod description;
 mod layout;
@@ -24,7 +23,6 @@ use std::time::Duration;
 
 use tallygate_rules::{Ban, OnOutage, Rule};
 
-pub(crate) use self::ahead::Ahead;
 pub use self::builder::PolicyBuilder;
 pub(crate) use self::description::Description;
 pub(crate) use self::layout::LAYOUT_BYTES;
@@ -32,7 +30,7 @@ pub use self::plan_counts::PlanCounts;
 #[cfg(feature = "admin")]
 pub(crate) use self::rule_group::names;
 pub(crate) use self::rule_group::{LABEL_BYTES, RuleGroup, TracedRules, own_name};
-pub(crate) use self::settings::PolicySettings;
+pub(crate) use self::settings::{Ahead, PolicySettings};
 use self::shared::Shared;
 pub(crate) use self::shared::{NO_REGISTRY, Registration};
 pub(crate) use self::templates::Templates;

@@ -6,13 +6,10 @@ pub(crate) mod memory;
 #[cfg(not(feature = "redis"))]
 mod no_redis;
 mod outcome_builder;
-mod override_store;
 mod pauses;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 mod redis_types;
-#[cfg(feature = "admin")]
-mod scan;
 mod standby;
 #[cfg(test)]
 pub(crate) mod stub;
@@ -22,11 +19,10 @@ use std::time::Duration;
 
 pub use self::answer::Readiness;
 pub(crate) use self::answer::{Answer, LayeredAnswer, LeaseHolder, Outcome};
-pub(crate) use self::decider::{Decider, RemoteStore};
+pub(crate) use self::decider::{Decider, OverrideStore, RemoteStore};
 pub(crate) use self::memory::{FreedTally, Memory};
 #[cfg(not(feature = "redis"))]
 use self::no_redis as redis;
-pub(crate) use self::override_store::OverrideStore;
 pub(crate) use self::pauses::{KnownPause, PauseDue, PauseMoment, PauseToSend, Pauses, ProbeStep};
 pub(crate) use self::redis::Redis;
 #[cfg(feature = "tls")]
@@ -38,8 +34,6 @@ pub(crate) use self::redis::{
 };
 pub(crate) use self::redis::{StoredDenials, StoredPolicies, random_fraction};
 pub(crate) use self::redis_types::{Progress, RegistrationResult, Setup, StoredText, stored_operator};
-#[cfg(feature = "admin")]
-pub(crate) use self::scan::Scan;
 pub(crate) use self::standby::Standby;
 use crate::error::{BackendError, Error};
 use crate::policy::Policy;
@@ -136,6 +130,42 @@ impl fmt::Debug for Store<'_> {
         match self {
             Self::Memory(memory) => memory.fmt(f),
             Self::Redis(_) => f.write_str("Redis"),
+        }
+    }
+}
+
+/// A scan of the tallies of some rule groups, whatever their layout.
+#[cfg(feature = "admin")]
+pub(crate) enum Scan<'a> {
+    Memory(&'a Memory, memory::ShardScan),
+    Redis(&'a Redis, redis::KeyScan),
+}
+
+#[cfg(feature = "admin")]
+impl Scan<'_> {
+    /// Makes one step; `None` at the end.
+    pub(crate) async fn step(&mut self) -> Result<Option<answer::ScanStep>, BackendError> {
+        match self {
+            Self::Memory(memory, scan) => Ok(memory.step(scan)),
+            Self::Redis(redis, scan) => redis.step(scan).await,
+        }
+    }
+
+    /// Returns which shard or server comes next, and the cursor there; `None` at the end.
+    #[cfg(feature = "web")]
+    pub(crate) fn upcoming(&self) -> Option<(usize, u64)> {
+        match self {
+            Self::Memory(_, scan) => scan.upcoming(),
+            Self::Redis(_, scan) => scan.upcoming(),
+        }
+    }
+
+    /// Goes on with this shard or server, at this cursor; returns whether it exists.
+    #[cfg(feature = "web")]
+    pub(crate) fn go_to(&mut self, place: (usize, u64)) -> bool {
+        match self {
+            Self::Memory(_, scan) => scan.go_to(place),
+            Self::Redis(_, scan) => scan.go_to(place),
         }
     }
 }

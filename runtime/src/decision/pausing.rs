@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::pause::PauseTicket;
-use super::pause_source::SaidPause;
+use super::pause::{PauseTicket, SaidPause};
 use super::permit::Permit;
 use crate::error::BackendError;
 use crate::observe::log;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::charge::{Charge, RecountTicket};
 use super::decided_by::DecidedBy;
-use super::lease::{Lease, OnlyLease};
 use super::meter::Metering;
 use super::pause::PauseTicket;
 use super::report::{Report, RuleStatus};
+use crate::call::{Lease, OnlyLease};
 use crate::error::BackendError;
 use crate::observe::opaque_debug;
 use crate::policy::Policy;

@@ -13,12 +13,10 @@ use super::denied::DeniedSubjects;
 use super::registrations::Registrations;
 use super::stack::{SharedOverrides, Stack};
 use super::wait_queue::WaitQueues;
-use crate::call::{Call, PlainCall, StoredLease, TallyId};
+use crate::call::{Call, Lender, OnlyLease, PlainCall, StoredLease, TallyId};
 use crate::clock::Clock;
 use crate::context;
-use crate::decision::{
-    Charge, DecidedBy, Lender, OnlyLease, Permit, Recount, Recounter, Recounting, Report, RuleStatus, Warning,
-};
+use crate::decision::{Charge, DecidedBy, Permit, Recount, Recounter, Recounting, Report, RuleStatus, Warning};
 use crate::error::BackendError;
 use crate::observe::{ChargeChange, ObservedRule, log};
 use crate::policy::Policy;

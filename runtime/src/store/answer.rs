@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::algorithm::Quota;
-use crate::call::{Call, OwnedCall};
-use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, DenialCause, Lease, Permit, Report, RuleStatus, Wait};
+use crate::call::{Call, Lease, OwnedCall};
+use crate::decision::{AdmittedAt, DecidedBy, Decision, Denial, DenialCause, Permit, Report, RuleStatus, Wait};
 use crate::error::BackendError;
 use crate::observe::GaugedCall;
 use crate::policy::{Policy, RuleGroup};

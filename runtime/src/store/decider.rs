@@ -1,4 +1,4 @@
-//! The trait of everything that decides calls: stores, and the layers before them.
+//! The traits of stores: of everything that decides calls, of tallies on a server, and of shared overrides.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,11 +6,13 @@ use std::time::Duration;
 use tallygate_rules::{MAX_PER, format_duration};
 
 use super::answer::{LayeredAnswer, Outcome};
+use super::redis_types::StoredText;
 use crate::call::{Call, ReturnedLeases, TallyId};
 use crate::decision::{AdmittedAt, Recount};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::micros;
 use crate::policy::Policy;
+use crate::system::Instant;
 
 /// Decides calls, by its tallies or as a layer before them.
 pub(crate) trait Decider: Send + Sync + 'static {
@@ -69,6 +71,51 @@ pub(crate) trait RemoteStore: Decider {
     ) -> impl Future<Output = Result<(), BackendError>> + Send;
 
     fn renew_leases(&self, leases: Call<'_>) -> impl Future<Output = Result<(), BackendError>> + Send;
+}
+
+/// Keeps the overrides of all processes, each as a text in a field.
+pub(crate) trait OverrideStore: Send + Sync + 'static {
+    /// Returns the version, which is new after every change.
+    fn overrides_version(&self) -> impl Future<Output = Result<Option<String>, BackendError>> + Send;
+
+    /// Returns all overrides. The inner error says that there are too many, or that they are too long.
+    fn all_overrides(
+        &self,
+        most: usize,
+    ) -> impl Future<Output = Result<Result<Vec<StoredText>, String>, BackendError>> + Send;
+
+    /// Returns at least this number of overrides, if there are so many, in steps of limited size. One may be returned
+    /// twice.
+    fn some_overrides(&self, number: usize) -> impl Future<Output = Result<Vec<StoredText>, BackendError>> + Send;
+
+    /// Removes the expired overrides, and then stores a text in a field or removes the field. The new version names the
+    /// operator, if known. Returns whether the field was there; `None` if nothing was stored because there are `most`
+    /// others.
+    fn change_override(
+        &self,
+        field: &str,
+        text: Option<&str>,
+        operator: Option<&str>,
+        most: usize,
+        expired: Vec<StoredText>,
+    ) -> impl Future<Output = Result<Option<bool>, BackendError>> + Send;
+
+    /// The time by which overrides expire, in microseconds since 1970, as far as this process knows it.
+    fn override_time_us(&self) -> u64;
+
+    /// Asks for that time. Every decision also does that.
+    fn ask_override_time(&self) -> impl Future<Output = Result<(), BackendError>> + Send;
+
+    /// Awaits a future that asks this store, for as long as a decision by `policy` may take. Also returns its deadline.
+    ///
+    /// # Errors
+    ///
+    /// There is no runtime for the connections to the server.
+    fn wait_for<T: Send>(
+        &self,
+        policy: &Policy,
+        asking: impl Future<Output = Result<T, BackendError>> + Send,
+    ) -> impl Future<Output = Result<(Result<T, BackendError>, Instant), BackendError>> + Send;
 }
 
 /// Returns the tally of the main subject of `call`, and how many microseconds a ban of `duration` lasts.

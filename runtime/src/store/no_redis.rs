@@ -5,8 +5,7 @@ use std::future::{Future, Ready};
 use std::time::Duration;
 
 use super::answer::{LayeredAnswer, Outcome, Readiness};
-use super::decider::{Decider, RemoteStore};
-use super::override_store::OverrideStore;
+use super::decider::{Decider, OverrideStore, RemoteStore};
 use super::pauses::ProbeStep;
 use super::redis_types::{Progress, RegistrationResult, Setup, StoredText};
 use crate::call::{Call, LeaseName, ReturnedLeases, TallyId};

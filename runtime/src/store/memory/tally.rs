@@ -1,7 +1,6 @@
 //! A tally: a log and cells, and the tallies of units beside it.
 
-mod leases;
-mod remainder;
+mod recount;
 mod trace;
 mod units;
 
@@ -10,12 +9,17 @@ use std::sync::Arc;
 pub(super) use self::units::GroupTallies;
 use super::counters::{self, Counters};
 use super::log::Log;
-use crate::algorithm::{CostChange, Quota, Window};
-use crate::clock::{self, is_set_back};
+use crate::algorithm::{Quota, Window};
+use crate::call::LeaseName;
+use crate::clock::is_set_back;
 use crate::decision::Wait;
 use crate::policy::RuleGroup;
 use crate::store::Outcome;
 use crate::store::outcome_builder::OutcomeBuilder;
+
+/// How long a tally is kept after a concurrent call that has ended, or after a refund of all it has counted: one that calls every moment
+/// keeps its tally.
+const KEPT_US: u64 = 1_000_000;
 
 /// What one rule group has counted of one subject. That of its calls has those of its units with it.
 #[derive(Debug)]
@@ -297,65 +301,12 @@ impl Tally {
         }
     }
 
-    /// See [`Decider::recount`](crate::store::Decider::recount). The log of a subject that `may_have_returned` may not know the
-    /// call. Then use beyond its cost counts from now on.
-    pub(super) fn refund(
-        &mut self,
-        group: &RuleGroup,
-        costs: CostChange,
-        admitted_us: u64,
-        now_us: u64,
-        may_have_returned: bool,
-    ) -> bool {
-        let mut changed = self.log.refund(group, costs, admitted_us, now_us);
-        let beyond = costs.at_most(group.largest).beyond();
-        if !changed && may_have_returned && beyond > 0 && (admitted_us..admitted_us + group.reach_us).contains(&now_us)
-        {
-            let late_us = self.log.latest_us().max(now_us);
-            self.log.charge_late(group, beyond, late_us);
-            self.expires_us = self.expires_us.max(late_us + group.reach_us);
-            changed = true;
-        }
-        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
-            // What has returned may seem to be later than it was, and the clock may have gone back by little.
-            let is_amended = may_have_returned && costs.beyond() > 0;
-            let counted_us = if is_amended { clock::settled(counters.latest_us(), now_us) } else { now_us };
-            changed |= counters.refund(group, costs, admitted_us, counted_us);
-            self.expires_us = self.expires_us.max(counters.expires_us(group));
-        }
-        if group.is_windows && self.log.latest_us() == 0 {
-            self.end_soon(now_us);
-        } else {
-            self.end_with_windows(group);
-        }
-        self.log.set_denied_until(self.plain_wait(group, now_us), None, now_us);
-        changed
-    }
-
     /// Lets the tally end one window after its last call, which a refund may have changed. The trace takes the length of the
     /// longest window from this time.
     fn end_with_windows(&mut self, group: &RuleGroup) {
         if group.is_windows {
             self.expires_us = self.expires_us.min(self.log.latest_us() + group.reach_us);
         }
-    }
-
-    /// Charges what an admitted call has used of a unit in which it cost nothing, even beyond the limits; returns whether
-    /// anything has changed.
-    pub(super) fn charge_late(&mut self, group: &RuleGroup, costs: CostChange, now_us: u64) -> bool {
-        let now_us = self.settle_time(group, now_us);
-        if group.largest > 0 {
-            self.log.charge_late(group, costs.used, now_us);
-            self.expires_us = now_us + group.reach_us;
-        }
-        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
-            // A charge of 0 begins a window that is not open; the use is then added as use beyond a cost is.
-            counters.charge(group, 0, now_us);
-            counters.refund(group, costs, now_us, now_us);
-            self.expires_us = self.expires_us.max(counters.expires_us(group));
-        }
-        self.log.set_denied_until(self.plain_wait(group, now_us), None, now_us);
-        true
     }
 
     #[inline]
@@ -380,5 +331,68 @@ impl Tally {
         let mut builder = OutcomeBuilder::new();
         self.ask(group, 0, 1, now_us, &mut builder);
         builder.wait()
+    }
+}
+
+/// The concurrent calls of a tally.
+impl Tally {
+    pub(super) fn is_running(&self) -> bool {
+        self.more.as_deref().is_some_and(|more| !more.counters.leases.is_empty())
+    }
+
+    /// Keeps a tally whose calls were all refunded no longer than for a while.
+    fn end_soon(&mut self, now_us: u64) {
+        self.expires_us = self.expires_us.min(now_us + KEPT_US);
+    }
+
+    /// Whether nothing counts and it is only kept, so that the next call need not make it anew: its calls were refunded, or they were
+    /// concurrent and have all ended.
+    pub(super) fn is_idle(&self) -> bool {
+        self.more.as_deref().map_or(self.log.latest_us() == 0, |more| more.counters.leases.are_over())
+    }
+
+    /// Takes a lease if the concurrency limit of the group leaves room.
+    ///
+    /// # Errors
+    ///
+    /// How long the call has to wait at most.
+    #[inline]
+    pub(super) fn lease(&mut self, group: &RuleGroup, now_us: u64) -> Result<LeaseName, Wait> {
+        // Without a limit, or without a place for leases, nothing is admitted.
+        let (Some((rule, lease_us)), Some(More { counters, .. })) = (group.concurrency(), self.more.as_deref_mut())
+        else {
+            return Err(Wait::NEVER);
+        };
+        let wait = counters.leases.wait(rule.count(), lease_us, now_us);
+        if !wait.is_none() {
+            return Err(wait);
+        }
+        let name = LeaseName::next();
+        self.take_lease(name, now_us);
+        Ok(name)
+    }
+
+    pub(super) fn has_lease(&self, name: LeaseName) -> bool {
+        self.more.as_deref().is_some_and(|more| more.counters.leases.contains(name))
+    }
+
+    #[inline]
+    pub(super) fn take_lease(&mut self, name: LeaseName, now_us: u64) {
+        if let Some(More { counters, .. }) = self.more.as_deref_mut() {
+            counters.leases.take(name, now_us);
+            // The tally stays as long as a call is running.
+            self.expires_us = u64::MAX;
+        }
+    }
+
+    /// Returns whether the lease was there.
+    #[inline]
+    pub(super) fn give_back(&mut self, name: LeaseName) -> bool {
+        let Some(More { counters, .. }) = self.more.as_deref_mut() else { return false };
+        let Some(taken_us) = counters.leases.give_back(name) else { return false };
+        if counters.leases.is_empty() {
+            self.expires_us = taken_us + KEPT_US;
+        }
+        true
     }
 }

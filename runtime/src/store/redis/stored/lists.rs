@@ -11,7 +11,7 @@ use crate::bounds::{ALL_OVERRIDES_BYTES, MOST_POLICIES};
 use crate::bounds::{DESCRIPTION_BYTES, WORD_BYTES};
 use crate::error::BackendError;
 use crate::policy::Policy;
-use crate::store::override_store::OverrideStore;
+use crate::store::decider::OverrideStore;
 use crate::store::redis::Redis;
 use crate::store::redis::connection::connect::late;
 use crate::store::redis::connection::real_time::wait_for_bounded;

@@ -4,7 +4,6 @@ mod call;
 mod effect;
 mod function;
 mod policy;
-mod refund;
 mod text;
 mod unit;
 
@@ -30,8 +29,8 @@ pub(crate) fn check(model: &Model, diagnostics: &mut Diagnostics) {
     call::check_cost(model, diagnostics);
     unit::check_units(model, diagnostics);
     call::check_wait(model, diagnostics);
-    refund::check_counted(model, diagnostics);
-    refund::check_subject(model, diagnostics);
+    call::check_refund_counted(model, diagnostics);
+    call::check_refund_subject(model, diagnostics);
     call::check_settle(model, diagnostics);
     call::check_limiter(model, diagnostics);
     call::check_settled_before_body(model, diagnostics);

@@ -1,7 +1,6 @@
 //! The ticks of a cron expression in a time zone.
 
 mod bits;
-mod day;
 mod error;
 mod field;
 mod pattern;

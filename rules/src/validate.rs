@@ -2,7 +2,6 @@
 
 mod ban;
 mod binding;
-mod checks;
 mod prefetch;
 mod settings;
 mod single_rule;
@@ -11,13 +10,17 @@ mod tests;
 
 pub use self::ban::validate_ban;
 pub use self::binding::{Costs, implied_by};
-pub(crate) use self::checks::{BindingCheck, Checks, ZeroCounts};
 pub use self::prefetch::validate_prefetch;
 pub use self::settings::{validate_deadline, validate_longest_pause, validate_warn_at};
 
+use self::binding::{RuleInPolicy, check_can_bind};
+use self::single_rule::{check_single, check_uncounted};
 use crate::counted_subject::CountedSubject;
-use crate::error::RuleError;
+use crate::duration::format_duration;
+use crate::error::{Field, RuleError};
+use crate::limits::{MAX_NAME_BYTES, MAX_RULES};
 use crate::rule::Rule;
+use crate::template::is_blank;
 
 /// Finds every mistake in rules of one policy that all count one subject.
 ///
@@ -62,4 +65,109 @@ fn deciding<T>(mut rules: Vec<T>, rule: impl Fn(&T) -> &Rule) -> Vec<T> {
         rules.retain(|one| !rule(one).is_shadow());
     }
     rules
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checks {
+    pub(crate) zero_counts: ZeroCounts,
+    pub(crate) binding: BindingCheck,
+}
+
+/// Whether a count of 0 is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ZeroCounts {
+    Refused,
+    Allowed,
+}
+
+/// Whether each rule must be able to bind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BindingCheck {
+    Required(Costs),
+    Optional,
+}
+
+impl Checks {
+    /// Checks rules, each with its subject.
+    pub(crate) fn run(self, rules: &[(CountedSubject<'_>, &Rule)]) -> Result<(), Vec<RuleError>> {
+        let mut errors: Vec<_> = check_number(rules.len()).into_iter().collect();
+        if rules.len() > MAX_RULES {
+            // The comparison of each rule with all others takes long if there are many.
+            return Err(errors);
+        }
+        let mut sound: Vec<RuleInPolicy<'_>> = Vec::new();
+        for (position, (subject, rule)) in rules.iter().enumerate() {
+            let earlier = rules[..position].iter().map(|(_, rule)| *rule);
+            let name = check_name(rule, earlier);
+            let alone = self.check_single(rule);
+            if alone.is_empty() && (rule.count() > 0 || rule.is_varying()) {
+                sound.push(RuleInPolicy { position, subject, rule });
+            }
+            errors.extend(name.into_iter().chain(alone).map(|mistake| mistake.in_rule(position)));
+        }
+        // Only rules without mistakes of their own are compared.
+        for placed in &sound {
+            errors.extend(self.check_beside(placed, &sound).map(|mistake| mistake.in_rule(placed.position)));
+        }
+        errors.sort_by_key(RuleError::position);
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    fn check_single(self, rule: &Rule) -> Vec<RuleError> {
+        let is_closed = rule.count() == 0 && !rule.is_varying();
+        match self.zero_counts {
+            ZeroCounts::Allowed if is_closed => check_uncounted(rule).collect(),
+            _ => check_single(rule).collect(),
+        }
+    }
+
+    /// Compares a rule with all rules, itself included.
+    fn check_beside(self, placed: &RuleInPolicy<'_>, all: &[RuleInPolicy<'_>]) -> Option<RuleError> {
+        let is_earlier =
+            |other: &&RuleInPolicy<'_>| other.position < placed.position && other.subject == placed.subject;
+        // A rule in shadow may have the window of an enforced rule.
+        let is_alike = |other: &&RuleInPolicy<'_>| other.rule.is_shadow() == placed.rule.is_shadow();
+        let earlier = all.iter().filter(is_earlier).filter(is_alike).map(|other| other.rule);
+        check_window(placed.rule, earlier).or_else(|| match self.binding {
+            BindingCheck::Required(costs) => check_can_bind(placed, all, costs),
+            BindingCheck::Optional => None,
+        })
+    }
+}
+
+fn check_number(rules: usize) -> Option<RuleError> {
+    let message = match rules {
+        0 => "a policy needs at least one rule, like `rule(count = 10, per = \"60s\")`".to_owned(),
+        1..=MAX_RULES => return None,
+        _ => format!("a policy has at most {MAX_RULES} rules, but this one has {rules}; split it up"),
+    };
+    Some(RuleError::new(Field::Rule, message))
+}
+
+/// Checks that no earlier rule of the policy has the same name.
+fn check_name<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<RuleError> {
+    let name = rule.name()?;
+    let message = if is_blank(name) {
+        "`name` of a rule must not be empty; leave it out, or write one, like `name = \"daily\"`".to_owned()
+    } else if name.len() > MAX_NAME_BYTES {
+        format!("`name` of a rule has {MAX_NAME_BYTES} bytes at most, and this one has {}; shorten it", name.len())
+    } else if earlier.any(|other| other.name() == Some(name)) {
+        format!("two rules have the name `{name}`; rename one, so that a rejection identifies its rule")
+    } else {
+        return None;
+    };
+    Some(RuleError::new(Field::Name, message))
+}
+
+/// Checks that no earlier rule of the subject counts the same unit and window by the same algorithm.
+fn check_window<'a>(rule: &Rule, mut earlier: impl Iterator<Item = &'a Rule>) -> Option<RuleError> {
+    earlier.any(|other| other.has_same_window(rule)).then(|| {
+        let window = match rule.per() {
+            Some(per) => format!("the same window of {}", format_duration(per)),
+            None if rule.lease().is_some() => "the concurrent calls of one subject".to_owned(),
+            None => "the windows of the same schedule".to_owned(),
+        };
+        let of_unit = rule.unit().map(|unit| format!(" of `{unit}`")).unwrap_or_default();
+        RuleError::new(Field::Per, format!("two rules count {window}{of_unit}; keep the stricter one"))
+    })
 }

@@ -1,8 +1,6 @@
 //! The pages of the repository, as tests see them: each link leads somewhere, the front page names each page, and the README
 //! says the same in both languages.
 
-mod code;
-mod heading;
 mod languages;
 mod links;
 mod page;

@@ -1,20 +1,22 @@
 //! `tallygate peek`: the state of a subject.
 
-mod text;
-
 use std::time::Duration;
 
 use clap::Args;
-use tallygate::admin::__shared::{OpenPolicy, Peeked};
+use tallygate::admin::__shared::{OpenPolicy, Peeked, RuleState};
+use tallygate::{Decision, Denial, PauseStatus, RejectionKind};
+use tallygate_rules::format_duration;
 
 use crate::connection::Connection;
 use crate::counts::CountOptions;
 use crate::failure::{Exit, Failure};
 use crate::fleet::Fleet;
 use crate::live;
+use crate::number::grouped;
 use crate::output::Output;
 use crate::screen::Screen;
 use crate::subject::Who;
+use crate::table::TextTable;
 use crate::{duration, number, screen};
 
 /// Show whether a call would be admitted, and where every rule stands; nothing is counted
@@ -71,7 +73,7 @@ impl PeekCommand {
         let subjects = self.who.subjects_partly(fleet, listed)?;
         let peeked = Peeked::look(&fleet.limiter, listed, subjects, self.cost.clone()).await?;
         let exit = if peeked.admitted() == Some(true) { Exit::Done } else { Exit::No };
-        Ok(Output::done(text::text(&peeked), peeked.json()).with_exit(exit))
+        Ok(Output::done(text(&peeked), peeked.json()).with_exit(exit))
     }
 
     /// Shows the state until a key is pressed, or the error while the server is away.
@@ -90,5 +92,138 @@ impl PeekCommand {
                 return Ok(Output::done("", serde_json::Value::Null));
             }
         }
+    }
+}
+
+/// Returns the state for people.
+fn text(peeked: &Peeked<'_>) -> String {
+    let mut table = TextTable::default();
+    for state in peeked.report() {
+        table.push(row(&state));
+    }
+    let is_shadow = peeked.shadow() == Some(true);
+    let verdict = match &peeked.decision {
+        _ if peeked.admitted().is_none() => "undecided".to_owned(),
+        Decision::Allowed(_) => "admitted".to_owned(),
+        Decision::Denied(denial) if is_shadow => format!("would be {}{}", denied(denial), said(peeked)),
+        Decision::Denied(denial) => format!("{}{}", denied(denial), said(peeked)),
+    };
+    let shadow = if is_shadow { " (shadow: nobody is rejected)" } else { "" };
+    let prefetch = match peeked.listed.described.prefetch() {
+        Some(ahead) => {
+            format!("what processes took ahead, for at most {}, counts as used\n", format_duration(ahead))
+        }
+        None => String::new(),
+    };
+    let overrides = peeked.overrides.iter().map(|one| match one.subject() {
+        None => format!("override: {one}\n"),
+        Some(_) => format!("override for this subject: {one}\n"),
+    });
+    let tried = denied_in_shadow(&peeked.denied_in_shadow());
+    let left_out = left_out(&peeked.left_out());
+    let missing: String = peeked.missing.iter().map(|label| not_given(peeked, label.as_deref())).collect();
+    format!("{verdict}{shadow}\n{tried}{left_out}{missing}{prefetch}{}{}", table.text(), overrides.collect::<String>())
+}
+
+/// `not given: network, which is {ip:subnet}; add its value, or --on network=…`
+fn not_given(peeked: &Peeked<'_>, label: Option<&str>) -> String {
+    // The label of a rule with its own key is that key, which is not written twice.
+    let key = peeked.key(label).filter(|key| Some(*key) != label);
+    let key = key.map(|key| format!(", which is {key}")).unwrap_or_default();
+    let (subject, option) = match label {
+        Some(label) => (label, format!("--on {label}=…")),
+        None => ("the main subject", "--subject …".to_owned()),
+    };
+    if peeked.takes_values(label) {
+        format!("not given: {subject}{key}; add its value, or {option}\n")
+    } else {
+        format!(
+            "not given: {subject}{key}; only its program can write it; add {option}, as `tallygate top` prints it\n"
+        )
+    }
+}
+
+/// `in shadow, rule 1 would deny it`; nothing if no rule would.
+fn denied_in_shadow(positions: &[usize]) -> String {
+    match positions {
+        [] => String::new(),
+        positions => format!("in shadow, {} would deny it\n", rules(positions)),
+    }
+}
+
+/// `this leaves out rule 0, as its count is the call's; say it by --plan or --count`; nothing if no rule is left out.
+fn left_out(positions: &[usize]) -> String {
+    let (whose, which) = match positions {
+        [] => return String::new(),
+        [_] => ("its count is", "it"),
+        _ => ("their counts are", "them"),
+    };
+    format!("this leaves out {}, as {whose} the call's; say {which} by --plan or --count\n", rules(positions))
+}
+
+/// `rule 0`, or `the rules 0, 1 and 2`.
+fn rules(positions: &[usize]) -> String {
+    match positions {
+        [only] => format!("rule {only}"),
+        [first @ .., last] => {
+            let first = first.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!("the rules {first} and {last}")
+        }
+        [] => "no rule".to_owned(),
+    }
+}
+
+/// `denied for 41s by rule 0`, or `denied by rule 0 until a call is over`.
+fn denied(denial: &Denial) -> String {
+    let wait = denial.retry_after().map(duration::shown);
+    let verb = match denial.kind() {
+        RejectionKind::Banned => "banned",
+        RejectionKind::Paused => "paused",
+        _ => "denied",
+    };
+    let time = wait.map_or_else(|| "for good".to_owned(), |wait| format!("for {wait}"));
+    let rule = denial.rule().map(|rule| {
+        let name = rule.name().map(|name| format!(" ({name})")).unwrap_or_default();
+        let unit = rule.unit().map(|unit| format!(", which counts {unit}")).unwrap_or_default();
+        format!(" by rule {}{name}{unit}", rule.position())
+    });
+    let rule = rule.unwrap_or_default();
+    match denial.kind() {
+        RejectionKind::Duplicate => format!("{verb} {time}{rule}, as a duplicate"),
+        // Nobody knows when a running call ends.
+        RejectionKind::Concurrency if denial.retry_after().is_some() => format!("{verb}{rule} until a call is over"),
+        _ => format!("{verb} {time}{rule}"),
+    }
+}
+
+/// `, as zoe has said`, or `, as the field retry-after says`; nothing unless a pause says who has said it.
+fn said(peeked: &Peeked<'_>) -> String {
+    let by = |pause: &PauseStatus| match (pause.operator(), pause.field()) {
+        (Some(operator), _) => Some(format!(", as {operator} has said")),
+        (None, field) => field.map(|field| format!(", as the field {field} says")),
+    };
+    peeked.pause.as_ref().and_then(by).unwrap_or_default()
+}
+
+/// `0   1 per 1m   0 left   resets in 41s`, or `0   2 concurrent lease 30s   1 of 2 concurrent   leases end in 24s`.
+fn row(state: &RuleState) -> [String; 4] {
+    let verb = if state.rule.lease().is_some() { "leases end" } else { "resets" };
+    let reset = match state.reset {
+        None => String::new(),
+        Some(Duration::ZERO) => "unused".to_owned(),
+        Some(reset) => format!("{verb} in {}", duration::shown(reset)),
+    };
+    [state.position.to_string(), state.rule.to_string(), left(state), reset]
+}
+
+/// `4 left` or `4,000 tokens left`; `4 used` where each call gives the count; `1 of 2 concurrent` for concurrent calls.
+fn left(state: &RuleState) -> String {
+    let Some(used) = state.used.map(grouped) else { return String::new() };
+    let unit = state.rule.unit().map(|unit| format!(" {unit}")).unwrap_or_default();
+    match (state.limit.map(grouped), state.remaining.map(grouped)) {
+        (Some(limit), _) if state.rule.lease().is_some() => format!("{used} of {limit} concurrent"),
+        (_, Some(remaining)) => format!("{remaining}{unit} left"),
+        _ if state.rule.lease().is_some() => format!("{used} concurrent"),
+        _ => format!("{used}{unit} used"),
     }
 }

@@ -2,27 +2,25 @@
 
 mod answer;
 mod picture;
-mod rows;
 
 use std::fs::{self, File};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Write};
 use std::iter;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use indicatif::ProgressBarIter;
 use tallygate::admin::__shared as shared;
-use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceCall, TraceError};
+use tallygate::simulation::{Comparison, CsvTrace, Simulation, TraceCall, TraceError, TraceErrorKind};
 use tallygate::{Error, Policy};
 
 use self::picture::{Picture, Verdict};
-use self::rows::Rows;
 use crate::commands::check::read_sound;
 use crate::counts::CountOptions;
 use crate::duration;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, printable};
 use crate::progress::ProgressBar;
 
 /// Decide calls of the past by the limits of a file, with the engine that decides real calls
@@ -195,3 +193,59 @@ fn of_file(file: &Path, error: &Error) -> Failure {
 type Calls = ProgressBarIter<Box<dyn Read>>;
 
 type Trace = CsvTrace<Calls>;
+
+/// The most mistaken rows that are reported one by one.
+const MOST_NAMED: u64 = 10;
+
+/// The rows of a file of calls, of which some may be mistaken.
+struct Rows {
+    skips: bool,
+    skipped: u64,
+    progress: ProgressBar,
+}
+
+impl Rows {
+    /// With `skips`, mistaken rows are skipped. Without it, the first one is an error.
+    fn new(skips: bool, progress: ProgressBar) -> Self {
+        Self { skips, skipped: 0, progress }
+    }
+
+    fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Decides the call of a row, and returns its time and the decision; `None` if the row is skipped.
+    ///
+    /// # Errors
+    ///
+    /// The row is no call, or cannot be decided, and is not skipped.
+    fn decide<T>(
+        &mut self,
+        row: Result<TraceCall, TraceError>,
+        decide: impl FnOnce(&TraceCall) -> Result<T, TraceError>,
+    ) -> Result<Option<(SystemTime, T)>, TraceError> {
+        self.progress.count();
+        match row.and_then(|call| Ok((call.time(), decide(&call)?))) {
+            Ok(decided) => Ok(Some(decided)),
+            // An input that cannot be read has no next row.
+            Err(mistake) if self.skips && mistake.kind() != TraceErrorKind::Read => {
+                self.skip(&mistake);
+                Ok(None)
+            }
+            Err(mistake) => Err(mistake),
+        }
+    }
+
+    fn skip(&mut self, mistake: &TraceError) {
+        self.skipped += 1;
+        let text = match self.skipped {
+            ..=MOST_NAMED => printable(&mistake.to_string()),
+            number if number == MOST_NAMED + 1 => "more rows are left out".to_owned(),
+            _ => return,
+        };
+        self.progress.interrupt(|| {
+            // If the note cannot be written, the answer still has the number of rows.
+            let _ = writeln!(io::stderr(), "{text}");
+        });
+    }
+}

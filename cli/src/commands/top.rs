@@ -1,16 +1,18 @@
 //! `tallygate top`: who has used most.
 
-mod denied;
 pub(super) mod scope;
 pub(super) mod usage;
 pub(super) mod walk;
 
+use std::cmp::Reverse;
+
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
+use tallygate::DeniedSubject;
 use tallygate::admin::__shared::AskedCounts;
 
 use self::scope::SubjectScope;
-use self::usage::{Best, By, Ranking, Usage};
+use self::usage::{Best, By, Ranking, Usage, place_cells};
 use self::walk::walk;
 use crate::connection::Connection;
 use crate::counts::CountOptions;
@@ -20,6 +22,8 @@ use crate::live;
 use crate::number::{self, counted, grouped};
 use crate::output::Output;
 use crate::progress::ProgressBar;
+use crate::subject;
+use crate::table::TextTable;
 
 /// Show which subjects have used most of a policy, are denied longest, or were denied most often
 ///
@@ -76,7 +80,7 @@ impl TopCommand {
         let fleet = Fleet::connect(connection).await?;
         let scope = self.scope(&fleet, &asked).await?;
         let ranking = match self.by {
-            By::Denied => denied::rank(&fleet, &scope, self.limit).await?,
+            By::Denied => rank_denied(&fleet, &scope, self.limit).await?,
             By::Used | By::Wait => self.rank(&fleet, &scope).await?,
         };
         let json = json!({
@@ -119,4 +123,45 @@ impl TopCommand {
             (_, shown) => format!("{}{} of {all}\n", usage::table(found, scope).text(), grouped(shown as u64)),
         }
     }
+}
+
+/// Returns the subjects that were denied most often within this hour and the one before.
+async fn rank_denied(fleet: &Fleet<'_>, scope: &SubjectScope<'_>, limit: usize) -> Result<Ranking, Failure> {
+    let mut all = Vec::new();
+    for policy in scope.policies() {
+        // All are listed, because subjects of other labels may come first.
+        let listed = fleet.limiter.top_denied(policy, usize::MAX).await?;
+        let is_meant = |denied: &DeniedSubject| scope.only().is_none_or(|place| denied.label() == place.label);
+        all.extend(listed.into_iter().filter(is_meant));
+    }
+    // The subjects of one policy are in this order already.
+    all.sort_by_key(|denied| Reverse(denied.denials()));
+    let (subjects, found) = (all.len() as u64, &all[..limit.min(all.len())]);
+    Ok(Ranking { text: denied_text(scope, found, subjects), top: found.iter().map(denied_json).collect(), subjects })
+}
+
+fn denied_json(denied: &DeniedSubject) -> Value {
+    json!({
+        "policy": denied.policy(),
+        "label": denied.label(),
+        "subject": denied.subject().to_string(),
+        "denials": denied.denials(),
+    })
+}
+
+fn denied_text(scope: &SubjectScope<'_>, found: &[DeniedSubject], all: u64) -> String {
+    if all == 0 {
+        let of = scope.only().map(|place| format!(" of {}", place.listed.described.name())).unwrap_or_default();
+        return format!(
+            "no denied subject{of} is known; programs keep them if `LimiterBuilder::denied_subjects` says how many\n"
+        );
+    }
+    let mut table = TextTable::default();
+    for denied in found {
+        let [policy, label] = place_cells(denied.policy(), denied.label(), scope.only().is_none());
+        let subject = subject::name(&denied.subject().to_string()).to_owned();
+        table.push([policy, label, subject, format!("at least {} denied", counted(denied.denials(), "call"))]);
+    }
+    let shown = grouped(found.len() as u64);
+    format!("{}{shown} of {} within this hour and the one before\n", table.text(), counted(all, "subject"))
 }

@@ -6,8 +6,8 @@ use proc_macro2::TokenStream;
 use syn::{Lit, LitStr};
 use tallygate_rules::{Field, meant, missing_argument, synonym, unknown_argument};
 
-use crate::attr::argument::{Argument, ParsedList};
 use crate::attr::suggestion;
+use crate::attr::{Argument, ParsedList};
 use crate::diagnostic::{Diagnostics, SpanRange, error};
 
 /// The arguments that are not taken yet. Those that are left at the end are unknown.

@@ -8,7 +8,7 @@ use quote::ToTokens as _;
 use syn::{Expr, ExprLit, ExprPath, ExprUnary, Lit, LitInt, Path, UnOp};
 use tallygate_rules::{ArgumentSource, TemplateUse, read_duration};
 
-use crate::attr::argument::Argument;
+use crate::attr::Argument;
 use crate::attr::arguments::Arguments;
 use crate::attr::suggestion;
 use crate::diagnostic::{SpanRange, Spanned};

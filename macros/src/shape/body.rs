@@ -8,8 +8,9 @@ use syn::{Block, ExprAsync, ExprClosure, ExprReturn, Item, Local, Pat, Signature
 
 use crate::diagnostic::SpanRange;
 use crate::shape::async_block::AsyncBlock;
-use crate::shape::insertion::{Additions, Insertion, Wrapper, edit_behind_first};
-use crate::shape::opening::{count_declarations, count_rebindings, rebindings};
+use crate::shape::insertion::{
+    Additions, Insertion, Wrapper, count_declarations, count_rebindings, edit_behind_first, rebindings,
+};
 use crate::shape::tokens::{contents_at, edit_at, trees_of};
 
 pub(super) struct Body {

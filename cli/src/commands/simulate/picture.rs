@@ -1,7 +1,6 @@
 //! A picture of the decisions over time.
 
 mod axis;
-mod bins;
 mod canvas;
 mod lane;
 
@@ -10,16 +9,15 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use tallygate::Policy;
 
-use self::bins::{Bins, Count};
 use self::canvas::{Anchor, Canvas};
-use self::lane::Lane;
 pub(super) use self::lane::Verdict;
+use self::lane::{Bins, Count, Lane, MOST};
 use crate::duration;
 use crate::number::grouped;
 
 const LEFT: u64 = 64;
 /// The width of all bars, and so of the axis.
-const BARS_WIDTH: u64 = 4 * bins::MOST;
+const BARS_WIDTH: u64 = 4 * MOST;
 const RIGHT_MARGIN: u64 = 32;
 const TOP: u64 = 76;
 /// A lane: its heading, and its bars.

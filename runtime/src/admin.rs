@@ -40,6 +40,7 @@ mod bans;
 mod file_check;
 mod finding;
 mod registered;
+mod registered_policy;
 mod rendering;
 mod server_report;
 mod tallies;
@@ -48,7 +49,8 @@ mod whole_subject;
 
 pub use self::bans::{BanPage, BannedSubject, Bans};
 pub use self::finding::{Finding, Level};
-pub use self::registered::{Registered, RegisteredPolicy, RegisteredSubject, Unreadable};
+pub use self::registered::{Registered, Unreadable};
+pub use self::registered_policy::{RegisteredPolicy, RegisteredSubject};
 pub use self::rendering::Rendering;
 pub use self::server_report::ServerReport;
 pub use self::tallies::{Tallies, TallyPage};

@@ -3,7 +3,6 @@
 //! [`pace`] makes a layer around a client: no more calls than a policy admits, in the whole fleet, and none while the other side asks
 //! for a pause. [`ResponseReader`] reads what an answer says about limits, from all the fields that servers use for it.
 
-mod answer_clock;
 mod fields;
 mod heard;
 mod moment;

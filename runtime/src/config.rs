@@ -68,7 +68,6 @@
 
 mod change;
 mod lines;
-mod messages;
 #[cfg(not(feature = "web"))]
 mod no_request_limits;
 mod plans;
@@ -82,7 +81,6 @@ mod request_limit;
 mod request_limits;
 mod rules;
 mod table;
-mod values;
 
 pub(crate) use self::change::PolicyChange;
 #[cfg(not(feature = "web"))]

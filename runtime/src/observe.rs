@@ -1,6 +1,5 @@
 //! The log, the metrics and the spans of decisions. They name the policy, the rule and the kind, and never the subject.
 
-mod caught;
 mod decision;
 mod line_budget;
 pub(crate) mod log;

@@ -2,7 +2,8 @@
 
 use tallygate_rules::did_you_mean;
 
-use super::registered::{Registered, RegisteredPolicy};
+use super::registered::Registered;
+use super::registered_policy::RegisteredPolicy;
 use crate::bounds::MOST_SUGGESTIONS;
 use crate::config::{Policies, PolicyChange};
 use crate::error::Mistake;

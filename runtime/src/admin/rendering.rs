@@ -2,7 +2,7 @@
 
 mod mistakes;
 
-use super::registered::RegisteredPolicy;
+use super::registered_policy::RegisteredPolicy;
 use super::template::{self, KeyTemplate, Placeholder, Subjects};
 use crate::error::Error;
 use crate::limiter::Limiter;

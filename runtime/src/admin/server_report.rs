@@ -6,7 +6,7 @@ mod settings;
 
 use self::access::LeaseUse;
 use super::finding::{Finding, Level};
-use super::registered::RegisteredPolicy;
+use super::registered_policy::RegisteredPolicy;
 use crate::error::BackendError;
 use crate::limiter::Limiter;
 use crate::store::ServerFacts;

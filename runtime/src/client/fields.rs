@@ -9,9 +9,8 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 
 pub(super) use self::grpc::GRPC_STATUS;
-use super::answer_clock::AnswerClock;
 use super::heard::{HeardLimit, HeardPause};
-use super::moment::{Moment, decimal};
+use super::moment::{AnswerClock, Moment, decimal};
 
 /// The most limits that are read of one answer.
 const MOST: usize = 32;

@@ -1,14 +1,10 @@
 //! The pace of calls to other servers.
 
-mod body;
-mod error;
-mod meters;
-mod paced_request;
+mod paced_call;
 #[cfg(feature = "client-reqwest")]
 mod reqwest;
 mod service;
 mod settings;
-mod subjects;
 mod traffic;
 
 use std::borrow::Cow;
@@ -19,10 +15,8 @@ use std::time::Duration;
 use http::request::Parts;
 use tallygate_rules::{CALLS, Role, Rule, meant, remedy};
 
-pub use self::body::PacedBody;
-pub use self::error::PaceError;
-pub use self::meters::Meters;
-pub use self::service::PaceService;
+pub use self::paced_call::{Meters, PacedBody};
+pub use self::service::{PaceError, PaceService};
 use self::settings::{PaceSettings, RequestCost};
 use self::traffic::Traffic;
 use super::ResponseReader;

@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 
-use super::answer_clock::AnswerClock;
 use super::fields::{Doubt, FieldReader, may_speak_of_limits};
 use super::heard::{Heard, HeardLimit, HeardPause};
+use super::moment::AnswerClock;
 use crate::observe::log;
 use crate::system;
 

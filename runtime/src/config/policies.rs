@@ -4,16 +4,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use tallygate_rules::CALLS;
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 use super::change::PolicyChange;
-use super::lines::Lines;
+use super::lines::{At, Lines};
 use super::plans::{self, ListedPlans, Plans};
 use super::policy_table;
 use super::request_limits::RequestLimits;
 use super::table::{Table, entries};
-use super::values;
-use crate::bounds::{FILE_BYTES, MOST_POLICIES};
+use crate::bounds::{FILE_BYTES, MOST_POLICIES, MOST_TEXTS};
 use crate::context;
 use crate::error::{ConfigError, Mistake, Place};
 use crate::observe::opaque_debug;
@@ -257,6 +256,8 @@ const START: Place = Place { line: 1, column: 1 };
 /// The last line of a file, if it says that the file is whole.
 const END: &str = "[end]";
 
+const VALUES: &str = r#"values = ["user", "plan"]"#;
+
 fn read(text: &str) -> Result<PoliciesInner, ConfigError> {
     if text.len() > FILE_BYTES {
         let message = format!("the file is longer than {} MiB; write fewer policies", FILE_BYTES >> 20);
@@ -278,7 +279,7 @@ fn read(text: &str) -> Result<PoliciesInner, ConfigError> {
 
 fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Lines<'_>) {
     let mut root = Table::new(root, START, lines);
-    inner.values = values::take(&mut root, lines);
+    inner.values = take_values(&mut root, lines);
     inner.plans = Arc::new(ListedPlans::take(&mut root, lines));
     if let Some(policies) = root.take("policy") {
         let message = "`policy` must be a table of policies, like `[policy.\"sms.send\"]`";
@@ -304,6 +305,27 @@ fn read_policies(root: &DeTable<'_>, inner: &mut PoliciesInner, lines: &mut Line
     root.finish(lines);
     plans::check_alike(&inner.plans_of_policies().collect::<Vec<_>>(), lines);
     inner.requests.check(inner.values.as_deref(), lines);
+}
+
+/// Takes `values`: the values of the context that requests have, as far as the file lists them.
+fn take_values(root: &mut Table<'_>, lines: &mut Lines<'_>) -> Option<Vec<String>> {
+    let list = root.list("values", VALUES, lines)?;
+    if list.value.len() > MOST_TEXTS {
+        let message = format!("`values` has {} texts, and {MOST_TEXTS} are the most; write fewer", list.value.len());
+        lines.report(list.place, message);
+        return None;
+    }
+    let name = |written: At<_>| {
+        let value: &DeValue<'_> = written.value;
+        let name = value.as_str().filter(|name| is_name(name)).map(str::to_owned);
+        let message = || format!("`values` lists names of letters, digits and `_`, like `{VALUES}`");
+        lines.ok_or_report(written.place, name.ok_or_else(message))
+    };
+    Some(list.value.into_iter().filter_map(name).collect())
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
 }
 
 #[cfg(test)]

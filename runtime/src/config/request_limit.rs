@@ -10,17 +10,18 @@ use tallygate_rules::{
 };
 
 use super::lines::{At, Lines};
-use super::messages::{self, FileMessages};
 use super::plans::ListedPlans;
 use super::request_effects::RequestEffects;
 use super::rules::{FileRule, PolicyParts, RuleList, are_known, check_rules, known_rules};
 use super::table::Table;
 use crate::context::{ContextKey, ContextMessage};
+use crate::decision::{Rejection, RejectionKind};
 use crate::error::Place;
 use crate::policy::{Policy, PolicyBuilder, PolicySettings};
 use crate::request_pattern::{
     PathPattern, PathReading, RequestMethod, RequestPath, check_method, method_includes, surely_contain,
 };
+use crate::subject::filters::Secret;
 
 const MATCH: &str = r#"match = { path = "/login", methods = ["POST"] }"#;
 const KEY: &str = r#"key = "{@ip}""#;
@@ -79,6 +80,42 @@ impl Requests {
     }
 }
 
+/// The messages of a policy for requests. The message of a rule goes before that of the policy.
+#[derive(Debug)]
+pub(crate) struct FileMessages {
+    policy: Option<ContextMessage>,
+    /// One for each rule, in their order.
+    rules: Vec<Option<ContextMessage>>,
+    ban: Option<ContextMessage>,
+}
+
+impl FileMessages {
+    /// Returns the messages, or `None` if there is none.
+    pub(super) fn new(
+        policy: Option<ContextMessage>,
+        rules: impl Iterator<Item = Option<ContextMessage>>,
+        ban: Option<ContextMessage>,
+    ) -> Option<Self> {
+        let rules: Vec<_> = rules.collect();
+        let is_any = policy.is_some() || ban.is_some() || rules.iter().any(Option::is_some);
+        is_any.then_some(Self { policy, rules, ban })
+    }
+
+    /// Returns the names of the values of the context that they show.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().chain([&self.policy, &self.ban]).flatten().flat_map(ContextMessage::names)
+    }
+
+    /// Returns the text for a rejection in the current context; `None` is the usual one.
+    pub(crate) fn text(&self, rejection: &Rejection, secret: &Secret) -> Option<String> {
+        let message = match rejection.denying_rule() {
+            Some(position) => self.rules.get(position).and_then(Option::as_ref).or(self.policy.as_ref()),
+            None => self.ban.as_ref().filter(|_| rejection.kind() == RejectionKind::Banned),
+        };
+        message.map(|message| message.text(rejection, secret))
+    }
+}
+
 /// Reads a policy for requests; `None` if it is mistaken.
 pub(super) fn read(
     parts: PolicyParts<'_>,
@@ -92,7 +129,7 @@ pub(super) fn read(
     let requests = table.table("match", MATCH, lines).and_then(|table| requests(table, lines));
     let ban = table.table("ban", r#"ban = { denials = 20, within = "10m", duration = "1h" }"#, lines);
     let (ban, ban_message) = ban.map(|table| ban_of(table, rules.as_ref(), lines)).unwrap_or_default();
-    let message = messages::take(&mut table, TemplateUse::Message, lines);
+    let message = table.message(TemplateUse::Message, lines);
     let is_shadow = table.flag("shadow", lines).is_some_and(|shadow| shadow.value);
     let paths = requests.as_ref().map(|requests| &*requests.paths);
     let prefetch = table.duration("prefetch", r#"prefetch = "100ms""#, lines);
@@ -257,7 +294,7 @@ fn ban_of(
     let denials = table.number("denials", denials, lines);
     let within = table.duration("within", within, lines);
     let duration = table.duration("duration", duration, lines);
-    let message = messages::take(&mut table, TemplateUse::BanMessage, lines);
+    let message = table.message(TemplateUse::BanMessage, lines);
     table.finish(lines);
     let (Some(denials), Some(within), Some(duration)) = (denials, within, duration) else { return (None, message) };
     let ban = Ban::new(denials.value, within.value, duration.value);

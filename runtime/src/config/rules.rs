@@ -7,7 +7,6 @@ use tallygate_rules::{
 use toml::de::DeValue;
 
 use super::lines::{At, Lines};
-use super::messages;
 use super::table::Table;
 use crate::context::ContextMessage;
 use crate::error::Place;
@@ -190,7 +189,7 @@ fn finish(
     let place = table.place;
     let key = table.key(lines);
     let name = table.text("name", r#"name = "daily""#, lines);
-    let message = messages::take(&mut table, TemplateUse::Message, lines);
+    let message = table.message(TemplateUse::Message, lines);
     let is_without_window = rule.role() == Role::Concurrency;
     if let Some(shown) = message.as_ref().filter(|shown| is_without_window && shown.value.shows(RejectionField::Per)) {
         lines.report(shown.place, NO_WINDOW);

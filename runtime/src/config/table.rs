@@ -1,18 +1,19 @@
 //! A table of the file, whose entries are taken out of it by their names.
 
 use tallygate_rules::{
-    argument_meant, missing_argument, must_be_fraction, must_be_number, must_be_text, parse_duration, read_duration,
-    unknown_argument,
+    TemplateUse, argument_meant, missing_argument, must_be_fraction, must_be_number, must_be_text, parse_duration,
+    read_duration, unknown_argument,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::lines::{At, Lines};
-use crate::bounds::KEY_BYTES;
-use crate::bounds::MOST_TEXTS;
+use crate::bounds::{KEY_BYTES, MOST_TEXTS};
+use crate::context::ContextMessage;
 use crate::error::Place;
 
 const KEY: &str = r#"key = "{@ip}""#;
+const MESSAGE: &str = r#"message = "try again in {@retry_after}""#;
 
 /// A table. An entry is removed when it is read by its name, so the entries that are left are unknown.
 pub(super) struct Table<'t> {
@@ -93,6 +94,12 @@ impl<'t> Table<'t> {
             format!("`key` has {KEY_BYTES} bytes at most, and this one has {}; shorten it", key.value.len()),
         );
         Some(At { value: "{@ip}", ..key })
+    }
+
+    /// Takes `message = "text with {@placeholders}"`.
+    pub(super) fn message(&mut self, template_use: TemplateUse, lines: &mut Lines<'_>) -> Option<At<ContextMessage>> {
+        let text = self.text("message", MESSAGE, lines)?;
+        lines.read(text, |text| ContextMessage::parse(text, template_use))
     }
 
     /// Takes `name = "60s"`.

@@ -7,8 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
-
-use super::caught::caught;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
     static VOICE: Voice = const { Voice::new() };
@@ -104,4 +103,11 @@ impl Voice {
 /// Visits the voice of this thread; `None` at the end of the thread, when it has none any more.
 fn with<T>(visit: impl FnOnce(&Voice) -> T) -> Option<T> {
     VOICE.try_with(visit).ok()
+}
+
+/// Tells a subscriber or a recorder something. `None` if it panics; the panic hook of the program has then reported it. What it is
+/// told has been decided, and a decision must not be lost by a panic: the place of a concurrent call would stay taken.
+pub(super) fn caught<T>(event: impl FnOnce() -> T) -> Option<T> {
+    // What the event leaves behind is theirs. It changes nothing of ours.
+    catch_unwind(AssertUnwindSafe(event)).ok()
 }

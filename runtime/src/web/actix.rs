@@ -2,7 +2,6 @@
 
 #[cfg(feature = "admin")]
 mod admin;
-mod head;
 mod middleware;
 
 use std::future::{Ready, ready};

@@ -5,7 +5,6 @@ mod error;
 #[cfg(feature = "utoipa")]
 mod openapi;
 mod operations;
-mod overriding;
 mod query;
 mod resource;
 
@@ -24,8 +23,7 @@ use serde_json::Value;
 use tower_service::Service;
 
 pub(super) use self::error::{AdminError, MOST_BYTES};
-use self::query::Operated;
-use self::query::Query;
+use self::query::{Operated, Query};
 use self::resource::Resource;
 use crate::limiter::Limiter;
 use crate::observe::opaque_debug;

@@ -1,7 +1,5 @@
 //! The fields of responses that show clients the state of their limits.
 
-#[cfg(feature = "utoipa")]
-mod described;
 mod formats;
 mod item;
 #[cfg(test)]
@@ -12,6 +10,8 @@ use std::borrow::Cow;
 use tallygate_rules::Role;
 
 use self::item::Item;
+#[cfg(feature = "utoipa")]
+pub(super) use self::item::unit_in_fields;
 pub(super) use self::item::{limit_name, whole_seconds};
 use crate::web::decisions::{Decisions, LimitStatus};
 
@@ -40,8 +40,8 @@ use crate::web::decisions::{Decisions, LimitStatus};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fields {
-    draft: Option<Draft>,
-    legacy: Option<Legacy>,
+    pub(super) draft: Option<Draft>,
+    pub(super) legacy: Option<Legacy>,
     items: Items,
 }
 

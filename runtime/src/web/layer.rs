@@ -1,24 +1,28 @@
 //! The layer that gives each request a context, and writes fields into its response.
 
-mod service;
 pub(super) mod settings;
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{self, Poll, ready};
 
-use http::Response;
+use http::{HeaderName, HeaderValue, Request, Response};
+use pin_project_lite::pin_project;
+use tower_service::Service;
 
-pub use self::service::{LayerService, ResponseFuture};
-use self::settings::LayerSettings;
+use self::settings::{LayerSettings, WebRequest, WebResponse, web_response};
 use super::client_ip::ClientIpSource;
+use super::decisions::Decisions;
 use super::fields::{Draft, Items, Legacy};
 #[cfg(feature = "utoipa")]
 use super::openapi::document::{answer_problems, for_each_operation};
 #[cfg(feature = "utoipa")]
 use super::openapi::limit_fields::answer_fields;
 use super::parts::Parts;
-use crate::context::{self, Context};
+use crate::context::{self, Context, Maker};
 use crate::decision::Rejection;
 use crate::observe::opaque_debug;
 
@@ -212,3 +216,78 @@ impl Layer {
 }
 
 opaque_debug!(Layer, layer => { fields: layer.settings.fields, on_success: layer.settings.on_success });
+
+/// The service of a [`Layer`].
+#[derive(Clone)]
+pub struct LayerService<S> {
+    pub(super) inner: S,
+    pub(super) settings: Arc<LayerSettings>,
+}
+
+impl<S> tower_layer::Layer<S> for Layer {
+    type Service = LayerService<S>;
+
+    fn layer(&self, inner: S) -> LayerService<S> {
+        LayerService { inner, settings: Arc::clone(&self.settings) }
+    }
+}
+
+impl<S, Q, B> Service<Request<Q>> for LayerService<S>
+where
+    S: Service<Request<Q>, Response = Response<B>>,
+{
+    type Response = Response<B>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut task::Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Q>) -> Self::Future {
+        let (mut context, decisions) = self.settings.enter(&mut request, Maker::Layer);
+        let future = context::enter(&mut context, || self.inner.call(request));
+        ResponseFuture { future, context, decisions, settings: Arc::clone(&self.settings) }
+    }
+}
+
+opaque_debug!([S] LayerService<S>);
+
+pin_project! {
+    /// The future of a [`LayerService`].
+    pub struct ResponseFuture<F> {
+        #[pin]
+        future: F,
+        context: Context,
+        decisions: Decisions,
+        settings: Arc<LayerSettings>,
+    }
+}
+
+impl<F, B, E> Future for ResponseFuture<F>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+{
+    type Output = Result<Response<B>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let mut response = ready!(context::enter(this.context, || this.future.poll(cx)))?;
+        this.settings.write_fields(&mut response, this.decisions);
+        Poll::Ready(Ok(response))
+    }
+}
+
+opaque_debug!([F] ResponseFuture<F>);
+
+impl<B> WebRequest for Request<B> {
+    fn parts(&self) -> Parts<'_> {
+        Parts::of_http(self)
+    }
+
+    fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T) {
+        self.extensions_mut().insert(value);
+    }
+}
+
+web_response!(Response<B>, HeaderName, HeaderValue, extensions_mut());

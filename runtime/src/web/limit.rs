@@ -1,23 +1,17 @@
 //! Limits around a whole router.
 
-pub(super) mod counted;
-pub(super) mod effects;
+pub(super) mod checks;
 pub(super) mod gate;
 mod service;
-mod settings;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use tallygate_rules::{CALLS, Rule};
 
-use self::effects::Effects;
-use self::gate::{Exemptions, exempt_networks};
+use self::checks::{Effects, Limited};
+use self::gate::{Exemptions, Gate, Guard, exempt_networks};
 pub use self::service::{LimitBody, LimitService};
-use self::settings::{Counts, FindCost, LimitSettings};
-use super::layer::Layer;
 use super::parts::Parts;
 use crate::context::KeyedPolicy;
 use crate::decision::Rejection;
@@ -33,15 +27,15 @@ use crate::request_pattern::{PathPattern, check_method};
 /// `{@user:lower}`, `{@method} {@route}`. A denied request does not reach the router: the response is a
 /// [`Problem`](super::Problem), or a status of gRPC.
 ///
-/// The values come from the [`Layer`] around this one. The key can also show the `method` of the request, its `path`,
-/// which inside axum's `nest` lacks the prefix, the `route` that it matches, and any header: `{@header_x_api_key}` is
+/// The values come from the [`Layer`](super::Layer) around this one. The key can also show the `method` of the request, its
+/// `path`, which inside axum's `nest` lacks the prefix, the `route` that it matches, and any header: `{@header_x_api_key}` is
 /// `X-Api-Key`, as [`header_text`](Parts::header_text) returns it, and `{@header_host}` is the [host](Parts::host) in
 /// any version of HTTP. The `method` is a standard one or `other`, and `HEAD` is `GET`. All requests without a route
 /// share the value `none`. A missing header is another subject than an empty one, or gives way to an alternative:
 /// `{@header_x_api_key|@ip}`. A client can send any header. So show only one that a trusted proxy sets, or show it
 /// beside a value that the client cannot choose. Without a layer around the limit, the client is the address of the
 /// socket, unless a [context](crate::context::scope) around it has an `ip`, and the response has the fields of
-/// [`Layer::new`].
+/// [`Layer::new`](super::Layer::new).
 ///
 /// A layer *inside* the limit comes too late: behind a proxy, all clients would share one limit. The log reports it as
 /// an error, once. In axum and actix-web, add the limit first and the layer after it; in tonic, the other way round.
@@ -88,7 +82,6 @@ pub fn limit(policy: &Policy, key: &str) -> Result<Limit, Error> {
         costs: Vec::new(),
         counts: None,
         effects: Effects::default(),
-        layer: Layer::default(),
     };
     Ok(Limit { settings: Arc::new(settings) })
 }
@@ -259,8 +252,8 @@ impl Limit {
         self.set(|settings| settings.effects.refund_if = Some(Arc::new(refund_if)))
     }
 
-    /// Sets the response to requests that this limit rejects, in place of that of [`Layer::reject`], or else of a
-    /// [`Problem`](super::Problem): `Response::from(rejection)` is that one, to start from. The layer adds its fields to it.
+    /// Sets the response to requests that this limit rejects, in place of that of [`Layer::reject`](super::Layer::reject), or else
+    /// of a [`Problem`](super::Problem): `Response::from(rejection)` is that one, to start from. The layer adds its fields to it.
     ///
     /// # Examples
     ///
@@ -282,7 +275,7 @@ impl Limit {
     }
 
     /// Sets the texts of this limit's denials: see [`Check::messages`](crate::Check::messages). Those of
-    /// [`Layer::messages`] go first.
+    /// [`Layer::messages`](super::Layer::messages) go first.
     ///
     /// # Examples
     ///
@@ -305,3 +298,94 @@ impl Limit {
 }
 
 opaque_debug!(Limit, limit => { policy: limit.settings.keyed.policy.name() });
+
+#[derive(Clone)]
+struct LimitSettings {
+    keyed: KeyedPolicy,
+    /// `None` means the installed limiter.
+    limiter: Option<Limiter>,
+    exemptions: Exemptions,
+    shadow: bool,
+    /// What a request costs, by the names of units; one call if none is named.
+    costs: Vec<(String, Arc<FindCost>)>,
+    /// `None` are the counts of the policy.
+    counts: Option<Counts>,
+    effects: Effects,
+}
+
+type FindCost = dyn Fn(&Parts<'_>) -> u64 + Send + Sync;
+type FindCounts = dyn Fn(&Parts<'_>) -> Vec<u64> + Send + Sync;
+
+/// The counts of each request.
+#[derive(Clone)]
+struct Counts {
+    find: Arc<FindCounts>,
+    /// The counts of the policy, for rules behind the last count that was found.
+    own: Arc<[u64]>,
+}
+
+impl Counts {
+    fn of(&self, parts: &Parts<'_>) -> Vec<u64> {
+        let mut counts = (self.find)(parts);
+        counts.extend(self.own.iter().skip(counts.len()));
+        counts
+    }
+}
+
+impl Gate for LimitSettings {
+    fn limited(&self, parts: &Parts<'_>) -> Limited {
+        let Self { keyed, limiter, exemptions, shadow, effects, .. } = self;
+        keyed.report_lack_of_keys();
+        if exemptions.apply(parts) {
+            return Limited::default();
+        }
+        let counted = self.counts.as_ref().map(|counts| keyed.policy.with_counts(counts.of(parts)));
+        let guard = Guard {
+            policy: counted.as_ref().unwrap_or(&keyed.policy),
+            key: &keyed.key,
+            subjects: &keyed.others,
+            limiter: limiter.as_ref(),
+            costs: self.costs.iter().map(|(unit, cost)| (unit.as_str(), cost(parts))).collect(),
+            is_shadow: *shadow,
+            effects: effects.clone(),
+        };
+        Limited(vec![guard.decided(parts)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! The policies that limits hold.
+
+    use std::time::Duration;
+
+    use tallygate_rules::Rule;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_that_only_a_limit_holds_is_known() {
+        let rule = Rule::sliding_window(1, Duration::from_secs(60));
+        let policy = Policy::builder("web::limit::only").rule(rule).build().unwrap();
+        let limit = limit(&policy.with_counts([7]), "{@ip}").unwrap();
+        drop(policy);
+        assert_eq!(Limiter::policy("web::limit::only").unwrap().key(), Some("{@ip}"));
+        #[cfg(feature = "config")]
+        {
+            let file = crate::config::Policies::from_toml("[policy.'web::limit::only']\nrules = ['2 per 1h']").unwrap();
+            assert_eq!(Limiter::in_memory().apply(&file).unwrap().unknown(), []);
+        }
+        drop(limit);
+    }
+
+    #[test]
+    fn the_policy_of_a_limit_knows_how_its_subjects_are_written() {
+        let minute = Duration::from_secs(60);
+        let rules = Policy::builder("api").rule(Rule::sliding_window(1, minute));
+        let policy = rules.rule_on("network", Rule::sliding_window(2, minute)).key("by hand").build().unwrap();
+        let limit = limit(&policy, "{@ip}").unwrap().subject("network", "{@ip:subnet}").unwrap();
+        let known = &limit.settings.keyed.policy;
+        assert_eq!((known.key(), known.templates().get(Some("network"))), (Some("{@ip}"), Some("{@ip:subnet}")));
+        assert_eq!((known, policy.key()), (&policy, Some("by hand")));
+    }
+}

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
-use super::layer::Layer;
 use super::limit::LimitService;
-use super::limit::effects::{DenialText, Effects, Limited, RefundIf, Reject};
+use super::limit::checks::{DenialText, Effects, Limited, RefundIf, Reject};
 use super::limit::gate::{Exemptions, Gate, Guard, exempt_networks, request_value, request_values};
 #[cfg(feature = "utoipa")]
 use super::openapi::document::{add, answer_problems, for_each_operation};
@@ -64,8 +63,7 @@ pub fn limits(limiter: &Limiter) -> Result<Limits, Error> {
             "`web::limits`: this limiter has applied no policies of a file; call `limiter.apply(&policies)?` before",
         ));
     }
-    let settings =
-        LimitsSettings { limiter: limiter.clone(), exemptions: Exemptions::default(), layer: Layer::default() };
+    let settings = LimitsSettings { limiter: limiter.clone(), exemptions: Exemptions::default() };
     limiter.note_limits_of_requests();
     Ok(Limits { settings: Arc::new(settings) })
 }
@@ -81,8 +79,6 @@ pub struct Limits {
 struct LimitsSettings {
     limiter: Limiter,
     exemptions: Exemptions,
-    /// Makes the context of requests that have none.
-    layer: Layer,
 }
 
 impl Limits {
@@ -172,10 +168,6 @@ impl Gate for LimitsSettings {
         let deciding = self.deciding(policies.requests().as_slice(), parts);
         let left = deciding.into_iter().filter(|limit| !limit.exempts(parts.request_path()));
         Limited(left.map(|limit| self.decided(limit, parts)).collect())
-    }
-
-    fn layer(&self) -> &Layer {
-        &self.layer
     }
 }
 

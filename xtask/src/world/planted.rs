@@ -191,7 +191,7 @@ const ALL: &[Planted] = &[
     },
     Planted {
         name: "a pace that hears a pause and still sends",
-        file: "runtime/src/client/pace/settings.rs",
+        file: "runtime/src/client/pace/paced_call.rs",
         old: "self.permit.begin_pause_logged(said)",
         new: "_ = said",
     },

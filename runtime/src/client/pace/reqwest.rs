@@ -7,9 +7,9 @@ use http::{Extensions, Request as HttpRequest, Response as HttpResponse};
 use reqwest_middleware::reqwest::{Body, Request, Response, ResponseBuilderExt as _, Url};
 use reqwest_middleware::{Error, Middleware, Next, Result};
 
-use super::paced_request::PacedRequest;
-use super::settings::{AdmittedCall, PaceSettings, PacedCall};
-use super::{Pace, PacedBody};
+use super::Pace;
+use super::paced_call::{AdmittedCall, PacedBody, PacedCall};
+use super::settings::{PaceSettings, PacedRequest};
 use crate::field_text::host_text;
 
 /// A middleware of the crate `reqwest-middleware`. The values of a request are those of its

@@ -1,5 +1,7 @@
-//! The pace as a layer of `tower`.
+//! The pace as a layer of `tower`, and why a call of it has no response.
 
+use std::error::Error;
+use std::fmt;
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
@@ -11,10 +13,10 @@ use http_body::Body;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::error::BoxError;
-use super::paced_request::PacedRequest;
-use super::settings::{PaceSettings, PacedCall};
-use super::{Pace, PaceError, PacedBody};
+use super::Pace;
+use super::paced_call::{PacedBody, PacedCall};
+use super::settings::{PaceSettings, PacedRequest};
+use crate::decision::Rejection;
 use crate::observe::opaque_debug;
 
 /// The client within a [`Pace`].
@@ -74,3 +76,60 @@ fn failed(error: impl Into<BoxError>) -> PaceError {
 }
 
 opaque_debug!([S] PaceService<S>);
+
+/// An error of any client. It is boxed, as clients that are put together have errors of this type.
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Why a call of a [`PaceService`] has no response.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PaceError {
+    /// The call was not sent, as the policy rejects it. Nothing of its body was read.
+    Rejected(Rejection),
+    /// The client failed, with this error.
+    Client(BoxError),
+}
+
+impl PaceError {
+    /// Returns the rejection, if the call was not sent.
+    #[must_use]
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match self {
+            Self::Rejected(rejection) => Some(rejection),
+            Self::Client(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for PaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rejected(rejection) => write!(f, "the call was not sent: {rejection}"),
+            Self::Client(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for PaceError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Rejected(rejection) => Some(rejection),
+            Self::Client(error) => error.source(),
+        }
+    }
+}
+
+/// The status of the rejection, which is also its source, or that of the client's error.
+#[cfg(feature = "tonic")]
+impl From<PaceError> for tonic::Status {
+    fn from(error: PaceError) -> Self {
+        match error {
+            PaceError::Rejected(rejection) => {
+                let mut status = Self::from(rejection.clone());
+                status.set_source(Arc::new(rejection));
+                status
+            }
+            PaceError::Client(error) => Self::from_error(error),
+        }
+    }
+}

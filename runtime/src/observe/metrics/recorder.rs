@@ -7,8 +7,8 @@ use std::cell::Cell;
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
-use crate::observe::caught::caught;
 use crate::observe::once::ReportedOnce;
+use crate::observe::voice::caught;
 
 pub(super) const DECISIONS: &str = "tallygate_decisions_total";
 pub(super) const SECONDS: &str = "tallygate_decision_seconds";

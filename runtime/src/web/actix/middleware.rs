@@ -1,6 +1,7 @@
-//! The layer and the limits as middlewares of actix-web.
+//! The layer and the limits as middlewares of actix-web, and how they read its requests.
 
 use std::future::{Future, Ready, ready};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,23 +11,24 @@ use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform};
 use actix_web::error::InternalError;
 use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::uri::Authority;
 use actix_web::{Error, HttpMessage as _, HttpResponse};
 
-use super::head::parts;
 use super::{has_ended, own_response, response};
 use crate::context::{self, Maker};
 use crate::decision::Rejection;
 use crate::error::BackendError;
 use crate::held::Held;
+use crate::request_pattern::{PathReading, RequestPath};
 use crate::web::decisions::Decisions;
-use crate::web::layer::settings::{LayerSettings, WebRequest, WebResponse, web_response};
+use crate::web::layer::settings::{LayerSettings, WebRequest, WebResponse, answer_limited, web_response};
 use crate::web::layer::{Layer, LayerService};
-use crate::web::limit::counted::CountedChecks;
+use crate::web::limit::checks::CountedChecks;
 use crate::web::limit::gate::Gate;
 use crate::web::limit::{Limit, LimitService};
 #[cfg(feature = "config")]
 use crate::web::limits::Limits;
-use crate::web::parts::Parts;
+use crate::web::parts::{Head, Parts, RequestHead};
 
 /// The middleware is a [`LayerService`], too.
 impl<S, B> Transform<S, ServiceRequest> for Layer
@@ -140,10 +142,7 @@ where
     fn call(&self, request: ServiceRequest) -> Self::Future {
         let inner = Rc::clone(&self.inner);
         let gate = Arc::clone(&self.gate);
-        Box::pin(async move {
-            let layer = &gate.layer().settings;
-            layer.answer_limited(request, |request| answer(&*inner, &gate, request)).await
-        })
+        Box::pin(async move { answer_limited(request, |request| answer(&*inner, &gate, request)).await })
     }
 }
 
@@ -173,4 +172,55 @@ where
     };
     let permits = admitted.refunded(status.as_u16()).await;
     Ok(answered?.map_body(|_, body| EitherBody::left(Held::new(body, permits, has_ended))))
+}
+
+/// Returns the parts of a request, whose types are of an older version of the crate `http`.
+fn parts(request: &ServiceRequest) -> Parts<'_> {
+    let path = RequestPath::read(request.uri().path(), request.match_info().as_str());
+    Parts::new(Head::Actix(request), path)
+}
+
+impl RequestHead for ServiceRequest {
+    fn method(&self) -> &str {
+        self.method().as_str()
+    }
+
+    fn query(&self) -> Option<&str> {
+        self.uri().query()
+    }
+
+    fn authority(&self) -> Option<&str> {
+        self.uri().authority().map(Authority::as_str)
+    }
+
+    fn line(&self, name: &str) -> Option<&[u8]> {
+        self.headers().get(name).map(HeaderValue::as_bytes)
+    }
+
+    fn lines(&self, name: &str) -> Vec<&[u8]> {
+        self.headers().get_all(name).map(HeaderValue::as_bytes).collect()
+    }
+
+    fn route(&self, path: &RequestPath<'_>) -> Option<String> {
+        let seen = self.match_info().as_str();
+        // `match_pattern` may look up the path as it was sent, and the router looks up the decoded one.
+        let found = if self.path() == seen { self.match_pattern() } else { pattern_of(self, seen) };
+        // `NormalizePath` may change the path later, so all its readings are looked up.
+        found.or_else(|| path.readings().find_map(|reading| pattern_read(self, reading)))
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        self.peer_addr()
+    }
+}
+
+/// Returns the pattern of the resource that has a path, if the slash at its end makes no difference.
+fn pattern_read(request: &ServiceRequest, reading: PathReading<'_>) -> Option<String> {
+    let PathReading::Other(path) = reading else { return None };
+    let file = path.trim_end_matches('/');
+    pattern_of(request, file).or_else(|| pattern_of(request, &format!("{file}/")))
+}
+
+fn pattern_of(request: &ServiceRequest, path: &str) -> Option<String> {
+    request.resource_map().match_pattern(path)
 }

@@ -78,7 +78,7 @@ impl Allowance {
 pub(super) const REQUESTS: &str = "requests";
 
 /// Returns a unit in the words of the draft. Some proxies drop a field with an underscore in its name.
-pub(super) fn unit_in_fields(counted: &str) -> Cow<'static, str> {
+pub(crate) fn unit_in_fields(counted: &str) -> Cow<'static, str> {
     if counted == CALLS { REQUESTS.into() } else { counted.replace('_', "-").into() }
 }
 

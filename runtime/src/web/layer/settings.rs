@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use http::StatusCode;
 
@@ -162,25 +162,25 @@ impl LayerSettings {
             response.set_field("retry-after", &seconds.to_string());
         }
     }
+}
 
-    /// Answers a request of a limit. Unless a layer or a limit around it has made a context, this makes one. It looks
-    /// for that context at its first poll, because the future may be made in another one.
-    pub(in crate::web) async fn answer_limited<Q: WebRequest, R: WebResponse, E, F>(
-        &self,
-        mut request: Q,
-        answer: impl FnOnce(Q) -> F,
-    ) -> Result<R, E>
-    where
-        F: Future<Output = Result<R, E>>,
-    {
-        if context::is_within_request() {
-            return answer(request).await;
-        }
-        let (context, decisions) = self.enter(&mut request, Maker::Limit);
-        let mut response = context::scope(context, async { answer(request).await }).await?;
-        self.write_fields(&mut response, &decisions);
-        Ok(response)
+/// Answers a request of a limit. Unless a layer or a limit around it has made a context, this makes one. It looks
+/// for that context at its first poll, because the future may be made in another one.
+pub(in crate::web) async fn answer_limited<Q: WebRequest, R: WebResponse, E, F>(
+    mut request: Q,
+    answer: impl FnOnce(Q) -> F,
+) -> Result<R, E>
+where
+    F: Future<Output = Result<R, E>>,
+{
+    static NO_LAYER: LazyLock<LayerSettings> = LazyLock::new(LayerSettings::default);
+    if context::is_within_request() {
+        return answer(request).await;
     }
+    let (context, decisions) = NO_LAYER.enter(&mut request, Maker::Limit);
+    let mut response = context::scope(context, async { answer(request).await }).await?;
+    NO_LAYER.write_fields(&mut response, &decisions);
+    Ok(response)
 }
 
 /// Reports to the log, once, that a layer is inside a limit.

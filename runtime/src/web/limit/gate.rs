@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use super::effects::{Effects, Limited};
+use super::checks::{Effects, Limited};
 use crate::call::CallOptions;
 use crate::context::{self, Context, ContextKey};
 use crate::error::Error;
@@ -13,15 +13,11 @@ use crate::observe::{ReportedOnce, log};
 use crate::policy::Policy;
 use crate::request_pattern::{PathPattern, shown_method, surely_contain};
 use crate::web::client_ip::{self, ClientIp};
-use crate::web::layer::Layer;
 use crate::web::parts::Parts;
 
 pub(in crate::web) trait Gate: Send + Sync {
     /// Returns the checks of the request in the current context.
     fn limited(&self, parts: &Parts<'_>) -> Limited;
-
-    /// Gives a context to requests that have none.
-    fn layer(&self) -> &Layer;
 }
 
 pub(in crate::web) struct Guard<'a> {

@@ -13,14 +13,13 @@ use http_body_util::{Either, Full};
 use tower_service::Service;
 
 use super::Limit;
-use super::counted::CountedChecks;
-use super::effects::{Effects, Limited};
+use super::checks::{CountedChecks, Effects, Limited};
 use super::gate::Gate;
 use crate::decision::Rejection;
 use crate::held::Held;
 use crate::observe::opaque_debug;
 use crate::web::frameworks::FRAMEWORKS;
-use crate::web::layer::settings::WebRequest as _;
+use crate::web::layer::settings::{WebRequest as _, answer_limited};
 use crate::web::parts::Parts;
 
 /// The body of a response: the router's, or that of a rejection.
@@ -61,10 +60,7 @@ where
         let clone = self.clone();
         // The clone may not be ready, so the one that is answers this request.
         let limited = mem::replace(self, clone);
-        Box::pin(async move {
-            let layer = Arc::clone(&limited.gate.layer().settings);
-            layer.answer_limited(request, |request| limited.answer(request)).await
-        })
+        Box::pin(async move { answer_limited(request, |request| limited.answer(request)).await })
     }
 }
 

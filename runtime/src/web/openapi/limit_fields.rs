@@ -1,4 +1,4 @@
-//! The fields of responses that show where limits stand, in a document.
+//! The fields of responses that show where limits stand, in words, in a document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,14 @@ use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Response};
 
-use crate::web::fields::{Draft, Fields};
+use crate::web::fields::{Draft, Fields, Legacy, unit_in_fields};
 
 /// Marks a response with the units of its limits, until a layer describes its fields. Without it, the limits count calls.
 const UNITS: &str = "x-ratelimit-units";
 
 /// The field by which the response to a denied request is known.
 const POLICY_FIELD: &str = "RateLimit-Policy";
+const LIMIT_FIELD: &str = "RateLimit";
 
 /// The fields of a layer that chooses no others.
 const DEFAULT: Draft = Draft::V11;
@@ -43,8 +44,8 @@ pub(in crate::web) fn answer_fields(
     let mut is_limited = false;
     for (_, response) in responses_of(responses).filter(|(_, response)| is_denial(response)) {
         let units = units(response).unwrap_or_default();
-        for field in Fields::from(DEFAULT).described("", &calls()) {
-            response.headers.remove(&field.name);
+        for field in [POLICY_FIELD, LIMIT_FIELD] {
+            response.headers.remove(field);
         }
         set_units(response, &calls());
         describe(response, fields, "The limits that denied the request", &units);
@@ -64,11 +65,43 @@ fn responses_of(responses: &mut BTreeMap<String, RefOr<Response>>) -> impl Itera
     })
 }
 
+/// Describes the fields of a response whose `limits` they show, in words, given what these limits count.
 fn describe(response: &mut Response, fields: Fields, limits: &str, units: &BTreeSet<String>) {
-    for field in fields.described(limits, units) {
-        let kind = if field.is_number { Type::Integer } else { Type::String };
-        response.headers.insert(field.name, header(&field.text, kind).into());
-    }
+    let draft = fields.draft.into_iter().flat_map(|_| draft(limits));
+    let legacy = match fields.legacy {
+        Some(Legacy::XRateLimit) => x_ratelimit().into(),
+        Some(Legacy::XRateLimitByUnit) => units.iter().flat_map(|unit| x_ratelimit_of_unit(unit)).collect(),
+        None => Vec::new(),
+    };
+    response.headers.extend(draft.chain(legacy).map(|(name, header)| (name, header.into())));
+}
+
+fn draft(limits: &str) -> [(String, Header); 2] {
+    [
+        (POLICY_FIELD.to_owned(), header(&format!("{limits}."), Type::String)),
+        (LIMIT_FIELD.to_owned(), header("Where these limits stand.", Type::String)),
+    ]
+}
+
+fn x_ratelimit() -> [(String, Header); 3] {
+    let reset = "The seconds until all of it is left or, where nothing is, until one more request is admitted.";
+    [
+        ("X-RateLimit-Limit".to_owned(), header("The count of the tightest limit.", Type::Integer)),
+        ("X-RateLimit-Remaining".to_owned(), header("What is left of it.", Type::Integer)),
+        ("X-RateLimit-Reset".to_owned(), header(reset, Type::Integer)),
+    ]
+}
+
+fn x_ratelimit_of_unit(unit: &str) -> [(String, Header); 3] {
+    let unit = unit_in_fields(unit);
+    let limit = format!("The count of the tightest limit on {}.", unit.replace('-', " "));
+    let reset = "The time, like `6m0s`, until all of it is left; where nothing is left, until something is; and where it denied the \
+                 request, until the request would be admitted.";
+    [
+        (format!("x-ratelimit-limit-{unit}"), header(&limit, Type::Integer)),
+        (format!("x-ratelimit-remaining-{unit}"), header("What is left of it.", Type::Integer)),
+        (format!("x-ratelimit-reset-{unit}"), header(reset, Type::String)),
+    ]
 }
 
 pub(super) fn header(description: &str, kind: Type) -> Header {

@@ -35,7 +35,7 @@ use crate::store::answer::{self, Answer, Outcome};
 use crate::store::decider::tally_to_ban;
 use crate::store::outcome_builder::OutcomeBuilder;
 use crate::subject::SubjectKey;
-use crate::sync::{Mutex, MutexGuard, lock};
+use crate::sync::{Mutex, lock};
 use crate::system::RandomState;
 
 /// The most locks that subjects are spread over; a power of two. Each has a table of its own, and those of more locks leave the first
@@ -90,41 +90,31 @@ impl Memory {
         let id = TallyId { group, subject };
         // In a policy of one group, a rule's place is its position.
         if group.is_windows || group.only_cell().is_some() {
-            self.outcome_by_numbers(id, cost, tell_us)
+            // Only two numbers are returned, because they stay in registers while the lock is released.
+            let (wait, rule) = self.with_tally(id.hash(&self.seed), id, |tally, now_us| {
+                tell_us(now_us);
+                if !group.is_windows {
+                    return (tally.decide_by_cell(group, cost, now_us), 0);
+                }
+                let now_us = tally.settle_time_of_windows(group, now_us);
+                let wait = tally.decide_by_windows(group, cost, now_us);
+                let rule = if wait.is_none() { 0 } else { tally.denied_by_window(group, cost, now_us) };
+                (wait, rule)
+            })?;
+            Some(if wait.is_none() { Outcome::Admitted } else { Outcome::denied(rule, wait) })
         } else if group.lease_us.is_some() {
             None
         } else {
-            self.with_tally(id, |tally, now_us| {
+            self.with_tally(id.hash(&self.seed), id, |tally, now_us| {
                 tell_us(now_us);
                 tally.decide(group, cost, now_us)
             })
         }
     }
 
-    #[inline]
-    fn outcome_by_numbers(&self, id: TallyId<'_>, cost: u64, tell_us: impl FnOnce(u64)) -> Option<Outcome> {
-        // Only two numbers are returned, because they stay in registers while the lock is released.
-        let (wait, rule) = self.with_tally(id, |tally, now_us| {
-            tell_us(now_us);
-            if !id.group.is_windows {
-                return (tally.decide_by_cell(id.group, cost, now_us), 0);
-            }
-            let now_us = tally.settle_time_of_windows(id.group, now_us);
-            let wait = tally.decide_by_windows(id.group, cost, now_us);
-            let rule = if wait.is_none() { 0 } else { tally.denied_by_window(id.group, cost, now_us) };
-            (wait, rule)
-        })?;
-        Some(if wait.is_none() { Outcome::Admitted } else { Outcome::denied(rule, wait) })
-    }
-
     /// Uses the tally of a subject, a new one if there is none; `None` if there is no room for a new one.
     #[inline]
-    fn with_tally<T>(&self, id: TallyId<'_>, work: impl FnOnce(&mut Tally, u64) -> T) -> Option<T> {
-        self.with_tally_of(id.hash(&self.seed), id, work)
-    }
-
-    #[inline]
-    fn with_tally_of<T>(&self, hash: u64, id: TallyId<'_>, work: impl FnOnce(&mut Tally, u64) -> T) -> Option<T> {
+    fn with_tally<T>(&self, hash: u64, id: TallyId<'_>, work: impl FnOnce(&mut Tally, u64) -> T) -> Option<T> {
         let mut shard = self.lock(self.shard_of(hash));
         // Looked up before the clock is read: the processor then does both at once, but not in the other order.
         let (place, _) = shard.place_and_trace(hash, id);
@@ -133,19 +123,27 @@ impl Memory {
         place.tally(now_us).ok().map(|tally| work(tally, now_us))
     }
 
+    /// Decides a call of any subjects and units: all tallies count it, or none does.
     pub(crate) fn decide(&self, call: Call<'_>) -> Result<Answer, BackendError> {
         let mut ids = call.tally_ids();
-        match (ids.next(), ids.next()) {
-            (Some(only), None) => self.decide_only(only, call),
-            _ => self.decide_all(call),
+        if let (Some(only), None) = (ids.next(), ids.next()) {
+            return self.decide_only(only, call);
         }
+        let ids = call.tally_ids().map(|id| (id, id.hash(&self.seed)));
+        let place = |&(_, hash): &(TallyId<'_>, u64)| ShardPlace::new(self.shard_of(hash));
+        if call.subjects.len() <= FEW {
+            let ids: ArrayVec<_, FEW> = ids.take(FEW).collect();
+            let mut places: ArrayVec<_, FEW> = ids.iter().map(place).collect();
+            return self.decide_in(call, &ids, &mut places);
+        }
+        let ids: Vec<_> = ids.collect();
+        let mut places: Vec<_> = ids.iter().map(place).collect();
+        self.decide_in(call, &ids, &mut places)
     }
 
     /// Decides a call of one subject.
     fn decide_only(&self, id: TallyId<'_>, call: Call<'_>) -> Result<Answer, BackendError> {
-        let hash = id.hash(&self.seed);
-        let mut shard = self.lock(self.shard_of(hash));
-        let now_us = self.clock.now_us();
+        let (mut shard, hash, now_us) = self.lock_of(id);
         let mut unstored = None;
         let tally = if call.options.peek {
             shard.look(hash, id, now_us, &mut unstored)
@@ -155,7 +153,6 @@ impl Memory {
                 tally.count(id.group, call.cost_at(0), now_us);
                 return Ok(Answer::new(Outcome::Admitted, Report::default(), now_us));
             }
-            tally.keep(now_us);
             tally
         };
         let now_us = tally.settle_time(id.group, now_us);
@@ -172,49 +169,36 @@ impl Memory {
         Ok(answer(call, outcome, quotas, now_us))
     }
 
-    /// Decides a call of several subjects or units.
-    fn decide_all<'a>(&self, call: Call<'a>) -> Result<Answer, BackendError> {
-        let hashed = |id: TallyId<'a>| (id, id.hash(&self.seed));
-        if call.subjects.len() <= FEW {
-            let ids: ArrayVec<_, FEW> = call.tally_ids().take(FEW).map(hashed).collect();
-            let mut places: ArrayVec<_, FEW> = ids.iter().map(|(_, hash)| self.place_of(*hash)).collect();
-            return self.decide_of(call, &ids, &mut places);
-        }
-        let ids: Vec<_> = call.tally_ids().map(hashed).collect();
-        let mut places: Vec<_> = ids.iter().map(|(_, hash)| self.place_of(*hash)).collect();
-        self.decide_of(call, &ids, &mut places)
-    }
-
     /// Decides a call of these tallies, each with its hash, whose shards are locked in these places.
-    fn decide_of<'s>(
+    fn decide_in<'s>(
         &'s self,
         call: Call<'_>,
         ids: &[(TallyId<'_>, u64)],
         places: &mut [ShardPlace<'s>],
     ) -> Result<Answer, BackendError> {
         let options = call.options;
-        let mut locked = self.lock_all(places);
+        let mut locked = LockedShards::new(ids, places, |shard| lock(&self.shards[shard].0));
         let mut now_us = self.clock.now_us();
         // Most calls are decided by windows alone, and admitted.
-        if !options.report && !options.peek && locked.count_in_windows(ids, call, now_us) {
+        if !options.report && !options.peek && locked.count_in_windows(call, now_us) {
             return Ok(Answer::new(Outcome::Admitted, Report::default(), now_us));
         }
         if !options.peek {
-            locked.insert_missing(ids, now_us)?;
+            locked.insert_missing(now_us)?;
         }
         let outcome = loop {
             let begun_us = now_us;
-            let outcome = locked.ask(ids, call, &mut now_us);
+            let outcome = locked.ask(call, &mut now_us);
             // If a tally has moved the time forward, all subjects are decided as of the later time.
             if now_us == begun_us {
                 break outcome;
             }
         };
-        count_if_early(outcome, call, || locked.is_early(ids, call, now_us));
+        count_if_early(outcome, call, || locked.is_early(call, now_us));
         let mut quotas = Vec::new();
-        for (index, &(id, hash)) in ids.iter().enumerate() {
+        for (index, (id, _)) in ids.iter().enumerate() {
             let mut unstored = None;
-            let tally = locked.look(hash, id, now_us, &mut unstored);
+            let tally = locked.look(index, now_us, &mut unstored);
             charge(tally, id.group, outcome, call, call.cost_at(index), now_us);
             if options.report {
                 tally.report(id.group, now_us, &mut quotas);
@@ -231,9 +215,8 @@ impl Memory {
         let mut has_changed = false;
         for (index, id) in counted.tally_ids().enumerate() {
             let Some(costs) = recount.change_of(counted, index) else { continue };
-            let hash = id.hash(&self.seed);
-            let mut shard = self.lock(self.shard_of(hash));
-            let (admitted_us, now_us) = (admitted.us(index), self.clock.now_us());
+            let (mut shard, hash, now_us) = self.lock_of(id);
+            let admitted_us = admitted.us(index);
             let now_us = clock::settled(admitted_us, now_us);
             let (is_late, is_traced) = (costs.charged == 0 && costs.used > 0, shard.has_trace(now_us));
             let change = |tally: &mut Tally| {
@@ -260,9 +243,7 @@ impl Memory {
         let Some(id) = counted.tally_ids().nth(remainder.group).filter(|_| counted.cost_at(remainder.group) > 0) else {
             return false;
         };
-        let hash = id.hash(&self.seed);
-        let mut shard = self.lock(self.shard_of(hash));
-        let now_us = self.clock.now_us();
+        let (mut shard, hash, now_us) = self.lock_of(id);
         let change = |tally: &mut Tally| tally.leave(id.group, remainder, admitted.us(remainder.group), now_us);
         if let Some(tally) = shard.find(hash, id) {
             return change(tally);
@@ -273,7 +254,7 @@ impl Memory {
     /// Decides a call of a concurrency limit alone, and takes its lease; `None` if there is no room for a new subject.
     pub(crate) fn lease(&self, id: TallyId<'_>) -> Option<Result<StoredLease, Wait>> {
         let hash = id.hash(&self.seed);
-        let leased = self.with_tally_of(hash, id, |tally, now_us| tally.lease(id.group, now_us))?;
+        let leased = self.with_tally(hash, id, |tally, now_us| tally.lease(id.group, now_us))?;
         Some(leased.map(|name| StoredLease { hash, name }))
     }
 
@@ -286,8 +267,8 @@ impl Memory {
     pub(crate) fn give_back_all(&self, call: Call<'_>) {
         let Some(name) = call.options.lease else { return };
         for id in call.tally_ids() {
-            let hash = id.hash(&self.seed);
-            if let Some(tally) = self.lock(self.shard_of(hash)).find(hash, id) {
+            let (mut shard, hash, _) = self.lock_of(id);
+            if let Some(tally) = shard.find(hash, id) {
                 tally.give_back(name);
             }
         }
@@ -296,9 +277,7 @@ impl Memory {
     /// Removes the tallies of the call's subjects. Returns how long what is left in the trace may deny them; `None` if nothing is.
     pub(crate) fn reset(&self, call: Call<'_>) -> Option<Duration> {
         let resets = call.tally_ids().map(|id| {
-            let hash = id.hash(&self.seed);
-            let mut shard = self.lock(self.shard_of(hash));
-            let now_us = self.clock.now_us();
+            let (mut shard, hash, now_us) = self.lock_of(id);
             shard.remove(hash, id, now_us);
             shard.traced_for(hash, id, now_us)
         });
@@ -309,9 +288,7 @@ impl Memory {
     /// by the rules of any unit.
     pub(crate) fn ban(&self, call: Call<'_>, duration: Duration) -> Result<Option<Duration>, BackendError> {
         let (id, duration_us) = tally_to_ban(call, duration)?;
-        let hash = id.hash(&self.seed);
-        let mut shard = self.lock(self.shard_of(hash));
-        let now_us = self.clock.now_us();
+        let (mut shard, hash, now_us) = self.lock_of(id);
         // A subject without a tally has no ban to end.
         if duration_us > 0 {
             shard.tally(hash, id, now_us)?;
@@ -327,34 +304,30 @@ impl Memory {
     }
 
     fn traced_for(&self, id: TallyId<'_>) -> Option<Duration> {
-        let hash = id.hash(&self.seed);
-        let mut shard = self.lock(self.shard_of(hash));
-        let now_us = self.clock.now_us();
+        let (mut shard, hash, now_us) = self.lock_of(id);
         shard.traced_for(hash, id, now_us)
+    }
+
+    /// Locks the shard of a tally. Also returns the hash of the tally, and the time, which is read under the lock.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it has several callers, so that the compiler would not do it for refunds")]
+    fn lock_of(&self, id: TallyId<'_>) -> (LockedShard<'_>, u64, u64) {
+        let hash = id.hash(&self.seed);
+        let shard = self.lock(self.shard_of(hash));
+        (shard, hash, self.clock.now_us())
     }
 
     #[inline]
     fn lock(&self, shard: usize) -> LockedShard<'_> {
-        LockedShard::new(self.lock_silently(shard))
+        LockedShard::new(lock(&self.shards[shard].0))
     }
 
-    #[inline]
-    fn lock_silently(&self, shard: usize) -> MutexGuard<'_, Shard> {
-        lock(&self.shards[shard].0)
-    }
-
-    /// Locks the shards of these places in ascending order, so that two calls never wait for each other.
-    fn lock_all<'s, 'p>(&'s self, places: &'p mut [ShardPlace<'s>]) -> LockedShards<'p, 's> {
-        LockedShards::new(places, self.shards.len(), |shard| self.lock_silently(shard))
-    }
-
-    fn place_of(&self, hash: u64) -> ShardPlace<'_> {
-        ShardPlace::new(self.shard_of(hash))
-    }
-
+    /// Returns which shard has the subject with this hash.
+    #[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
     #[inline]
     fn shard_of(&self, hash: u64) -> usize {
-        locked::shard_of(hash, self.shards.len())
+        // The tables of the shards use other bits: the lowest ones and the seven highest.
+        (hash >> 40) as usize & (self.shards.len() - 1)
     }
 }
 

@@ -50,24 +50,27 @@ impl Drop for LockedShard<'_> {
     }
 }
 
-/// The place of a locked shard: one for each tally of a call. If several are in one shard, only the first has the lock.
+/// The place of a tally's shard in a call.
 pub(super) struct ShardPlace<'a> {
     shard: usize,
     guard: Option<MutexGuard<'a, Shard>>,
+    /// The first place of this shard, which has its lock.
+    locked: usize,
     /// The bucket of the tally, once that was found.
     bucket: usize,
 }
 
 impl ShardPlace<'_> {
     pub(super) fn new(shard: usize) -> Self {
-        Self { shard, guard: None, bucket: 0 }
+        Self { shard, guard: None, locked: 0, bucket: 0 }
     }
 }
 
-/// Several locked shards. The metrics are updated when all are unlocked.
+/// The tallies of a call, in locked shards. The metrics are updated when all are unlocked.
 pub(super) struct LockedShards<'p, 'a> {
-    /// How many shards there are.
-    all: usize,
+    /// Each tally with its hash.
+    ids: &'p [(TallyId<'p>, u64)],
+    /// The place of each tally.
     places: &'p mut [ShardPlace<'a>],
 }
 
@@ -81,10 +84,10 @@ impl Drop for LockedShards<'_, '_> {
 }
 
 impl<'p, 'a> LockedShards<'p, 'a> {
-    /// Locks the shards of these places, of `all` shards, in ascending order, so that two calls never wait for each other.
+    /// Locks the shards of these tallies in ascending order, so that two calls never wait for each other.
     pub(super) fn new(
+        ids: &'p [(TallyId<'p>, u64)],
         places: &'p mut [ShardPlace<'a>],
-        all: usize,
         lock: impl Fn(usize) -> MutexGuard<'a, Shard>,
     ) -> Self {
         let mut locked = None;
@@ -97,38 +100,39 @@ impl<'p, 'a> LockedShards<'p, 'a> {
             locked = Some(next.shard);
             next.guard = Some(lock(next.shard));
         }
-        Self { all, places }
+        for index in 1..places.len() {
+            let shard = places[index].shard;
+            places[index].locked = places.iter().position(|place| place.shard == shard).unwrap_or(index);
+        }
+        Self { ids, places }
     }
-}
 
-impl LockedShards<'_, '_> {
-    fn find(&mut self, hash: u64, id: TallyId<'_>) -> Option<&mut Tally> {
-        self.shard(hash)?.find(hash, id)
+    /// The shard of the tally with this index.
+    #[inline]
+    fn shard(&mut self, index: usize) -> Option<&mut Shard> {
+        let locked = self.places.get(index)?.locked;
+        self.places.get_mut(locked)?.guard.as_deref_mut()
     }
 
     /// See [`Shard::look`].
-    pub(super) fn look<'t>(
-        &'t mut self,
-        hash: u64,
-        id: TallyId<'_>,
-        now_us: u64,
-        unstored: &'t mut Option<Tally>,
-    ) -> &'t mut Tally {
-        match self.shard(hash) {
+    pub(super) fn look<'t>(&'t mut self, index: usize, now_us: u64, unstored: &'t mut Option<Tally>) -> &'t mut Tally {
+        let (id, hash) = self.ids[index];
+        match self.shard(index) {
             Some(shard) => shard.look(hash, id, now_us, unstored),
             None => unstored.insert(Tally::new(id.group.cells())),
         }
     }
 
-    /// Adds the tallies of a call that are missing. None takes the place of another.
+    /// Adds the tallies that are missing. None takes the place of another.
     ///
     /// # Errors
     ///
     /// Fails as [`TallyPlace::tally`](super::shard::TallyPlace::tally) does, and if the call has more subjects than there is
     /// room for.
-    pub(super) fn insert_missing(&mut self, ids: &[(TallyId<'_>, u64)], now_us: u64) -> Result<(), BackendError> {
-        for &(id, hash) in ids {
-            if let Some(shard) = self.shard(hash) {
+    pub(super) fn insert_missing(&mut self, now_us: u64) -> Result<(), BackendError> {
+        let ids = self.ids;
+        for (index, &(id, hash)) in ids.iter().enumerate() {
+            if let Some(shard) = self.shard(index) {
                 let (place, trace) = shard.place_and_trace(hash, id);
                 place.tally_beside(ids, now_us)?.of(id.group, Left { trace, hash, now_us });
             }
@@ -137,21 +141,20 @@ impl LockedShards<'_, '_> {
     }
 
     /// Counts a call if sliding windows alone decide it and all of them admit it at this time; returns whether they do.
-    pub(super) fn count_in_windows(&mut self, ids: &[(TallyId<'_>, u64)], call: Call<'_>, now_us: u64) -> bool {
+    pub(super) fn count_in_windows(&mut self, call: Call<'_>, now_us: u64) -> bool {
+        let ids = self.ids;
         for (index, &(id, hash)) in ids.iter().enumerate() {
             let needed = call.needs_at(index);
-            let found = self.shard(hash).and_then(|shard| {
+            let found = self.shard(index).and_then(|shard| {
                 let bucket = shard.bucket(hash, id)?;
                 shard.tally_in(bucket, id.group)?.has_room(id.group, needed, now_us).then_some(bucket)
             });
-            match (found, self.places.get_mut(index)) {
-                (Some(bucket), Some(place)) => place.bucket = bucket,
-                _ => return false,
-            }
+            let Some(bucket) = found else { return false };
+            self.places[index].bucket = bucket;
         }
-        for (index, &(id, hash)) in ids.iter().enumerate() {
-            let bucket = self.places.get(index).map_or(0, |place| place.bucket);
-            if let Some(tally) = self.shard(hash).and_then(|shard| shard.tally_in(bucket, id.group)) {
+        for (index, (id, _)) in ids.iter().enumerate() {
+            let bucket = self.places[index].bucket;
+            if let Some(tally) = self.shard(index).and_then(|shard| shard.tally_in(bucket, id.group)) {
                 tally.count(id.group, call.cost_at(index), now_us);
             }
         }
@@ -159,13 +162,13 @@ impl LockedShards<'_, '_> {
     }
 
     /// Asks all rules of all subjects. A tally may move the time forward.
-    pub(super) fn ask(&mut self, ids: &[(TallyId<'_>, u64)], call: Call<'_>, now_us: &mut u64) -> Outcome {
+    pub(super) fn ask(&mut self, call: Call<'_>, now_us: &mut u64) -> Outcome {
         let mut builder = OutcomeBuilder::new();
         let mut first = 0;
-        for (index, &(id, hash)) in ids.iter().enumerate() {
+        for (index, (id, _)) in self.ids.iter().enumerate() {
             // Only a peek meets a subject without a tally, and does not insert one.
             let mut unstored = None;
-            let tally = self.look(hash, id, *now_us, &mut unstored);
+            let tally = self.look(index, *now_us, &mut unstored);
             *now_us = tally.settle_time(id.group, *now_us);
             tally.ask(id.group, first, call.needs_at(index), *now_us, &mut builder);
             first += id.group.rules.len();
@@ -174,28 +177,17 @@ impl LockedShards<'_, '_> {
     }
 
     /// Whether a denial is early: all rules of all subjects would admit the call without what others have left.
-    pub(super) fn is_early(&mut self, ids: &[(TallyId<'_>, u64)], call: Call<'_>, now_us: u64) -> bool {
+    pub(super) fn is_early(&mut self, call: Call<'_>, now_us: u64) -> bool {
+        let ids = self.ids;
         let mut all = |tells: &dyn Fn(usize, &RuleGroup, &Tally) -> bool| {
-            ids.iter()
-                .enumerate()
-                .all(|(index, &(id, hash))| self.find(hash, id).is_some_and(|tally| tells(index, id.group, tally)))
+            ids.iter().enumerate().all(|(index, &(id, hash))| {
+                let tally = self.shard(index).and_then(|shard| shard.find(hash, id));
+                tally.is_some_and(|tally| tells(index, id.group, tally))
+            })
         };
         !all(&|_, _, tally| !tally.counts_others())
             && all(&|index, group, tally| tally.admits_without_others(group, call.needs_at(index), now_us))
     }
-
-    fn shard(&mut self, hash: u64) -> Option<&mut Shard> {
-        let shard = shard_of(hash, self.all);
-        self.places.iter_mut().find(|place| place.shard == shard)?.guard.as_deref_mut()
-    }
-}
-
-/// Returns which of so many shards has the subject with this hash.
-#[allow(clippy::cast_possible_truncation, reason = "only some bits of the hash are wanted")]
-#[inline]
-pub(super) fn shard_of(hash: u64, all: usize) -> usize {
-    // The tables of the shards use other bits: the lowest ones and the seven highest.
-    (hash >> 40) as usize & (all - 1)
 }
 
 #[cfg(test)]

@@ -84,11 +84,6 @@ impl Tally {
         self.more.as_deref().is_some_and(|more| more.counters.is_banned(now_us))
     }
 
-    /// Keeps the tally from being swept at this time, also while nothing in it counts.
-    pub(super) fn keep(&mut self, now_us: u64) {
-        self.expires_us = self.expires_us.max(now_us + 1);
-    }
-
     /// Decides a call that needs only this tally, and counts it.
     // A function of its own: its registers would slow down calls that have only sliding windows.
     #[inline(never)]

@@ -61,12 +61,13 @@ impl Failure {
         }
     }
 
-    /// Adds the note that the change may have been made, if the server has failed.
-    pub(crate) fn amid_changes(mut self) -> Self {
-        if let (Exit::Away | Exit::Refused, Some(text)) = (self.exit, &mut self.text) {
+    /// Returns an error of a change, with the note that it may have been made, if the server has failed.
+    pub(crate) fn amid_changes(error: impl Into<Self>) -> Self {
+        let mut failure = error.into();
+        if let (Exit::Away | Exit::Refused, Some(text)) = (failure.exit, &mut failure.text) {
             text.push_str("; part of it may have been changed already, and the command can be repeated");
         }
-        self
+        failure
     }
 
     pub(crate) fn exit(&self) -> Exit {

@@ -1,8 +1,8 @@
 //! The policies that the processes of a fleet have listed on their server.
 
-use tallygate::Limiter;
 use tallygate::admin::__shared::{AskedCounts, OpenPolicy, remedy};
 use tallygate::admin::{Registered, RegisteredPolicy, Unreadable};
+use tallygate::{Limiter, Rule, RuleId};
 
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -91,5 +91,18 @@ impl<'c> Fleet<'c> {
              or `--prefix` is another one",
             self.connection.prefix
         )
+    }
+}
+
+/// Returns the rule that an option names: by its position, or else by its name.
+pub(crate) fn rule_id(text: &str) -> RuleId {
+    text.parse().map_or_else(|_| RuleId::Name(text.to_owned()), RuleId::Position)
+}
+
+/// Whether the id is that of the rule at this position.
+pub(crate) fn has_id(rule: &Rule, position: usize, id: &RuleId) -> bool {
+    match id {
+        RuleId::Name(name) => rule.name() == Some(name),
+        RuleId::Position(meant) => *meant == position,
     }
 }

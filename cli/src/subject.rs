@@ -34,6 +34,17 @@ pub(crate) struct Main {
     subject: Option<String>,
 }
 
+/// Somebody under a policy.
+#[derive(Args, Debug)]
+pub(crate) struct MainTarget {
+    /// The name of the policy
+    #[arg(add = live::policies())]
+    pub(crate) policy: String,
+
+    #[command(flatten)]
+    pub(crate) who: Main,
+}
+
 /// Returns a subject as people read it.
 pub(crate) fn name(subject: &str) -> &str {
     if subject.is_empty() { "everyone" } else { subject }

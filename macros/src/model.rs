@@ -191,10 +191,19 @@ impl Model {
         rule.key.as_ref().filter(|own| Some(own.text.as_str()) != main)
     }
 
+    /// Returns the key of the subject that a rule counts; `None` if all calls are one subject.
+    pub(crate) fn key_of<'a>(&'a self, rule: &'a RuleModel) -> Option<&'a SpannedTemplate> {
+        self.own_key(rule).or(self.key.as_ref())
+    }
+
+    /// Returns whether every argument of every rule could be read.
+    pub(crate) fn are_rules_complete(&self) -> bool {
+        self.rules.iter().all(|rule| rule.written.complete)
+    }
+
     pub(crate) fn release(&self) -> Option<Release<'_>> {
         let rule = self.rules.iter().find(|rule| rule.release_if.is_some())?;
-        let key = rule.key.as_ref().or(self.key.as_ref());
-        Some(Release { label: self.label(rule)?, key, condition: rule.release_if.as_ref()? })
+        Some(Release { label: self.label(rule)?, key: self.key_of(rule), condition: rule.release_if.as_ref()? })
     }
 
     /// Returns whether the call or somebody by hand may pause its subject.
@@ -255,8 +264,7 @@ impl Model {
             named.filter_map(|named| Some(OtherSubject { label: &named.label.value, key: Some(named.key.as_ref()?) }));
         let mut subjects: Vec<_> = named.collect();
         for rule in &self.rules {
-            let key = self.own_key(rule).or(self.key.as_ref());
-            let subject = self.label(rule).map(|label| OtherSubject { label, key });
+            let subject = self.label(rule).map(|label| OtherSubject { label, key: self.key_of(rule) });
             subjects.extend(subject.filter(|subject| subjects.iter().all(|known| known.label != subject.label)));
         }
         subjects
@@ -273,7 +281,7 @@ impl Model {
         }
         let mut subjects: Vec<CountingSubject<'_>> = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.rule.role() != Role::Concurrency) {
-            let subject = CountingSubject { label: self.label(rule), key: self.own_key(rule).or(self.key.as_ref()) };
+            let subject = CountingSubject { label: self.label(rule), key: self.key_of(rule) };
             if subjects.iter().all(|known| known.label != subject.label) {
                 subjects.push(subject);
             }

@@ -95,6 +95,12 @@ impl RuleError {
         Self { position: self.position.and_then(position), ..self }
     }
 
+    /// Fails with the mistakes in the order of their rules, unless there are none.
+    pub(crate) fn all_or_none(mut mistakes: Vec<Self>) -> Result<(), Vec<Self>> {
+        mistakes.sort_by_key(Self::position);
+        if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+    }
+
     /// Returns the mistaken part of the rule.
     #[must_use]
     pub fn field(&self) -> Field {

@@ -33,13 +33,8 @@ impl SubnetBits {
     pub const DEFAULT: Self = Self { ipv4: 32, ipv6: 64 };
 }
 
-const FILTERS: [(&str, Filter); 5] = [
-    ("debug", Filter::Debug),
-    ("lower", Filter::Lower),
-    ("trim", Filter::Trim),
-    ("hash", Filter::Hash),
-    ("subnet", Filter::Subnet(SubnetBits::DEFAULT)),
-];
+const FILTERS: [Filter; 5] =
+    [Filter::Debug, Filter::Lower, Filter::Trim, Filter::Hash, Filter::Subnet(SubnetBits::DEFAULT)];
 
 impl Filter {
     pub(crate) fn parse(text: &str, placeholder: &str) -> Result<Self, String> {
@@ -47,7 +42,7 @@ impl Filter {
             Some((name, arguments)) => (name.trim_end(), Some(arguments)),
             None => (text, None),
         };
-        let found = FILTERS.iter().find(|(known, _)| *known == name).map(|&(_, filter)| filter);
+        let found = FILTERS.into_iter().find(|known| known.name() == name);
         match (found.ok_or_else(|| unknown(name, placeholder))?, arguments) {
             (filter, None) => Ok(filter),
             (Self::Subnet(_), Some(arguments)) => {
@@ -130,7 +125,7 @@ fn number(text: &str) -> Option<u64> {
 }
 
 fn unknown(name: &str, placeholder: &str) -> String {
-    let known = FILTERS.map(|(known, _)| known);
+    let known = FILTERS.map(Filter::name);
     let remedy = remedy(nearest(name, known), "the filters are", &known);
     match name {
         "" => format!("`{{{placeholder}}}` has no filter after its `:`; {remedy}"),

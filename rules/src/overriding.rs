@@ -12,7 +12,7 @@ use crate::error::{Field, RuleError};
 use crate::rule::Rule;
 use crate::suggestion::{nearest, remedy};
 use crate::unit::CALLS;
-use crate::validate::{BindingCheck, Checks, Costs, ZeroCounts};
+use crate::validate::Checks;
 
 /// Identifies a rule of a policy. A rule has nothing else to identify it by, so this gets no further variants.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -88,8 +88,8 @@ impl From<String> for RuleId {
 pub fn validate_override(rules: &[Rule]) -> Result<(), Vec<RuleError>> {
     let varying: Vec<_> = (0..rules.len()).filter_map(|at| Some(check_count(&rules[at])?.in_rule(at))).collect();
     let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule)).collect();
-    let found = OVERRIDE_OF_SUBJECT.run(&rules).err();
-    all_or_none(varying.into_iter().chain(found.into_iter().flatten()).collect())
+    let found = Checks::Override.run(&rules).err();
+    RuleError::all_or_none(varying.into_iter().chain(found.into_iter().flatten()).collect())
 }
 
 impl EffectiveRule {
@@ -198,7 +198,7 @@ impl Replacement {
                 }
                 let (rules, replacing) = replace_all(rules, label, new);
                 let changed: Vec<_> = replacing.into_iter().map(|(at, _)| at).collect();
-                check(&rules, &changed, OVERRIDE_OF_SUBJECT)
+                check(&rules, &changed, Checks::Override)
             }
             Self::Single(new) => {
                 let mut rules = rules.to_vec();
@@ -209,19 +209,12 @@ impl Replacement {
                         return Err(vec![mistake.in_rule(place)]);
                     }
                     rules[place].replace(rule);
-                    check(&rules, &[place], OVERRIDDEN)
+                    check(&rules, &[place], Checks::Effective)
                 })
             }
         }
     }
 }
-
-/// The checks of rules that replace all rules on one subject. The costs of a policy's calls are not known here.
-const OVERRIDE_OF_SUBJECT: Checks =
-    Checks { zero_counts: ZeroCounts::Allowed, binding: BindingCheck::Required(Costs::Recounted) };
-
-/// The checks of all rules after a change.
-const OVERRIDDEN: Checks = Checks { zero_counts: ZeroCounts::Allowed, binding: BindingCheck::Optional };
 
 fn is_counted(unit: &str, rules: &[EffectiveRule]) -> bool {
     rules.iter().any(|own| own.rule.unit() == Some(unit))
@@ -282,18 +275,13 @@ fn check(effective: &[EffectiveRule], changed: &[usize], checks: Checks) -> Resu
         changed.iter().filter_map(|&at| Some(check_count(&effective[at].rule)?.in_rule(at))).collect();
     let subjects = effective.iter().map(|effective| CountedSubject::labelled(effective.label.as_deref()));
     let rules: Vec<_> = subjects.zip(effective.iter().map(|effective| &effective.rule)).collect();
-    errors.extend(OVERRIDDEN.run(&rules).err().into_iter().flatten());
+    errors.extend(Checks::Effective.run(&rules).err().into_iter().flatten());
     if errors.is_empty() {
         let rules: Vec<_> = changed.iter().map(|&at| rules[at].clone()).collect();
         let found = checks.run(&rules).err().into_iter().flatten();
         errors.extend(found.map(|error| error.moved(|position| changed.get(position).copied())));
     }
-    all_or_none(errors)
-}
-
-fn all_or_none(mut errors: Vec<RuleError>) -> Result<(), Vec<RuleError>> {
-    errors.sort_by_key(RuleError::position);
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    RuleError::all_or_none(errors)
 }
 
 fn check_count(rule: &Rule) -> Option<RuleError> {

@@ -42,7 +42,7 @@ use crate::template::is_blank;
 /// Returns all mistakes: first those about the policy, then those of the rules in their order.
 pub fn validate(rules: &[Rule], costs: Costs) -> Result<(), Vec<RuleError>> {
     let rules: Vec<_> = rules.iter().map(|rule| (CountedSubject::labelled(None), rule)).collect();
-    Checks { zero_counts: ZeroCounts::Refused, binding: BindingCheck::Required(costs) }.run(&rules)
+    Checks::Policy(costs).run(&rules)
 }
 
 /// Finds every mistake in the rules of a policy that count several subjects.
@@ -56,7 +56,7 @@ pub fn validate(rules: &[Rule], costs: Costs) -> Result<(), Vec<RuleError>> {
 /// Returns all mistakes, like [`validate`].
 pub fn validate_by_subject(rules: &[(CountedSubject<'_>, Rule)], costs: Costs) -> Result<(), Vec<RuleError>> {
     let rules: Vec<_> = rules.iter().map(|(subject, rule)| (subject.clone(), rule)).collect();
-    Checks { zero_counts: ZeroCounts::Refused, binding: BindingCheck::Required(costs) }.run(&rules)
+    Checks::Policy(costs).run(&rules)
 }
 
 /// Returns the rules that decide calls: the enforced ones, or all rules if all are in shadow.
@@ -67,24 +67,15 @@ fn deciding<T>(mut rules: Vec<T>, rule: impl Fn(&T) -> &Rule) -> Vec<T> {
     rules
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Checks {
-    pub(crate) zero_counts: ZeroCounts,
-    pub(crate) binding: BindingCheck,
-}
-
-/// Whether a count of 0 is allowed.
+/// The checks of rules, by what the rules are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ZeroCounts {
-    Refused,
-    Allowed,
-}
-
-/// Whether each rule must be able to bind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BindingCheck {
-    Required(Costs),
-    Optional,
+pub(crate) enum Checks {
+    /// The rules of a policy whose calls have these costs.
+    Policy(Costs),
+    /// The rules of an override, of which a count of 0 admits nothing.
+    Override,
+    /// All rules that are in force beside an override. They need not be able to bind.
+    Effective,
 }
 
 impl Checks {
@@ -109,14 +100,13 @@ impl Checks {
         for placed in &sound {
             errors.extend(self.check_beside(placed, &sound).map(|mistake| mistake.in_rule(placed.position)));
         }
-        errors.sort_by_key(RuleError::position);
-        if errors.is_empty() { Ok(()) } else { Err(errors) }
+        RuleError::all_or_none(errors)
     }
 
     fn check_single(self, rule: &Rule) -> Vec<RuleError> {
         let is_closed = rule.count() == 0 && !rule.is_varying();
-        match self.zero_counts {
-            ZeroCounts::Allowed if is_closed => check_uncounted(rule).collect(),
+        match self {
+            Self::Override | Self::Effective if is_closed => check_uncounted(rule).collect(),
             _ => check_single(rule).collect(),
         }
     }
@@ -128,9 +118,11 @@ impl Checks {
         // A rule in shadow may have the window of an enforced rule.
         let is_alike = |other: &&RuleInPolicy<'_>| other.rule.is_shadow() == placed.rule.is_shadow();
         let earlier = all.iter().filter(is_earlier).filter(is_alike).map(|other| other.rule);
-        check_window(placed.rule, earlier).or_else(|| match self.binding {
-            BindingCheck::Required(costs) => check_can_bind(placed, all, costs),
-            BindingCheck::Optional => None,
+        check_window(placed.rule, earlier).or_else(|| match self {
+            Self::Policy(costs) => check_can_bind(placed, all, costs),
+            // The costs of the policy's calls are not known here.
+            Self::Override => check_can_bind(placed, all, Costs::Recounted),
+            Self::Effective => None,
         })
     }
 }

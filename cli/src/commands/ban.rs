@@ -13,28 +13,16 @@ use crate::connection::Connection;
 use crate::duration;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live;
 use crate::number::counted;
 use crate::output::Output;
-use crate::subject::{self, Main};
-
-/// Somebody under a policy.
-#[derive(Args, Debug)]
-struct BanTarget {
-    /// The name of the policy
-    #[arg(add = live::policies())]
-    policy: String,
-
-    #[command(flatten)]
-    who: Main,
-}
+use crate::subject::{self, MainTarget};
 
 /// Ban somebody under a policy that has a ban; asks first
 #[derive(Args, Debug)]
 #[command(after_help = BAN_EXAMPLES)]
 pub(crate) struct BanCommand {
     #[command(flatten)]
-    target: BanTarget,
+    target: MainTarget,
 
     /// For how long; the duration of the policy's ban unless it is given
     #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
@@ -52,7 +40,7 @@ Examples:
 impl BanCommand {
     pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
-        let BanTarget { policy, who } = &self.target;
+        let MainTarget { policy, who } = &self.target;
         let listed = fleet.find(policy)?;
         let own = listed.ban_duration()?;
         let subjects = who.subjects(&fleet, &listed, None)?;
@@ -61,7 +49,7 @@ impl BanCommand {
         let (shown, somebody) = (duration::shown(time), subject::name(&subject));
         self.confirmation.ask(&format!("Ban {somebody} under {policy} for {shown}?"))?;
         let banned = subjects.check(&fleet.limiter, &listed.policy).ban(time).await;
-        banned.map_err(|error| Failure::from(error).amid_changes())?;
+        banned.map_err(Failure::amid_changes)?;
         let json = json!({ "policy": policy, "banned": subject, "duration_ms": duration::ms(time) });
         Ok(Output::done(format!("{somebody} is banned under {policy} for {shown}"), json))
     }
@@ -74,7 +62,7 @@ impl BanCommand {
 #[command(after_help = UNBAN_EXAMPLES)]
 pub(crate) struct UnbanCommand {
     #[command(flatten)]
-    target: BanTarget,
+    target: MainTarget,
 
     /// End the bans of all that `bans` lists under the policy
     #[arg(long, conflicts_with_all = ["values", "subject"])]
@@ -97,13 +85,13 @@ impl UnbanCommand {
     }
 
     async fn unban_one(&self, fleet: &Fleet<'_>, listed: &OpenPolicy<'_>) -> Result<Output, Failure> {
-        let BanTarget { policy, who } = &self.target;
+        let MainTarget { policy, who } = &self.target;
         let subjects = who.subjects(fleet, listed, None)?;
         let subject = subjects.main().to_string();
         let somebody = subject::name(&subject);
         self.confirmation.ask(&format!("End the ban of {somebody} under {policy}?"))?;
         let unbanned = subjects.check(&fleet.limiter, &listed.policy).unban().await;
-        unbanned.map_err(|error| Failure::from(error).amid_changes())?;
+        unbanned.map_err(Failure::amid_changes)?;
         let json = json!({ "policy": policy, "unbanned": [subject] });
         // The subject is empty where the policy counts all calls together.
         let target = subject::target(policy, &subject::words(fleet, listed, subjects.main()));
@@ -125,7 +113,7 @@ impl UnbanCommand {
         self.confirmation.ask(&format!("End the bans of {all} under {policy}?"))?;
         for banned in &found.bans {
             let unbanned = fleet.limiter.check(&listed.policy, banned.subject()).unban().await;
-            unbanned.map_err(|error| Failure::from(error).amid_changes())?;
+            unbanned.map_err(Failure::amid_changes)?;
         }
         let json = json!({ "policy": policy, "unbanned": names });
         Ok(Output::done(format!("no longer banned under {policy}: {all}"), json))

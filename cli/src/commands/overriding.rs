@@ -5,12 +5,12 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 use tallygate::admin::__shared as shared;
-use tallygate::{Error, Override, OverrideBuilder, Rule, RuleId, parse_rules};
+use tallygate::{Error, Override, OverrideBuilder, Rule, parse_rules};
 
 use crate::confirmation::Confirmation;
 use crate::connection::Connection;
 use crate::failure::{Exit, Failure};
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, has_id, rule_id};
 use crate::output::Output;
 use crate::table::TextTable;
 use crate::{duration, live, subject};
@@ -188,8 +188,7 @@ impl OverrideCommand {
             return shared::rules_for(target, self.rules.as_deref(), self.holds, "--for").map_err(Failure::usage);
         };
         let rule: Rule = rules.parse().map_err(|mistake| Failure::usage(format!("{mistake}")))?;
-        let id = id.parse().map_or_else(|_| RuleId::Name(id.clone()), RuleId::Position);
-        Ok(self.holds.into_iter().fold(target.rule(id, rule), OverrideBuilder::expires_in))
+        Ok(self.holds.into_iter().fold(target.rule(rule_id(id), rule), OverrideBuilder::expires_in))
     }
 
     /// Returns the rules that the override replaces: ` (1 per 1m, 10 per 1d as daily)`.
@@ -199,7 +198,7 @@ impl OverrideCommand {
         let new = self.rules.as_deref().and_then(|rules| parse_rules(rules).ok()).unwrap_or_default();
         let is_of_unit = |rule: &Rule| new.is_empty() || new.iter().any(|new| new.unit() == rule.unit());
         let is_replaced = |position: usize, rule: &Rule| match &self.rule {
-            Some(id) => rule.name() == Some(id) || id.parse() == Ok(position),
+            Some(id) => has_id(rule, position, &rule_id(id)),
             None => described.label_of(position) == self.on.as_deref() && is_of_unit(rule),
         };
         let rules = described.rules().iter().enumerate().filter(|(position, rule)| is_replaced(*position, rule));
@@ -216,7 +215,7 @@ impl OverrideCommand {
 /// Notes that a change without an answer may have been made. The error of a refused change says so itself.
 fn unanswered(error: Error) -> Failure {
     let failure = Failure::from(error);
-    if failure.exit() == Exit::Away { failure.amid_changes() } else { failure }
+    if failure.exit() == Exit::Away { Failure::amid_changes(failure) } else { failure }
 }
 
 async fn list(fleet: &Fleet<'_>, only: Option<&str>) -> Result<Output, Failure> {

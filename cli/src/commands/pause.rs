@@ -13,9 +13,8 @@ use crate::connection::Connection;
 use crate::duration;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live;
 use crate::output::Output;
-use crate::subject::{self, Main};
+use crate::subject::{self, Main, MainTarget};
 
 /// Pause somebody under a policy that can be paused, as the other side of the calls has said; asks first
 ///
@@ -24,12 +23,8 @@ use crate::subject::{self, Main};
 #[derive(Args, Debug)]
 #[command(after_help = PAUSE_EXAMPLES)]
 pub(crate) struct PauseCommand {
-    /// The name of the policy
-    #[arg(add = live::policies())]
-    policy: String,
-
     #[command(flatten)]
-    who: Main,
+    target: MainTarget,
 
     /// For how long, at most the longest pause of the policy
     #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
@@ -46,15 +41,16 @@ Examples:
 impl PauseCommand {
     pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
-        let listed = fleet.find(&self.policy)?;
+        let MainTarget { policy, who } = &self.target;
+        let listed = fleet.find(policy)?;
         check_pause_length(self.length, listed.longest_pause()?, "--for", "tallygate resume")
             .map_err(Failure::usage)?;
-        let (subjects, subject) = pausable(&self.who, &fleet, &listed)?;
-        let (policy, shown) = (&self.policy, duration::shown(self.length));
+        let (subjects, subject) = pausable(who, &fleet, &listed)?;
+        let shown = duration::shown(self.length);
         let somebody = subject::name(&subject);
         self.confirmation.ask(&format!("Pause {somebody} under {policy} for {shown}?"))?;
         let check = || subjects.check(&fleet.limiter, &listed.policy);
-        check().pause(self.length).await.map_err(|error| Failure::from(error).amid_changes())?;
+        check().pause(self.length).await.map_err(Failure::amid_changes)?;
         let held = held_pause(check(), self.length).await;
         let json = json!({ "policy": policy, "paused": subject, "duration_ms": duration::ms(held) });
         let text = if held > self.length {
@@ -72,12 +68,8 @@ impl PauseCommand {
 #[derive(Args, Debug)]
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeCommand {
-    /// The name of the policy
-    #[arg(add = live::policies())]
-    policy: String,
-
     #[command(flatten)]
-    who: Main,
+    target: MainTarget,
 
     #[command(flatten)]
     confirmation: Confirmation,
@@ -90,14 +82,14 @@ Examples:
 impl ResumeCommand {
     pub(crate) async fn run(&self, connection: &Connection) -> Result<Output, Failure> {
         let fleet = Fleet::connect(connection).await?;
-        let listed = fleet.find(&self.policy)?;
+        let MainTarget { policy, who } = &self.target;
+        let listed = fleet.find(policy)?;
         listed.longest_pause()?;
-        let (subjects, subject) = pausable(&self.who, &fleet, &listed)?;
-        let policy = &self.policy;
+        let (subjects, subject) = pausable(who, &fleet, &listed)?;
         let somebody = subject::name(&subject);
         self.confirmation.ask(&format!("End the pause of {somebody} under {policy}?"))?;
         let resumed = subjects.check(&fleet.limiter, &listed.policy).resume().await;
-        resumed.map_err(|error| Failure::from(error).amid_changes())?;
+        resumed.map_err(Failure::amid_changes)?;
         let json = json!({ "policy": policy, "resumed": subject });
         Ok(Output::done(format!("{somebody} is not paused under {policy}"), json))
     }

@@ -63,7 +63,7 @@ impl ResetCommand {
         self.confirmation.ask(&format!("Forget what {shown} has done under {policy}?"))?;
         let check = subjects.check(&fleet.limiter, &listed.policy);
         let reset = if self.all { check.reset_all().await } else { check.reset().await };
-        reset.map_err(|error| Failure::from(error).amid_changes())?;
+        reset.map_err(Failure::amid_changes)?;
         let json = json!({ "policy": policy, "reset": names });
         Ok(Output::done(format!("{shown} starts again under {policy}"), json))
     }

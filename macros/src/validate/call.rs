@@ -176,7 +176,7 @@ pub(super) fn check_refund_subject(model: &Model, diagnostics: &mut Diagnostics)
 fn are_known(model: &Model) -> bool {
     let has_main = model.has_key == model.key.is_some();
     let has_others = model.subjects.iter().all(|subject| subject.key.is_some());
-    model.complete && has_main && has_others && model.rules.iter().all(|rule| rule.written.complete)
+    model.complete && has_main && has_others && model.are_rules_complete()
 }
 
 fn mistaken_key(key: &SpannedTemplate, model: &Model) -> Option<String> {

@@ -36,8 +36,7 @@ fn subject<'a>(model: &'a Model, rule: &'a RuleModel) -> CountedSubject<'a> {
     if rule.release_if.is_some() || is_refunded {
         return CountedSubject::labelled(label);
     }
-    let key = model.own_key(rule).or(model.key.as_ref());
-    CountedSubject::with_key(label, key.map_or("", |key| &key.text))
+    CountedSubject::with_key(label, model.key_of(rule).map_or("", |key| &key.text))
 }
 
 /// Without a `cost`, every call costs 1.
@@ -94,7 +93,7 @@ pub(super) fn check_pause(model: &Model, diagnostics: &mut Diagnostics) {
         return;
     }
     let longest = model.longest_pause.as_ref().map_or(Duration::from_secs(1), |longest| longest.value);
-    let is_known = model.complete && model.rules.iter().all(|rule| rule.written.complete);
+    let is_known = model.complete && model.are_rules_complete();
     let known = model.rules.iter().filter(|_| is_known);
     let known = known.map(|rule| (model.label(rule) == model.paused_label(), &rule.rule));
     if let Err(mistake) = validate_longest_pause(longest, known, model.prefetch.is_some()) {
@@ -116,7 +115,7 @@ pub(super) fn check_pause_key(model: &Model, diagnostics: &mut Diagnostics) {
     }
     let is_known = model.complete && model.has_key == model.key.is_some();
     let is_main = model.key.as_ref().is_some_and(|main| main.text == key.text);
-    if is_known && model.rules.iter().all(|rule| rule.written.complete) && !is_main && model.paused_label().is_none() {
+    if is_known && model.are_rules_complete() && !is_main && model.paused_label().is_none() {
         let keys: Vec<_> = model.key.iter().chain(model.rules.iter().filter_map(|rule| rule.key.as_ref())).collect();
         let keys: Vec<_> = keys.into_iter().map(|key| key.text.as_str()).collect();
         let remedy = remedy(nearest(&key.text, keys.iter().copied()), "write one of", &keys);
@@ -139,7 +138,7 @@ pub(super) fn check_prefetch(model: &Model, diagnostics: &mut Diagnostics) {
 pub(super) fn check_warn_at(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(share) = &model.warn_at else { return };
     // Without all of its arguments, it is not known what a rule admits.
-    let known = model.rules.iter().all(|rule| rule.written.complete);
+    let known = model.are_rules_complete();
     let rules = model.rules.iter().filter(|_| known).map(|rule| &rule.rule);
     if let Err(mistake) = validate_warn_at(share.value, rules) {
         diagnostics.report(share.span, mistake);
@@ -184,7 +183,7 @@ pub(super) fn check_released(model: &Model, diagnostics: &mut Diagnostics) {
 fn check_release_helps(model: &Model, diagnostics: &mut Diagnostics) {
     let released = model.rules.iter().find_map(|rule| Some((rule, rule.release_if.as_ref()?)));
     let Some((duplicates, release_if)) = released.filter(|_| model.refund_if.is_none()) else { return };
-    let key = |rule: &RuleModel| rule.key.as_ref().or(model.key.as_ref()).map(|key| key.text.clone());
+    let key = |rule: &RuleModel| model.key_of(rule).map(|key| key.text.clone());
     let still_denies = |rule: &&RuleModel| {
         let is_of_all = key(rule).is_none_or(|of_rule| Some(of_rule) == key(duplicates));
         let is_single =
@@ -204,7 +203,7 @@ fn check_release_helps(model: &Model, diagnostics: &mut Diagnostics) {
 pub(super) fn check_ban(model: &Model, diagnostics: &mut Diagnostics) {
     let Some(ban) = &model.ban else { return };
     // Without all of its arguments, the rate of a rule is not known.
-    let known = model.rules.iter().all(|rule| rule.written.complete);
+    let known = model.are_rules_complete();
     let rules = model.rules.iter().filter(|_| known).map(|rule| &rule.rule);
     for mistake in validate_ban(&ban.ban, rules).err().into_iter().flatten() {
         diagnostics.report(ban.written.span_of(mistake.field()), &mistake);

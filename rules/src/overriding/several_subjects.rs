@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{EffectiveRule, OVERRIDE_OF_SUBJECT, all_or_none, check, replace_all, unknown_subject, unknown_unit};
+use super::{EffectiveRule, check, is_counted, replace_all, unknown_subject, unknown_unit};
 use crate::error::RuleError;
 use crate::rule::Rule;
+use crate::validate::Checks;
 
 /// Finds every mistake in rules that replace those on several subjects of a policy at once. Each new rule has the label of its
 /// subject. They are checked as [`Replacement::check`](super::Replacement::check) does, but beside each other: a new rule need
@@ -37,7 +38,7 @@ pub fn validate_replacements(new: &[(Option<&str>, Rule)], rules: &[EffectiveRul
         let is_first = || new.iter().position(|(other, _)| other == label) == Some(position);
         if !rules.iter().any(|own| own.label.as_deref() == *label) {
             errors.extend(is_first().then(|| unknown_subject(*label, rules).in_rule(position)));
-        } else if let Some(unit) = rule.unit().filter(|unit| rules.iter().all(|own| own.rule.unit() != Some(unit))) {
+        } else if let Some(unit) = rule.unit().filter(|unit| !is_counted(unit, rules)) {
             errors.push(unknown_unit(unit, rules).in_rule(position));
         } else {
             groups.entry(*label).or_default().push((position, rule.clone()));
@@ -46,7 +47,7 @@ pub fn validate_replacements(new: &[(Option<&str>, Rule)], rules: &[EffectiveRul
     if !groups.is_empty() {
         errors.extend(mistakes_together(&groups, rules));
     }
-    all_or_none(errors)
+    RuleError::all_or_none(errors)
 }
 
 /// The new rules on each subject, by its label, with their positions in the list of all.
@@ -75,7 +76,7 @@ fn mistakes_together(groups: &RulesBySubject<'_>, rules: &[EffectiveRule]) -> Ve
     let start = effective.len();
     effective.extend(placed);
     let changed: Vec<_> = (start..effective.len()).collect();
-    let found = check(&effective, &changed, OVERRIDE_OF_SUBJECT).err().unwrap_or_default();
+    let found = check(&effective, &changed, Checks::Override).err().unwrap_or_default();
     let moved = |at: usize| positions.get(at.checked_sub(start)?).copied();
     found.into_iter().map(|mistake| mistake.moved(moved)).collect()
 }

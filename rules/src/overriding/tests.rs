@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::algorithm::TokenBucket;
 use crate::text::parse_rules;
-use crate::validate::validate;
+use crate::validate::{Costs, validate};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

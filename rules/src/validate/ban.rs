@@ -29,8 +29,7 @@ pub fn validate_ban<'a>(ban: &Ban, rules: impl IntoIterator<Item = &'a Rule>) ->
         check_duration(Field::Within, "within", ban.within()),
         duration.or_else(|| check_long_enough(ban, rules)),
     ];
-    let errors: Vec<_> = mistakes.into_iter().flatten().collect();
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    RuleError::all_or_none(mistakes.into_iter().flatten().collect())
 }
 
 fn check_denials(ban: &Ban) -> Option<RuleError> {

@@ -37,8 +37,7 @@ pub fn validate_prefetch(
         reason.or_else(|| check_per(ahead, rule)).or_else(|| check_bucket(ahead, rule, &cost_of))
     });
     let mistakes = check_range(ahead).into_iter().chain(in_rules);
-    let errors: Vec<_> = mistakes.map(|mistake| RuleError::new(Field::Prefetch, mistake)).collect();
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    RuleError::all_or_none(mistakes.map(|mistake| RuleError::new(Field::Prefetch, mistake)).collect())
 }
 
 fn check_range(ahead: Duration) -> Option<String> {

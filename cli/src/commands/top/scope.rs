@@ -6,7 +6,7 @@ use tallygate::admin::{RegisteredPolicy, Tallies};
 use tallygate::{Override, Rule, RuleId};
 
 use crate::failure::Failure;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, has_id, rule_id};
 
 pub(in crate::commands) struct SubjectScope<'a> {
     policies: Vec<OpenPolicy<'a>>,
@@ -52,9 +52,9 @@ impl<'a> SubjectScope<'a> {
         listed: OpenPolicy<'a>,
         rule: &str,
     ) -> Result<Self, Failure> {
-        let id = rule.parse().map_or_else(|_| RuleId::Name(rule.to_owned()), RuleId::Position);
+        let id = rule_id(rule);
         let mut own = listed.described.rules().iter().enumerate();
-        let label = if let Some((position, _)) = own.find(|(position, rule)| is_meant(&id, *position, rule)) {
+        let label = if let Some((position, _)) = own.find(|(position, rule)| has_id(rule, *position, &id)) {
             listed.described.label_of(position).map(str::to_owned)
         } else {
             let overrides = fleet.limiter.overrides().await?;
@@ -95,7 +95,7 @@ impl<'a> SubjectScope<'a> {
 
     /// Whether the rule is looked at.
     pub(in crate::commands) fn has(&self, position: usize, rule: &Rule) -> bool {
-        self.rule.as_ref().is_none_or(|id| is_meant(id, position, rule))
+        self.rule.as_ref().is_none_or(|id| has_id(rule, position, id))
     }
 }
 
@@ -105,15 +105,8 @@ fn labels(described: &RegisteredPolicy) -> impl Iterator<Item = Option<&str>> {
     main.into_iter().chain(described.subjects().map(|subject| Some(subject.label())))
 }
 
-fn is_meant(id: &RuleId, position: usize, rule: &Rule) -> bool {
-    match id {
-        RuleId::Name(name) => rule.name() == Some(name),
-        RuleId::Position(meant) => *meant == position,
-    }
-}
-
 fn has_rule(one: &Override, id: &RuleId) -> bool {
-    one.rules().enumerate().any(|(position, (_, rule))| is_meant(id, position, rule))
+    one.rules().enumerate().any(|(position, (_, rule))| has_id(rule, position, id))
 }
 
 fn unknown_rule(described: &RegisteredPolicy, rule: &str) -> Failure {

@@ -11,6 +11,7 @@ mod drains;
 mod forged;
 mod handover;
 mod keys;
+mod parts;
 mod pauses;
 mod prefetch;
 mod settled;
@@ -37,6 +38,7 @@ pub fn check(scenario: &Scenario, history: &[Entry], attempts: &[Attempt]) -> Re
     tallies::check(scenario, history)?;
     counted::check(scenario, history)?;
     prefetch::check(scenario, history)?;
+    parts::check(scenario, history)?;
     calls::check(scenario, history)?;
     concurrency::check(scenario, history)?;
     bans::check(scenario, history)?;

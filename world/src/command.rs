@@ -25,6 +25,8 @@ usage: cargo xtask world [option …], or cargo xtask bench partner
   --calls <number>      how many calls are made in a world; 50 to 2,000 unless it is said
   --digests             prints a digest of each history
   --planted             plants each known fault in the scripts, and counts the seeds that it takes to be found
+  --planted-in-scripts <name>
+                        does the same with that fault alone
   --planted-in-library <name>
                         does the same, as that fault is planted in the library that this program was built with";
 
@@ -40,6 +42,7 @@ struct Options {
     extent: Extent,
     shows_digests: bool,
     plants: bool,
+    in_scripts: Option<String>,
     in_library: Option<String>,
 }
 
@@ -47,7 +50,7 @@ pub(crate) fn run() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match parse(&words) {
         _ if words == [PARTNER] => figures::print(),
-        Ok(options) if options.plants => find_planted(&options),
+        Ok(options) if options.plants || options.in_scripts.is_some() => find_planted(&options),
         Ok(options) => match (&options.in_library, options.one) {
             (Some(name), _) => find(&options, name, &Plant::default()),
             (None, Some(seed)) => play_one(&options, seed),
@@ -70,6 +73,7 @@ fn parse(words: &[String]) -> Result<Options, String> {
         extent: Extent::default(),
         shows_digests: false,
         plants: false,
+        in_scripts: None,
         in_library: None,
     };
     let mut words = words.iter();
@@ -77,6 +81,7 @@ fn parse(words: &[String]) -> Result<Options, String> {
         match word.as_str() {
             "--digests" => options.shows_digests = true,
             "--planted" => options.plants = true,
+            "--planted-in-scripts" => options.in_scripts = words.next().cloned(),
             "--planted-in-library" => options.in_library = words.next().cloned(),
             "--seeds" => options.seeds = number(words.next())?,
             "--first" => options.first = number(words.next())?,
@@ -215,9 +220,12 @@ fn print_failure(failure: &Failure) {
     );
 }
 
+/// Plants the faults of scripts that are asked for, each alone.
 fn find_planted(options: &Options) -> bool {
-    let mut found_all = true;
-    for planted in planted::ALL {
+    let is_asked = |name: &str| options.in_scripts.as_ref().is_none_or(|asked| asked == name);
+    let asked: Vec<_> = planted::ALL.iter().filter(|planted| is_asked(planted.name)).collect();
+    let mut found_all = !asked.is_empty();
+    for planted in asked {
         let Some(plant) = planted.plant() else {
             println!("{}: no script has this text any more", planted.name);
             found_all = false;

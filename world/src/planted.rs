@@ -113,6 +113,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_fault_has_its_seed_in_the_table_that_the_check_plays() {
+        for Planted { name, .. } in ALL {
+            assert!(include_str!("../README.md").contains(&format!("\n| {name} | ")), "{name}");
+        }
+    }
+
+    #[test]
     fn each_fault_replaces_a_text_that_a_script_has() {
         for planted in ALL {
             assert!(planted.plant().is_some(), "{}", planted.name);

@@ -1,10 +1,12 @@
 //! Plays simulated worlds: fleets of limiters, their networks and their servers, each in one thread and by one seed.
 
+mod found;
 mod planted;
 
 use std::path::PathBuf;
 use std::process::Command;
 
+use self::found::Programs;
 use crate::step::{self, Outcome, cargo_with_flags};
 
 /// What builds the library for a world: its seam, and the seed of tokio's own chance.
@@ -39,6 +41,15 @@ fn play_planted(options: &[&str]) -> Outcome {
     in_scripts.and(planted::play(&program, options))
 }
 
+/// Plays one seed of each fault: the one that has found it. The library is built without optimization, which is sooner done.
+fn check_planted() -> Outcome {
+    let mut build = cargo_with_flags("build -p tallygate-world --bin tallygate-world", FLAGS, PLANTED_FOLDER);
+    step::run("build the world with faults", build.current_dir(plant()?))?;
+    let of_library = step::target().join(PLANTED_FOLDER).join("debug/tallygate-world");
+    let programs = Programs { of_scripts: program("release"), of_library };
+    step::timed("a seed of each fault", || found::play(&programs))
+}
+
 /// Returns the folder of a copy of the sources with all faults.
 fn plant() -> Result<PathBuf, String> {
     let sources = step::target().join(PLANTED_FOLDER).join("sources");
@@ -46,7 +57,8 @@ fn plant() -> Result<PathBuf, String> {
     Ok(sources)
 }
 
-/// As many worlds as two minutes have time for, and whether a seed gives one history, however the world is built.
+/// As many worlds as two minutes have time for, whether faults are found, and whether a seed gives one history, however the
+/// world is built.
 pub(crate) fn check() -> Outcome {
     step::run(
         "lints of the world",
@@ -54,13 +66,13 @@ pub(crate) fn check() -> Outcome {
     )?;
     // With fewer features, dead code is allowed.
     step::run("lints of the seam", &mut with_flags("clippy -p tallygate --all-targets --all-features -- -D warnings"))?;
-    step::run("the library with faults", with_flags("check -p tallygate --all-features").current_dir(plant()?))?;
     // These few tests are compiled sooner than they would run faster.
     let unoptimized = "--config profile.test.package.tallygate.opt-level=0";
     let tests = format!("test {unoptimized} -p tallygate --lib system::");
     step::run("tests of the seam", &mut with_flags(&tests))?;
     step::run("tests of the world", &mut with_flags("test --release -p tallygate-world --lib"))?;
     SEEDS.iter().try_for_each(|(topology, seeds)| run(&["--topology", topology, "--seeds", seeds]))?;
+    check_planted()?;
     step::run("build the world for debugging", &mut with_flags("build -p tallygate-world --bin tallygate-world"))?;
     step::announce("digests");
     let [debug, release] = ["debug", "release"].map(digests);

@@ -16,7 +16,7 @@ const COUNTED: &str = "no more is used than was taken";
 const GIVEN_BACK: &str = "what was taken ahead and is not used is given back, also when a limiter is drained";
 
 /// The numbers of a policy, of one of its groups, and of the subject.
-type Place = (usize, usize, usize);
+pub(super) type Place = (usize, usize, usize);
 
 /// A call that was admitted: it ran at some time between.
 struct Span {
@@ -126,21 +126,21 @@ fn note(scenario: &Scenario, subjects: &mut BTreeMap<Place, Subject>, deed: &Dee
     match deed {
         Deed::Decided { keys, costs, is_charged: true, verdict: Verdict::Admitted, .. } => {
             for (key, cost) in keys.iter().zip(costs) {
-                if let Some(subject) = subject(scenario, key) {
-                    subjects.entry(subject).or_default().counted += cost;
+                if let Some(place) = place(scenario, key) {
+                    subjects.entry(place).or_default().counted += cost;
                 }
             }
         }
         Deed::Corrected { keys, costs, used, changed: 1.., .. } => {
             for ((key, cost), used) in keys.iter().zip(costs).zip(used) {
-                let Some(subject) = subject(scenario, key) else { continue };
-                let subject = subjects.entry(subject).or_default();
+                let Some(place) = place(scenario, key) else { continue };
+                let subject = subjects.entry(place).or_default();
                 subject.counted = (subject.counted + used).saturating_sub(*cost);
             }
         }
         Deed::Removed { keys } => {
-            for subject in keys.iter().filter_map(|key| subject(scenario, key)) {
-                subjects.entry(subject).or_default().lost.push(us);
+            for place in keys.iter().filter_map(|key| place(scenario, key)) {
+                subjects.entry(place).or_default().lost.push(us);
             }
         }
         _ => {}
@@ -148,7 +148,7 @@ fn note(scenario: &Scenario, subjects: &mut BTreeMap<Place, Subject>, deed: &Dee
 }
 
 /// What a key counts, if it belongs to a policy whose calls are taken ahead.
-fn subject(scenario: &Scenario, key: &str) -> Option<Place> {
+pub(super) fn place(scenario: &Scenario, key: &str) -> Option<Place> {
     let (policy, subject) = parts(key).filter(|_| !is_leases(key))?;
     let policy = scenario.policies.iter().position(|plan| plan.name == policy && plan.prefetch_us.is_some())?;
     let number = subject.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().ok()?;

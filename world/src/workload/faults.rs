@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::calls::CallPlan;
+use super::policies::PolicyPlan;
 use super::topology::Topology;
 use crate::engine::Chance;
 
@@ -157,6 +159,21 @@ fn draw_forgery(seed: u64, topology: Topology, horizon_us: u64) -> Option<FaultP
         at: 0,
         fault: Fault::Forged([0; 3].map(|byte: u8| byte | chance.pick(&[0, 1, 0x7f, 0xff]))),
     })
+}
+
+/// Adds pauses of processes that are busy with a subject, whose calls are taken ahead. Worlds without faults stay so.
+pub(super) fn add_pauses(seed: u64, policies: &[PolicyPlan], calls: &[CallPlan], faults: &mut Vec<FaultPlan>) {
+    let mut chance = Chance::new(seed, "pauses of busy processes");
+    let ahead = |call: &CallPlan| Some((call.us, call.process, policies.get(call.policy)?.prefetch_us?));
+    let busy: Vec<_> = calls.iter().filter_map(ahead).collect();
+    if faults.is_empty() || busy.is_empty() || !chance.happens(0.5) {
+        return;
+    }
+    faults.extend((0..chance.between(1, 4)).map(|_| {
+        let (us, at, ahead_us) = chance.pick(&busy);
+        FaultPlan { us, for_us: chance.spread(ahead_us / 4, 4 * ahead_us), at, fault: Fault::Pause }
+    }));
+    faults.sort_by_key(|plan| plan.us);
 }
 
 fn draw_fault(chance: &mut Chance, topology: Topology) -> Fault {

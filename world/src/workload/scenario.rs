@@ -97,7 +97,8 @@ impl Scenario {
         let processes: Vec<Clock> = (0..chance.between(1, 4)).map(|_| draw_clock(&mut chance)).collect();
         let policies = policies::draw(seed, horizon_us);
         let calls = calls::draw(seed, horizon_us, calls, link.delay_us, processes.len(), &policies);
-        let faults = faults::draw(seed, topology, horizon_us, processes.len());
+        let mut faults = faults::draw(seed, topology, horizon_us, processes.len());
+        faults::add_pauses(seed, &policies, &calls, &mut faults);
         Self { seed, topology, horizon_us, link, settings, processes, policies, calls, faults }
     }
 }

@@ -142,6 +142,12 @@ const ALL: &[Planted] = &[
         new: "Call { options, awaited: None, ..Call::new(call.policy, call.subjects, call.options) }",
     },
     Planted {
+        name: "a part that is taken of another unit",
+        file: "runtime/src/limiter/prefetch.rs",
+        old: "self.below.decide(call).await",
+        new: "self.below.decide(Call::new(call.policy, call.subjects, call.options)).await",
+    },
+    Planted {
         name: "a part from which calls take the cost in another unit",
         file: "runtime/src/limiter/prefetch/several.rs",
         old: "call.parts().map(|part| shared.take(stored, part)).collect()",
@@ -235,15 +241,24 @@ pub(super) fn copy(folder: &Path) -> Outcome {
     write(&folder.join(root), &["#![allow(unused_parens)]\n", &step::read(root)?, SWITCH].concat())
 }
 
+/// Returns a command that plays a fault.
+pub(super) fn command(program: &Path, name: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env(VARIABLE, name).args(["--planted-in-library", name]);
+    command
+}
+
+/// The names of all faults.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|planted| planted.name)
+}
+
 /// Plays each fault until it is found.
 pub(super) fn play(program: &Path, options: &[&str]) -> Outcome {
     step::announce("faults in the library");
     let options: Vec<_> = options.iter().copied().filter(|option| *option != "--planted").collect();
-    let missed = ALL.iter().filter(|Planted { name, .. }| {
-        let mut command = Command::new(program);
-        command.env(VARIABLE, name).args(["--planted-in-library", name]).args(&options);
-        !command.status().is_ok_and(|ended| ended.success())
-    });
+    let is_found = |name| command(program, name).args(&options).status().is_ok_and(|ended| ended.success());
+    let missed = names().filter(|name| !is_found(name));
     match missed.count() {
         0 => Ok(()),
         number => Err(format!("{number} faults of the library were not found")),

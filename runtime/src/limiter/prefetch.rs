@@ -26,7 +26,7 @@ use crate::policy::Stored;
 use crate::sleepers::Sleepers;
 use crate::store::{Answer, Decider, LayeredAnswer, Outcome};
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::system::budget;
+use crate::system;
 use crate::system::home::Runtimes;
 use crate::system::under_way::TaskKind;
 
@@ -80,7 +80,7 @@ impl<S: Decider> Prefetch<S> {
     /// Decides a call that was not decided by parts alone.
     async fn ask(&self, stored: &Stored, call: Call<'_>) -> Result<LayeredAnswer, BackendError> {
         if self.0.lets_others_run() {
-            budget::consume_budget().await;
+            system::consume_budget().await;
             if let Some(decided) = self.decide_at_once(call) {
                 return decided;
             }
@@ -232,7 +232,7 @@ impl<S: Decider> PrefetchedStore<S> {
 
     /// Whether other tasks run before a call is decided: a refill is a task, which callers that never wait would block.
     fn lets_others_run(&self) -> bool {
-        self.ledgers.has_running_refills() && budget::is_spent()
+        self.ledgers.has_running_refills() && system::is_budget_spent()
     }
 
     /// Asks for a part, and gives back its rest at its end, or when the limiter is drained.

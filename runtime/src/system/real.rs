@@ -1,20 +1,33 @@
 //! The real system.
 
-mod own_runtime;
-
+use std::cell::Cell;
+use std::convert::Infallible;
 use std::sync::mpsc;
-use std::thread;
 pub(crate) use std::time::Instant;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{io, process, thread};
 
 pub(crate) use foldhash::quality::RandomState;
+use tokio::runtime::Builder;
 pub(crate) use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 pub(crate) use tokio::time::{Instant as TokioInstant, sleep, sleep_until};
 
-pub(crate) use self::own_runtime::{OwnRuntime, is_own_thread};
+use tracing::instrument::WithSubscriber as _;
+
 #[cfg(feature = "redis")]
 pub(crate) use self::redis::*;
+use crate::system::home::Task;
+
+thread_local! {
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+#[inline]
+pub(crate) fn is_own_thread() -> bool {
+    IS_OWN.get()
+}
 
 /// The time since 1970.
 #[inline]
@@ -42,6 +55,44 @@ pub(crate) async fn sleep_apart(duration: Duration) {
 #[cfg(feature = "config")]
 pub(crate) async fn beside_tasks<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
+}
+
+/// A runtime that a thread of its own drives until this value is dropped. Nobody waits for the thread to end.
+pub(crate) struct OwnRuntime {
+    runtime: Handle,
+    /// The process of the thread. A fork has a copy of this value, but no thread.
+    process: u32,
+    _dropped: oneshot::Sender<Infallible>,
+}
+
+impl OwnRuntime {
+    pub(crate) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (sender, dropped) = oneshot::channel();
+        let drive = move || {
+            IS_OWN.set(true);
+            let _ = runtime.block_on(dropped);
+        };
+        thread::Builder::new().name("tallygate".to_owned()).spawn(drive)?;
+        Ok(Self { runtime: handle, process: process::id(), _dropped: sender })
+    }
+
+    /// Whether the thread is in this process.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process == process::id()
+    }
+
+    /// Returns the copy that a fork of this process has.
+    #[cfg(test)]
+    pub(crate) fn forked(self) -> Self {
+        Self { process: self.process ^ 1, ..self }
+    }
+
+    /// Runs a task. It logs to the subscriber of its caller.
+    pub(crate) fn spawn(&self, task: Task) -> JoinHandle<()> {
+        self.runtime.spawn(task.with_current_subscriber())
+    }
 }
 
 /// Declares a static. In a simulated world, each process has its own.

@@ -3,11 +3,9 @@
 //! The world implements [`Process`] for the processes of its fleet, and polls their code by [`in_process`]. Outside of
 //! all processes, a limiter uses the real system.
 
-mod chance;
 #[cfg(feature = "redis")]
 mod connection;
 mod process;
-mod statics;
 mod tasks;
 mod time;
 
@@ -15,12 +13,11 @@ pub use self::process::{Connecting, InProcess, Process, Sleeping, Stream, in_pro
 
 /// The items that a limiter takes from its process.
 pub(super) mod inside {
-    pub(crate) use super::chance::RandomState;
-    #[cfg(feature = "redis")]
-    pub(crate) use super::chance::{RandomState as StdRandomState, random_fraction, random_number, shuffle};
     #[cfg(feature = "redis")]
     pub(crate) use super::connection::{DrivenConnection as Connection, TcpStream, open};
-    pub(crate) use super::statics::{PerProcess, per_process};
+    pub(crate) use super::process::{PerProcess, RandomState, per_process};
+    #[cfg(feature = "redis")]
+    pub(crate) use super::process::{RandomState as StdRandomState, random_fraction, random_number, shuffle};
     #[cfg(feature = "config")]
     pub(crate) use super::tasks::beside_tasks;
     pub(crate) use super::tasks::{Handle, NoOwnRuntime as OwnRuntime, is_own_thread};

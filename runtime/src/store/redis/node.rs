@@ -14,10 +14,8 @@ use crate::store::answer::{Answer, Outcome};
 use crate::store::pauses::ProbeStep;
 use crate::store::redis::batching::Batcher;
 use crate::store::redis::connection::address::Host;
-use crate::store::redis::script::keys::ScriptKeys;
 use crate::store::redis::script::pack::{self, lease_name};
-use crate::store::redis::script::paused;
-use crate::store::redis::script::run::{NodeRole, Script};
+use crate::store::redis::script::run::{NodeRole, Script, ScriptKeys};
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::work::refund_parts;
 use crate::store::redis::script::{Scripts, unknown_shape};
@@ -171,7 +169,7 @@ impl Step {
         length_us: u64,
         source: PauseSource,
     ) -> Result<(Outcome, PauseSource), BackendError> {
-        let arguments = pack::pause(length_us, paused::longest_us(policy), source);
+        let arguments = pack::pause(length_us, wire::longest_pause_us(policy), source);
         self.run_on_pause(|scripts| &scripts.pause, policy, id, &arguments).await
     }
 
@@ -200,7 +198,7 @@ impl Step {
         let values = wire::integers(numbers).ok_or_else(unknown_shape)?;
         server.learn_time(&values);
         match values[..] {
-            [_, left] => Ok((paused::outcome(policy, left), PauseSource::read(source))),
+            [_, left] => Ok((wire::pause_outcome(policy, left), PauseSource::read(source))),
             _ => Err(unknown_shape()),
         }
     }

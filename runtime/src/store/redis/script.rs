@@ -1,8 +1,6 @@
 //! The scripts that decide, refund, keep leases, ban and pause: their arguments and their answers.
 
-pub(super) mod keys;
 pub(super) mod pack;
-pub(super) mod paused;
 pub(super) mod run;
 pub(super) mod windows;
 pub(super) mod wire;
@@ -12,7 +10,6 @@ use std::sync::{Arc, OnceLock};
 
 use tallygate_lua as lua;
 
-use self::paused::looks_for_pauses;
 use self::run::Script;
 use self::windows::{is_plain, subjects_together};
 use self::wire::Reply;
@@ -169,7 +166,7 @@ impl ScriptId {
     /// Reads the answer to these requests: the server's time, and a reply to each request.
     pub(crate) fn read(self, answer: &[u8], requests: &[Call<'_>]) -> Result<(u64, Vec<Reply>), BackendError> {
         if self.looks_for_pauses
-            && let Some(paused) = paused::read(answer, requests)
+            && let Some(paused) = wire::read_paused(answer, requests)
         {
             return Ok(paused);
         }
@@ -184,6 +181,11 @@ impl ScriptId {
         };
         read.ok_or_else(unknown_shape)
     }
+}
+
+/// Whether the script is to look for the pauses of these requests. They are all alike in that.
+fn looks_for_pauses(requests: &[Call<'_>]) -> bool {
+    requests.first().is_some_and(|request| request.pause().is_some())
 }
 
 pub(crate) struct ScriptQuestion<'a> {

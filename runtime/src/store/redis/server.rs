@@ -12,8 +12,7 @@ use crate::store::redis::connection::attempt::{ConnectTarget, ServerLocation, lo
 use crate::store::redis::connection::connect::Connector;
 use crate::store::redis::connection::fault::{is_cross_slot, names_several_slots};
 use crate::store::redis::connection::greeting::Mode;
-use crate::store::redis::script::keys::ScriptKeys;
-use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, run_each};
+use crate::store::redis::script::run::{NodeRole, Script, ScriptCall, ScriptKeys, run_each};
 use crate::store::redis::script::wire::{self, Reply};
 use crate::store::redis::script::{ScriptId, ScriptQuestion, Scripts};
 use crate::store::redis::stored::{ping_key, rehearsal_key};

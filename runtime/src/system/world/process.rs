@@ -1,15 +1,22 @@
-//! A process of the fleet, and the code that runs in it.
+//! A process of the fleet, and the code that runs in it, with random numbers and statics of its own.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::future::Future;
+use std::hash::BuildHasher;
 use std::io;
+use std::ops::Deref;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use foldhash::quality::FixedState;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
+
+#[cfg(feature = "redis")]
+pub(crate) use self::redis::*;
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<dyn Process>>> = const { RefCell::new(None) };
@@ -123,3 +130,78 @@ impl Drop for Entered {
 fn replace_current(process: Option<Arc<dyn Process>>) -> Option<Arc<dyn Process>> {
     CURRENT.try_with(|current| current.replace(process)).ok().flatten()
 }
+
+/// A hasher for tables whose order must not be predictable.
+#[derive(Clone, Debug)]
+pub(crate) struct RandomState(FixedState);
+
+impl Default for RandomState {
+    fn default() -> Self {
+        Self(FixedState::with_seed(random()))
+    }
+}
+
+impl BuildHasher for RandomState {
+    type Hasher = <FixedState as BuildHasher>::Hasher;
+
+    fn build_hasher(&self) -> Self::Hasher {
+        self.0.build_hasher()
+    }
+}
+
+fn random() -> u64 {
+    current().map_or_else(|| foldhash::quality::RandomState::default().hash_one(()), |process| process.random())
+}
+
+/// Items that only the store in Redis uses.
+#[cfg(feature = "redis")]
+mod redis {
+    use std::ops::RangeBounds;
+
+    use fastrand::Rng;
+
+    use super::random;
+
+    pub(crate) fn random_fraction() -> f64 {
+        Rng::with_seed(random()).f64()
+    }
+
+    pub(crate) fn random_number(range: impl RangeBounds<u64>) -> u64 {
+        Rng::with_seed(random()).u64(range)
+    }
+
+    pub(crate) fn shuffle<T>(values: &mut [T]) {
+        Rng::with_seed(random()).shuffle(values);
+    }
+}
+
+/// The value of a static in each process. Values are few and small, and are never freed.
+pub(crate) struct PerProcess<T: 'static> {
+    make: fn() -> T,
+    values: Mutex<BTreeMap<Option<u64>, &'static T>>,
+}
+
+impl<T> PerProcess<T> {
+    pub(crate) const fn new(make: fn() -> T) -> Self {
+        Self { make, values: Mutex::new(BTreeMap::new()) }
+    }
+}
+
+impl<T> Deref for PerProcess<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        let process = current().map(|process| process.id());
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        values.entry(process).or_insert_with(|| Box::leak(Box::new((self.make)())))
+    }
+}
+
+/// Declares a static of which each process has its own.
+macro_rules! per_process {
+    ($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $value:expr;) => {
+        $(#[$attribute])*
+        $visibility static $name: $crate::system::PerProcess<$type> = $crate::system::PerProcess::new(|| $value);
+    };
+}
+pub(crate) use per_process;

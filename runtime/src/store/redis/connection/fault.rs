@@ -3,9 +3,10 @@
 
 mod explain;
 mod remedy;
-mod server_message;
 #[cfg(test)]
 mod tests;
+
+use std::fmt;
 
 use ::redis::{ErrorKind, RedisError};
 
@@ -16,7 +17,6 @@ pub(crate) use self::explain::{
     slow_attempt,
 };
 pub(crate) use self::remedy::Remedy;
-use self::server_message::ServerMessage;
 use crate::error::BackendErrorKind;
 
 /// The meaning of an error for its call and for the connection.
@@ -186,11 +186,76 @@ const IN_SCRIPTS: Remedy = Remedy::Fixed(
      server; the guide lists under managed servers what calls need",
 );
 
-impl ServerMessage<'_> {
+/// The text before the values that an answer quotes: keys, and for a greeting the password.
+const QUOTED: &str = ", with args beginning with";
+
+/// The text before the error of a script in Redis 6.
+const RUNNING: &str = "Error running script (call to f_";
+
+/// The code of an error and the text after it, like `OOM` and `command not allowed …`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ServerMessage<'a> {
+    code: &'a str,
+    text: &'a str,
+}
+
+impl<'a> ServerMessage<'a> {
+    /// Returns the message; `None` if the error is not the server's.
+    fn of(error: &'a RedisError) -> Option<Self> {
+        error.code().map(|code| Self::read(code, error.detail().unwrap_or_default()))
+    }
+
+    fn read(code: &'a str, text: &'a str) -> Self {
+        let text = without_quote(text);
+        match wrapped(text).filter(|_| code == "ERR") {
+            Some(inner) => Self::split(inner),
+            None => Self { code, text: without_place(text) },
+        }
+    }
+
+    /// Splits an error of a script in Redis 6 into code and text. Without a code, it is an error of the script itself.
+    fn split(inner: &'a str) -> Self {
+        let inner = inner.trim_start_matches('-');
+        match inner.split_once(' ').filter(|(code, _)| is_code(code)) {
+            Some((code, text)) => Self { code, text },
+            None => Self { code: "ERR", text: inner },
+        }
+    }
+
     /// Returns the meaning of the message, and the remedy.
-    pub(super) fn meaning(&self) -> (Fault, Remedy) {
+    fn meaning(&self) -> (Fault, Remedy) {
         let by_code = || CODES.iter().find(|(code, ..)| *code == self.code);
         let by_words = || WORDS.iter().find(|(words, ..)| self.text.contains(words));
         by_code().or_else(by_words).map_or((Fault::Unknown, NOTHING), |&(_, fault, remedy)| (fault, remedy))
     }
+}
+
+impl fmt::Display for ServerMessage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.code, self.text.trim_end_matches(['.', ' ']))
+    }
+}
+
+/// Removes the values that an answer quotes.
+fn without_quote(text: &str) -> &str {
+    text.split_once(QUOTED).map_or(text, |(text, _)| text)
+}
+
+/// Returns the end of `Error running script (call to f_…): @user_script:1: @user_script: 1: -OOM command not allowed`.
+fn wrapped(text: &str) -> Option<&str> {
+    let (_, mut inner) = text.strip_prefix(RUNNING)?.split_once("): ")?;
+    while let Some(rest) = inner.strip_prefix("@user_script:") {
+        inner = rest.split_once(": ")?.1;
+    }
+    Some(inner).filter(|inner| !inner.is_empty())
+}
+
+/// Removes the line of the script: ` script: 0123…, on @user_script:7.`
+fn without_place(text: &str) -> &str {
+    let (before, place) = text.rsplit_once(" script: ").unwrap_or((text, ""));
+    if place.contains("on @user_script:") { before } else { text }
+}
+
+fn is_code(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase())
 }

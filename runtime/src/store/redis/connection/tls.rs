@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{AlertDescription, CertificateError, RootCertStore};
 
-use super::address::scheme::ServerRole;
+use super::address::location::ServerRole;
 use crate::error::{Error, Setting};
 use crate::observe::opaque_debug;
 

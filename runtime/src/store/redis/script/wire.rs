@@ -1,10 +1,12 @@
-//! Reads the script's reply, as the header of `decide.lua` describes it.
+//! Reads the replies of scripts, as the headers of `decide.lua` and `paused.lua` describe them.
 
 use tallygate_lua as lua;
 
 use crate::algorithm::Quota;
 use crate::call::{Call, Scope};
-use crate::decision::Wait;
+use crate::decision::{Report, Wait};
+use crate::micros;
+use crate::policy::Policy;
 use crate::store::answer::{self, Answer, Outcome};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +96,47 @@ fn read_wait(us: i64) -> Option<Wait> {
     if us == lua::NEVER { Some(Wait::NEVER) } else { u64::try_from(us).ok().map(Wait::us) }
 }
 
+/// Reads the answer to requests of which at least one is paused, as `paused.lua` gives it: the server's time, and a reply to each request. `None`
+/// for any other answer.
+pub(crate) fn read_paused(answer: &[u8], requests: &[Call<'_>]) -> Option<(u64, Vec<Reply>)> {
+    let values = integers(answer)?;
+    let [lua::PAUSED, now_us, waits @ ..] = &*values else { return None };
+    if waits.len() != requests.len() {
+        return None;
+    }
+    let at_us = u64::try_from(*now_us).ok()?;
+    let replies = requests.iter().zip(waits).map(|(request, left)| paused_reply(request.policy, *left, at_us));
+    Some((at_us, replies.collect()))
+}
+
+fn paused_reply(policy: &Policy, left: i64, at_us: u64) -> Reply {
+    match left {
+        lua::NEVER => Reply::Unreadable,
+        left => match pause_outcome(policy, left) {
+            // A pause was in the way of another request, so that nothing was decided.
+            Outcome::Admitted => Reply::AskAgain,
+            outcome => Reply::Answer(Answer::new(outcome, Report::default(), at_us)),
+        },
+    }
+}
+
+/// Returns what a pause makes of a call, by what a script says of it: admitted if it is not in the way.
+pub(crate) fn pause_outcome(policy: &Policy, left: i64) -> Outcome {
+    if left <= lua::PROBE {
+        return Outcome::Probing { retry_after: Wait::us(lua::PROBE.abs_diff(left)) };
+    }
+    match u64::try_from(left) {
+        Err(_) | Ok(0) => Outcome::Admitted,
+        // The process that has stored it may know a longer longest pause.
+        Ok(left_us) => Outcome::Paused { retry_after: Wait::us(left_us.min(longest_pause_us(policy))) },
+    }
+}
+
+/// The longest pause of a policy in microseconds; 0 if it cannot be paused.
+pub(crate) fn longest_pause_us(policy: &Policy) -> u64 {
+    policy.longest_pause().map_or(0, micros::rounded_up)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -103,7 +146,6 @@ mod tests {
 
     use crate::call::CallOptions;
     use crate::decision::RuleStatus;
-    use crate::policy::Policy;
     use crate::subject::Subject;
 
     fn rule() -> Rule {
@@ -189,5 +231,26 @@ mod tests {
         for broken in [&[7, -1, 0, 3, -5, 0][..], &[7, -1, 0, -3, 5, 0], &[7, -1, 0, 0, 5, -2], &[7, -1, 0, 3, 5]] {
             assert_eq!(read(broken, true), None, "{broken:?}");
         }
+    }
+
+    fn packed(values: &[i64]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_be_bytes()[1..].to_vec()).collect()
+    }
+
+    #[test]
+    fn each_request_is_paused_or_asked_again_and_other_answers_are_left() {
+        let (second, longest) = (Duration::from_secs(1), Duration::from_secs(9));
+        let policy = Policy::builder("p").rule(Rule::sliding_window(1, second)).longest_pause(longest).build().unwrap();
+        let requests = [Call::new(&policy, &[], CallOptions::PLAIN); 6];
+        let answer = |outcome| Reply::Answer(Answer::new(outcome, Report::default(), 7));
+        let paused = |us| answer(Outcome::Paused { retry_after: Wait::us(us) });
+        let probing = |us| answer(Outcome::Probing { retry_after: Wait::us(us) });
+        let replies = vec![Reply::AskAgain, paused(5), Reply::Unreadable, probing(0), probing(3), paused(9_000_000)];
+        assert_eq!(
+            read_paused(&packed(&[lua::PAUSED, 7, 0, 5, -1, -2, -5, i64::pow(2, 40)]), &requests),
+            Some((7, replies))
+        );
+        assert_eq!(read_paused(&packed(&[lua::PAUSED, 7, 0, 5]), &requests), None);
+        assert_eq!(read_paused(&packed(&[7, lua::PAUSED, 5]), &requests[..1]), None);
     }
 }

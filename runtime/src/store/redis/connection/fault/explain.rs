@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError};
 
-use super::Fault;
 #[cfg(feature = "admin")]
 use super::NO_ENGINE;
-use super::server_message::{ServerMessage, without_quote};
+use super::{Fault, ServerMessage, without_quote};
 use crate::bounds::shown_word;
 use crate::error::{BackendError, BackendErrorKind};
 use crate::store::redis::connection::address::Address;

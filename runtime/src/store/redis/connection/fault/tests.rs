@@ -236,3 +236,48 @@ fn each_row_of_the_tables_is_said_by_a_server() {
     let unsaid: Vec<_> = WORDS.iter().filter(|(words, ..)| !lines.iter().any(|line| line.contains(words))).collect();
     assert!(unsaid.is_empty(), "{unsaid:?}");
 }
+
+fn read<'a>(code: &'a str, text: &'a str) -> (&'a str, &'a str) {
+    let ServerMessage { code, text } = ServerMessage::read(code, text);
+    (code, text)
+}
+
+#[test]
+fn an_error_is_read_with_its_code() {
+    assert_eq!(read("BUSY", "Redis is busy running a script."), ("BUSY", "Redis is busy running a script."));
+    assert_eq!(read("ERR", "max number of clients reached"), ("ERR", "max number of clients reached"));
+    assert_eq!(ServerMessage::read("OOM", "command not allowed.").to_string(), "OOM command not allowed");
+}
+
+#[test]
+fn an_error_of_redis_6_is_taken_out_of_what_its_script_wraps_around_it() {
+    let call = "Error running script (call to f_0488038cc16b16b6c27a7befec54a90b159e3117): ";
+    for (wrapped, inner) in [
+        ("@user_script:1: @user_script: 1: -OOM command not allowed when", ("OOM", "command not allowed when")),
+        ("@user_script:12: WRONGTYPE Operation against", ("WRONGTYPE", "Operation against")),
+        (
+            "@user_script:1: @user_script: 1: The user executing the script can't run",
+            ("ERR", "The user executing the script can't run"),
+        ),
+        ("@user_script:1: user_script:1: attempt to perform", ("ERR", "user_script:1: attempt to perform")),
+    ] {
+        assert_eq!(read("ERR", &format!("{call}{wrapped}")), inner, "{wrapped}");
+    }
+    assert_eq!(read("ERR", call), ("ERR", call));
+}
+
+#[test]
+fn where_in_a_script_it_happened_is_left_out() {
+    for place in
+        [" script: 11631ba05bccc1029901576bbd2b147c272a1abc, on @user_script:1.", " script: on @user_script:1."]
+    {
+        assert_eq!(read("OOM", &format!("command not allowed{place}")), ("OOM", "command not allowed"));
+    }
+    assert_eq!(read("ERR", "a script: of mine"), ("ERR", "a script: of mine"));
+}
+
+#[test]
+fn the_values_that_a_server_quotes_are_left_out() {
+    let text = "unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'default' 's3cret' ";
+    assert_eq!(read("ERR", text), ("ERR", "unknown command 'HELLO'"));
+}

@@ -4,7 +4,7 @@
 
 // Only what finds the entries: the whole runtime would take minutes to build.
 #[allow(dead_code)]
-#[path = "../../runtime/src/web/client_ip/address.rs"]
+#[path = "../../runtime/src/address.rs"]
 mod address;
 #[allow(dead_code)]
 #[path = "../../runtime/src/web/client_ip/entries.rs"]

@@ -10,8 +10,8 @@ use crate::error::Mistake;
 
 impl Registered {
     /// Returns the mistakes of a file beside this list, in the order of the file: names that no process has used within
-    /// a week, entries that do not fit the policy of that name, and units in `[plans]` of which a policy counts one of a similar
-    /// name.
+    /// a week, entries that do not fit the policy of that name, counts in `[plans]` that are too great for a policy, and units there
+    /// of which a policy counts one of a similar name.
     ///
     /// Policies for requests, with `match`, are the file's own and cannot be wrong in this way. An entry that this version
     /// cannot read is compared with nothing.
@@ -20,9 +20,10 @@ impl Registered {
         let mut suggestions = MOST_SUGGESTIONS;
         let of_changes = policies.changes().iter().flat_map(|change| self.mistakes_of(change, &mut suggestions));
         let mut mistakes: Vec<_> = of_changes.collect();
+        let listed: Vec<_> = self.policies().iter().filter_map(|listed| listed.policy().ok()).collect();
+        mistakes.extend(policies.too_great_counts(listed.iter()));
         // A policy that cannot be read may count any unit.
         if self.unreadable().is_empty() {
-            let listed: Vec<_> = self.policies().iter().filter_map(|listed| listed.policy().ok()).collect();
             mistakes.extend(policies.misspelt_units(listed.iter()));
         }
         mistakes.sort_by_key(|mistake| (mistake.line(), mistake.column()));

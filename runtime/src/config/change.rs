@@ -7,10 +7,10 @@ use tallygate_rules::{
 };
 
 use super::lines::At;
-use super::plans::{Plans, check_count};
+use super::plans::{Plans, too_great};
 use super::rules::FileRule;
 use crate::error::{Mistake, Place};
-use crate::policy::{PlanCounts, Policy, PolicySettings};
+use crate::policy::{Policy, PolicySettings};
 
 /// The changes that a file makes to the policies of one name.
 #[derive(Debug)]
@@ -94,10 +94,16 @@ impl PolicyChange {
                 vec![Mistake::new(place, message)]
             }
             _ => {
-                let units = self.plans.units.iter().filter_map(|unit| check_unit_of_plan(unit, changed));
-                units
-                    .chain(self.plans.own().iter().flat_map(|(plan, counts)| check_counts(plan, counts, changed)))
-                    .collect()
+                // A program may set the count of each rule of a policy that it has built by hand.
+                let may_ask =
+                    |rule: &&Rule| rule.role() == Role::Limit && (rule.is_varying() || !policy.is_of_function());
+                let asking: Vec<_> = changed.rules().iter().filter(may_ask).collect();
+                let mut mistakes: Vec<_> =
+                    self.plans.units.iter().filter_map(|unit| check_unit_of_plan(unit, changed)).collect();
+                for (plan, At { value: counts, place }) in self.plans.own() {
+                    mistakes.extend(too_great(plan, counts, &asking).map(|mistake| Mistake::new(*place, mistake)));
+                }
+                mistakes
             }
         }
     }
@@ -146,19 +152,6 @@ fn check_unit_of_plan(unit: &At<String>, policy: &Policy) -> Option<Mistake> {
         return None;
     };
     Some(Mistake::new(*place, message))
-}
-
-/// Reports the counts of a plan that are too great for each rule that may ask for them.
-fn check_counts(plan: &str, counts: &At<PlanCounts>, policy: &Policy) -> Vec<Mistake> {
-    // A program may set the count of each rule of a policy that it has built by hand.
-    let may_ask = |rule: &&Rule| rule.role() == Role::Limit && (rule.is_varying() || !policy.is_of_function());
-    let asking = || policy.rules().iter().filter(may_ask);
-    let mistakes = counts.value.counts().filter_map(|(unit, count)| {
-        let unit = unit.unwrap_or_else(|| PlanCounts::unit_of_one(asking()));
-        let widest = asking().filter(|rule| rule.counted() == unit).max_by_key(|rule| rule.greatest_count())?;
-        check_count(plan, count, widest).err()
-    });
-    mistakes.map(|mistake| Mistake::new(counts.place, mistake)).collect()
 }
 
 /// Returns the key of the policy, if the program gives one.

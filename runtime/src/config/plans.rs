@@ -11,7 +11,7 @@ use super::table::{Entry, Table, whole_number};
 use crate::bounds::{MOST_SUGGESTIONS, MOST_TEXTS, PLAN_NAME_BYTES};
 use crate::error::{Mistake, Place};
 use crate::observe::{ReportedOnce, log};
-use crate::policy::PlanCounts;
+use crate::policy::{PlanCounts, Policy};
 
 const PLANS: &str = "plans = { free = 100, paid = 10000 }";
 const BY_UNIT: &str = "{ calls = 20, tokens = 60000 }";
@@ -35,7 +35,7 @@ pub(crate) struct ListedPlans {
     /// The names of all plans; `None` if the file has no such list.
     names: Option<BTreeSet<String>>,
     /// The counts for policies without counts of their own.
-    counts: BTreeMap<String, PlanCounts>,
+    counts: BTreeMap<String, At<PlanCounts>>,
     /// The units that these counts name, once for each plan, each with its place.
     units: Vec<At<String>>,
     /// Set once it was reported that calls ask for a plan that is not among these.
@@ -94,7 +94,6 @@ impl ListedPlans {
             DeValue::Table(table) => {
                 let (counts, units) = counts(Table::new(table, name.place, lines), lines);
                 let names = counts.keys().cloned().collect();
-                let counts = counts.into_iter().map(|(name, counts)| (name, counts.value)).collect();
                 Self { names: Some(names), counts, units, ..Self::default() }
             }
             DeValue::Array(list) => {
@@ -127,11 +126,32 @@ impl ListedPlans {
         {
             log::plan_not_listed(policy, nearest(plan, names.iter().map(String::as_str)));
         }
-        counts
+        counts.map(|counts| &counts.value)
     }
 
     pub(super) fn counts(&self) -> impl Iterator<Item = (&str, &PlanCounts)> {
-        self.counts.iter().map(|(name, counts)| (name.as_str(), counts))
+        self.counts.iter().map(|(name, counts)| (name.as_str(), &counts.value))
+    }
+
+    /// Returns the mistakes of counts that are too great for a policy, each once. `asking` are policies whose calls may ask for
+    /// counts, with their own plans, which these counts give way to.
+    pub(super) fn too_great_for(&self, asking: &[(Policy, Option<&Plans>)]) -> Vec<Mistake> {
+        let mistakes_of = |(plan, counts): (&String, &At<PlanCounts>)| {
+            let asking = asking.iter().filter(|(_, own)| own.is_none_or(|own| !own.own.contains_key(plan)));
+            let mistakes = asking.map(|(policy, _)| {
+                let rules: Vec<_> = policy.rules().iter().filter(|rule| rule.is_varying()).collect();
+                let named = |mistake| {
+                    let name = policy.name();
+                    Mistake::new(
+                        counts.place,
+                        format!("policy `{name}`: {mistake}, or give the policy `plans` of its own"),
+                    )
+                };
+                too_great(plan, &counts.value, &rules).map(named).collect::<Vec<_>>()
+            });
+            { mistakes }.find(|mistakes| !mistakes.is_empty()).unwrap_or_default()
+        };
+        self.counts.iter().flat_map(mistakes_of).collect()
     }
 
     /// Returns the mistakes of units that nothing counts, while something counts one of a similar name.
@@ -175,6 +195,19 @@ impl ListedPlans {
             lines.report(*place, format!("no plan `{name}`{remedy}"));
         }
     }
+}
+
+/// Returns what is wrong with the counts of a plan that are too great for each of the rules that may ask for them.
+pub(super) fn too_great<'p>(
+    plan: &'p str,
+    counts: &'p PlanCounts,
+    asking: &'p [&Rule],
+) -> impl Iterator<Item = String> + 'p {
+    counts.counts().filter_map(move |(unit, count)| {
+        let unit = unit.unwrap_or_else(|| PlanCounts::unit_of_one(asking.iter().copied()));
+        let widest = asking.iter().filter(|rule| rule.counted() == unit).max_by_key(|rule| rule.greatest_count())?;
+        check_count(plan, count, widest).err()
+    })
 }
 
 /// Refuses a count of a plan that is too great for the algorithm of its rule, which would become the greatest possible one.

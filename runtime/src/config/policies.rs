@@ -228,6 +228,21 @@ impl Policies {
         self.inner.plans.misspelt_units(&of_program.flat_map(Policy::units).chain(self.inner.units()).collect())
     }
 
+    /// Returns the mistakes of counts in `[plans]` that are too great for one of these policies, whose calls would have the
+    /// greatest count in their place.
+    pub(crate) fn too_great_counts<'p>(&self, of_program: impl Iterator<Item = &'p Policy>) -> Vec<Mistake> {
+        if self.inner.plans.counts().next().is_none() {
+            return Vec::new();
+        }
+        // The counts of policies for requests are checked with them.
+        let of_functions = of_program.filter(|policy| self.inner.requests.open_policy(policy.name()).is_none());
+        let changed = of_functions.filter_map(|policy| match self.change(policy.name()) {
+            Some(change) => Some((change.apply(policy).ok()?, Some(&change.plans))),
+            None => Some((policy.clone(), None)),
+        });
+        self.inner.plans.too_great_for(&changed.collect::<Vec<_>>())
+    }
+
     pub(crate) fn changes(&self) -> &[Arc<PolicyChange>] {
         &self.inner.changes
     }

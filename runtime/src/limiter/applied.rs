@@ -47,7 +47,7 @@ impl Limiter {
     /// # Errors
     ///
     /// * The file does not fit a policy that this process knows: it has another `key`, or rules on a subject that the
-    ///   policy does not have.
+    ///   policy does not have, or the count of a plan is too great for it.
     /// * While `web::limits` limits a router by the file: a key shows a value of requests that the file in force does
     ///   not show, that no `web::Layer` of this process finds, and that is not [declared](crate::context::declare).
     ///
@@ -86,6 +86,8 @@ impl Limiter {
             change.apply(&policy).err()
         });
         let mut mistakes: Vec<_> = of_known.flatten().collect();
+        let functions = registry::all();
+        mistakes.extend(policies.too_great_counts(functions.iter().filter(|policy| policy.is_of_function())));
         mistakes.extend(self.unknown_values(policies));
         if !mistakes.is_empty() {
             return Err(ConfigError::new(mistakes));

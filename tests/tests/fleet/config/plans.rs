@@ -174,6 +174,33 @@ async fn in_memory_a_count_of_a_plan_that_is_too_great_for_its_algorithm_is_refu
 }
 
 #[tokio::test]
+async fn in_memory_a_count_for_all_policies_that_is_too_great_for_a_function_is_refused() {
+    #[rate_limit(
+        name = "config.plans.shared",
+        unit("credits_of_plans", cost = 1),
+        rule(count = 9, per = "1h"),
+        rule(count = plan, per = "1h", unit = "credits_of_plans")
+    )]
+    async fn call(plan: u64) -> Result<(), Rejection> {
+        Ok(())
+    }
+    let file = |changes: &str| {
+        let text = format!(
+            "[plans]\npro = {{ credits_of_plans = 3_000_000_000 }}\nfree = {{ credits_of_plans = 9 }}\n{changes}"
+        );
+        try_apply(&Limiter::in_memory(), &text).map(drop).map_err(|mistake| mistake.to_string())
+    };
+    let mistake = "line 2, column 1: policy `config.plans.shared`: plan `pro` has a count of 3000000000, and that of this algorithm is \
+                   at most 2147483648; lower it, or give the policy `plans` of its own";
+    assert_eq!(file(""), Err(mistake.to_owned()));
+    assert_eq!(file("[policy.'config.plans.shared']\nplans.free.credits_of_plans = 5"), Err(mistake.to_owned()));
+    assert_eq!(file("[policy.'config.plans.shared']\nplans.pro.credits_of_plans = 5"), Ok(()));
+    let fixed = "[policy.'config.plans.shared']\nrules = ['9 per 1h', '5 credits_of_plans per 1h']";
+    assert_eq!(file(fixed), Ok(()), "no call asks for the count");
+    drop(call(1));
+}
+
+#[tokio::test]
 async fn in_memory_a_misspelt_plan_is_refused_and_the_plans_in_force_stay() {
     let limiter = Limiter::in_memory();
     let file =

@@ -18,7 +18,6 @@ mod pausing;
 mod prefetch;
 mod registrations;
 mod stack;
-mod wait_prospect;
 mod wait_queue;
 
 #[cfg(feature = "admin")]

@@ -2,7 +2,6 @@
 
 mod admin;
 mod attempt;
-mod blocking;
 mod decide;
 mod deciding;
 mod here;

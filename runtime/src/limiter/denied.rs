@@ -1,7 +1,6 @@
 //! The subjects that are denied most often: a sketch of each policy's denials, in bounded memory.
 
 mod listed;
-mod published;
 mod sketch;
 
 use std::collections::HashMap;

@@ -1,20 +1,17 @@
 //! A file of policies that is applied again whenever it changes.
 
-mod loss;
-mod readings;
-
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use self::loss::{Loss, Version};
-use self::readings::{Contents, Reading, Readings};
 use super::Limiter;
 use super::applied::{Applied, PutInForce};
 use super::core::Core;
+use crate::bounds::{FILE_BYTES, shown_names};
 use crate::config::Policies;
 use crate::error::Error;
 use crate::observe::{UnappliedFileGauge, begin_metrics_of_files, log, opaque_debug};
@@ -83,8 +80,8 @@ impl Limiter {
         let task = self.core.file_watch.begin().ok_or_else(|| {
             Error::new("`watch_file`: this limiter watches a file already; write all policies into one file")
         })?;
-        let contents = readings::read(&path);
-        let in_force = version(&path, &contents)?;
+        let contents = read(&path);
+        let in_force = Version::read(&path, &contents)?;
         let put = self.apply_silently(&in_force.policies).map_err(|mistakes| Error::of_file(&path, mistakes))?;
         let applied = put.reported(Some(&path));
         begin_metrics_of_files();
@@ -167,7 +164,7 @@ impl WatchedFile {
         loop {
             sleep(PAUSE).await;
             let path = self.path.clone();
-            let Some(contents) = beside_tasks(move || readings::read(&path)).await else { return };
+            let Some(contents) = beside_tasks(move || read(&path)).await else { return };
             if self.core.strong_count() == 0 {
                 return;
             }
@@ -228,12 +225,12 @@ enum VersionOutcome {
 impl VersionAttempt {
     /// Applies the version, unless it is mistaken, or has lost something and is not confirmed.
     fn play(self) -> VersionOutcome {
-        let version = match version(&self.path, &self.contents) {
+        let version = match Version::read(&self.path, &self.contents) {
             Ok(version) => version,
             Err(error) => return VersionOutcome::Refused(error),
         };
         if let Some(loss) = self.in_force.loss_of(&version).filter(|_| !self.is_confirmed) {
-            let error = Error::of_file(&self.path, Error::new(mistake(&loss)));
+            let error = Error::of_file(&self.path, Error::new(loss.mistake()));
             return if loss == Loss::End { VersionOutcome::Refused(error) } else { VersionOutcome::Held(error) };
         }
         match self.limiter.apply_silently(&version.policies) {
@@ -243,19 +240,124 @@ impl VersionAttempt {
     }
 }
 
-fn version(path: &Path, contents: &Contents) -> Result<Version, Error> {
-    let text = contents.clone().map_err(|(kind, text)| Error::of_file(path, io::Error::new(kind, text)))?;
-    let policies = Policies::from_toml(&text).and_then(|policies| policies.require_not_empty().map(|()| policies));
-    Ok(Version { policies: policies.map_err(|mistakes| Error::of_file(path, mistakes))?, text })
+/// The latest readings of a file.
+struct Readings {
+    /// The contents that were applied, held back or refused last.
+    known: Contents,
+    /// The number of readings since then, if all were equal.
+    unchanged: u32,
+    /// The contents that the last reading found, if they differ from the known ones.
+    changing: Option<Contents>,
 }
 
-/// Returns the mistake of a version that has lost something.
-fn mistake(loss: &Loss) -> String {
-    match loss {
-        Loss::End => "it was cut, as its last line `[end]` is missing; write it again".to_owned(),
-        Loss::Parts(parts) => format!(
-            "it no longer has {parts}; if it was not cut, it is applied once it has been so for {READINGS_OF_LOSS} seconds, or at \
-             once with `[end]` as its last line"
-        ),
+/// A reading, compared with earlier ones.
+#[derive(Debug, PartialEq, Eq)]
+enum Reading {
+    /// The reading equals the known contents, as this many readings in a row do.
+    Known(u32),
+    /// The reading differs from the one before: the file may be in the middle of a change.
+    Changing,
+    /// The file has changed: two equal readings in a row differ from the known contents.
+    Changed,
+}
+
+impl Readings {
+    fn new(known: Contents) -> Self {
+        Self { known, unchanged: 0, changing: None }
+    }
+
+    fn note(&mut self, contents: Contents) -> Reading {
+        let earlier = self.changing.take();
+        if contents == self.known {
+            self.unchanged = self.unchanged.saturating_add(1);
+            return Reading::Known(self.unchanged);
+        }
+        self.unchanged = 0;
+        if earlier.as_ref() == Some(&contents) {
+            self.known = contents;
+            Reading::Changed
+        } else {
+            self.changing = Some(contents);
+            Reading::Changing
+        }
     }
 }
+
+/// The text of a file, or why it cannot be read.
+type Contents = Result<String, (io::ErrorKind, String)>;
+
+fn read(path: &Path) -> Contents {
+    text(path).map_err(|error| (error.kind(), error.to_string()))
+}
+
+fn text(path: &Path) -> io::Result<String> {
+    // Opening a pipe waits for a writer, who may never come.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > FILE_BYTES {
+        let message = format!("it is longer than {} MiB", FILE_BYTES >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8; save it as UTF-8"))
+}
+
+/// A version of a file that was applied.
+struct Version {
+    text: String,
+    policies: Policies,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Loss {
+    /// The line `[end]`, which the version in force has: the file is certainly not whole.
+    End,
+    /// Something that may have been removed on purpose, in words.
+    Parts(String),
+}
+
+impl Version {
+    fn read(path: &Path, contents: &Contents) -> Result<Self, Error> {
+        let text = contents.clone().map_err(|(kind, text)| Error::of_file(path, io::Error::new(kind, text)))?;
+        let policies = Policies::from_toml(&text).and_then(|policies| policies.require_not_empty().map(|()| policies));
+        Ok(Self { policies: policies.map_err(|mistakes| Error::of_file(path, mistakes))?, text })
+    }
+
+    /// Returns what `other` lacks, unless its last line says that it is whole.
+    fn loss_of(&self, other: &Self) -> Option<Loss> {
+        if other.policies.has_end() {
+            return None;
+        }
+        if self.policies.has_end() {
+            return Some(Loss::End);
+        }
+        let lost: Vec<_> = self.policies.names_not_in(&other.policies).collect();
+        let is_beginning =
+            self.text.trim_end().strip_prefix(other.text.trim_end()).is_some_and(|rest| !rest.is_empty());
+        match lost.as_slice() {
+            [] if is_beginning => Some(Loss::Parts("what stood at its end".to_owned())),
+            [] => None,
+            [_] => Some(Loss::Parts(format!("the policy {}", shown_names(&lost)))),
+            _ => Some(Loss::Parts(format!("the policies {}", shown_names(&lost)))),
+        }
+    }
+}
+
+impl Loss {
+    /// Returns the mistake of a version that has lost this.
+    fn mistake(&self) -> String {
+        match self {
+            Self::End => "it was cut, as its last line `[end]` is missing; write it again".to_owned(),
+            Self::Parts(parts) => format!(
+                "it no longer has {parts}; if it was not cut, it is applied once it has been so for {READINGS_OF_LOSS} seconds, \
+                 or at once with `[end]` as its last line"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

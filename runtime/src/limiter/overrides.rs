@@ -7,7 +7,6 @@ mod active;
 mod checks;
 #[cfg(feature = "config")]
 mod from_file;
-mod listed;
 #[cfg(not(feature = "config"))]
 mod no_file;
 mod refresh;
@@ -27,11 +26,11 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+pub use self::active::Override;
 use self::active::{ActiveOverride, OverrideTable};
 pub(super) use self::checks::{Unknown, check};
 #[cfg(feature = "config")]
 use self::from_file::FromFile;
-pub use self::listed::Override;
 #[cfg(not(feature = "config"))]
 use self::no_file::NoFile as FromFile;
 use self::refresh::{ReadOrder, RefreshTimer};

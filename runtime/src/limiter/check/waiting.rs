@@ -10,13 +10,11 @@ use tallygate_rules::Role;
 
 use super::Check;
 use super::attempt::Attempt;
-use crate::call::Demand;
-use crate::call::{Call, CallOptions, TallyKey, WaitLimit};
+use crate::call::{Call, CallOptions, Demand, TallyKey, WaitLimit};
 use crate::decision::{Decision, Denial, RejectionKind, RuleStatus};
 use crate::error::BackendError;
 use crate::limiter::core::Core;
-use crate::limiter::wait_prospect::WaitSpan;
-use crate::limiter::wait_queue::{QueueDemand, QueueHead, QueuePlace, QueueTurn};
+use crate::limiter::wait_queue::{QueueDemand, QueueHead, QueuePlace, QueueTurn, WaitSpan};
 use crate::micros;
 use crate::observe::WaitRefusal;
 use crate::policy::{Policy, SubjectCost};

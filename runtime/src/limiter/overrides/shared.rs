@@ -8,9 +8,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 
-use super::active::{ActiveOverride, OverrideTable};
+use super::active::{ActiveOverride, Override, OverrideTable};
 use super::checks::refuse;
-use super::listed::Override;
 use super::refresh::ReadNumber;
 use super::target::{OverrideContent, OverrideTarget};
 use super::{Overrides, text, too_many};
@@ -231,8 +230,7 @@ impl<S: OverrideStore> Overrides<S> {
     pub(in crate::limiter) async fn list(&self) -> Result<Vec<Override>, Error> {
         self.adopt().await?;
         let now_us = self.now_us();
-        let mut listed: Vec<_> =
-            self.read().table.iter().map(|(target, found)| Override::new(target, found, now_us)).collect();
+        let mut listed: Vec<_> = self.read().table.iter().map(|(target, found)| found.listed(target, now_us)).collect();
         listed.sort_by_cached_key(|one| {
             (one.policy().to_owned(), one.label().map(str::to_owned), one.subject().map(ToString::to_string))
         });
@@ -242,7 +240,7 @@ impl<S: OverrideStore> Overrides<S> {
     pub(in crate::limiter) async fn get(&self, target: &OverrideTarget) -> Result<Option<Override>, Error> {
         self.adopt().await?;
         let now_us = self.now_us();
-        Ok(self.read().table.get(target).map(|found| Override::new(target, found, now_us)))
+        Ok(self.read().table.get(target).map(|found| found.listed(target, now_us)))
     }
 
     /// Sets an override that holds for so many microseconds.

@@ -28,24 +28,20 @@ impl Output {
         if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" }
     }
 
+    /// Returns the document on several lines, safe for a terminal. Only texts can have unsafe characters, so each can be
+    /// written by its number.
     pub(crate) fn as_json(&self) -> String {
-        json_text(&self.json)
-    }
-}
-
-/// Returns a document on several lines, safe for a terminal. Only texts can have unsafe characters, so each can be
-/// written by its number.
-pub(crate) fn json_text(json: &Value) -> String {
-    let mut shown = String::new();
-    for character in format!("{json:#}").chars() {
-        if is_unseen(character) && character != '\n' {
-            let mut units = [0; 2];
-            shown.extend(character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            shown.push(character);
+        let mut shown = String::new();
+        for character in format!("{:#}", self.json).chars() {
+            if is_unseen(character) && character != '\n' {
+                let mut units = [0; 2];
+                shown.extend(character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+            } else {
+                shown.push(character);
+            }
         }
+        shown + "\n"
     }
-    shown + "\n"
 }
 
 /// Returns the text without characters that control a terminal: others choose names and subjects.
@@ -69,7 +65,7 @@ mod tests {
     fn a_text_controls_no_terminal() {
         assert_eq!(printable("sms\u{1b}[2J\r é\n"), "sms\\u{1b}[2J\\r é\n");
         assert_eq!(printable("a\u{9b}2J\u{202e}b"), "a\\u{9b}2J\\u{202e}b");
-        let json = json_text(&Value::from("a\u{9b}\u{1b}\u{e0041}é"));
+        let json = Output::done("", Value::from("a\u{9b}\u{1b}\u{e0041}é")).as_json();
         assert_eq!(json, "\"a\\u009b\\u001b\\udb40\\udc41é\"\n");
         assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), "a\u{9b}\u{1b}\u{e0041}é");
         assert_eq!(Output::done("one", Value::Null).as_text(), "one\n");

@@ -28,25 +28,29 @@ enum ArgumentValue {
     Flag,
     Single(Expr),
     List(Span, ParsedList),
-    /// The values of an argument in `POSITIONAL`.
+    /// The values of `POSITIONAL`.
     Positional(Span, Vec<Expr>),
 }
 
-/// The arguments whose values have no names: `subject("network", "{ip:subnet}")`.
-const POSITIONAL: [&str; 1] = ["subject"];
+/// The argument whose values have no names: `subject("network", "{ip:subnet}")`.
+const POSITIONAL: &str = "subject";
 
 /// The argument whose list has a value in front: `unit("tokens", cost = 3)`.
 const LED: &str = "unit";
 
 /// The arguments that are written with parentheses, each with an example.
 const LISTS: [(&str, &str); 6] = [
-    ("rule", r#"rule(count = 10, per = "60s")"#),
+    ("rule", RULE_EXAMPLE),
     ("concurrency", r#"concurrency(limit = 10, lease = "30s")"#),
     ("prevent_duplicate", r#"prevent_duplicate(per = "5s")"#),
     ("ban", r#"ban(denials = 20, within = "10m", duration = "1h")"#),
-    ("subject", r#"subject("network", "{ip:subnet}")"#),
-    ("unit", r#"unit("tokens", cost = request.max_tokens)"#),
+    ("subject", SUBJECT_EXAMPLE),
+    ("unit", UNIT_EXAMPLE),
 ];
+
+const RULE_EXAMPLE: &str = r#"rule(count = 10, per = "60s")"#;
+pub(crate) const SUBJECT_EXAMPLE: &str = r#"subject("network", "{ip:subnet}")"#;
+pub(crate) const UNIT_EXAMPLE: &str = r#"unit("tokens", cost = request.max_tokens)"#;
 
 #[derive(Default)]
 struct ParsedList {
@@ -98,7 +102,7 @@ impl ParsedList {
 /// Returns an example of an argument that belongs in `list`; the list without a name is the attribute itself.
 fn example_in(list: &str) -> &'static str {
     match list {
-        "" => r#"rule(count = 10, per = "60s")"#,
+        "" => RULE_EXAMPLE,
         "rule" => "count = 10",
         "ban" => "denials = 20",
         "concurrency" => "limit = 10",
@@ -151,7 +155,7 @@ impl Argument {
         let value = if input.peek(token::Paren) {
             let content;
             let parens = syn::parenthesized!(content in input);
-            if POSITIONAL.iter().any(|positional| name == positional) {
+            if name == POSITIONAL {
                 let values: TokenStream = content.parse()?;
                 // Values that do not parse count as missing, and the error about missing values shows how they are
                 // written.
@@ -266,9 +270,9 @@ impl Argument {
     }
 
     /// Reads `name(arguments)`.
-    fn list(self, example: &str) -> syn::Result<ParsedList> {
+    fn list(self) -> syn::Result<ParsedList> {
         let rules = self.single_value().and_then(suggestion::rules);
-        let example = rules.as_deref().unwrap_or(example);
+        let example = rules.as_deref().or(example_of(&self.text, "")).unwrap_or_default();
         let without = if self.single_value().is_some() { " and without `=`" } else { "" };
         let message = format!("`{}` needs its arguments in parentheses{without}, like `{example}`", self.name);
         match self.value {

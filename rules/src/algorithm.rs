@@ -176,6 +176,16 @@ impl TokenBucket {
         Duration::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
     }
 
+    /// Returns a bucket with those of these parameters that are set.
+    pub(crate) const fn of(
+        per: Duration,
+        capacity: Option<u64>,
+        initial: Option<u64>,
+        reset_after: Option<Duration>,
+    ) -> Self {
+        Self { per, capacity, initial, reset_after }
+    }
+
     /// Divides the capacity and the initial tokens by the number of parts, rounded up.
     pub(crate) fn divided(self, parts: NonZeroU64) -> Self {
         let part = |tokens: Option<u64>| tokens.map(|tokens| tokens.div_ceil(parts.get()));

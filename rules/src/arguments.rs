@@ -41,7 +41,6 @@ pub fn read_limit(source: &mut impl ArgumentSource) -> Rule {
 }
 
 /// The arguments of a rule except its count, its name and its key.
-#[derive(Clone, Debug, Default)]
 struct RuleArguments {
     algorithm: Option<String>,
     per: Option<String>,
@@ -85,11 +84,8 @@ impl RuleArguments {
     }
 
     fn bucket(&self, per: Duration, source: &mut impl ArgumentSource) -> TokenBucket {
-        let bucket = TokenBucket::new(per);
-        let bucket = self.capacity.map_or(bucket, |capacity| bucket.with_capacity(capacity));
-        let bucket = self.initial.map_or(bucket, |initial| bucket.with_initial(initial));
-        duration("reset_after", self.reset_after.as_deref(), source)
-            .map_or(bucket, |idle| bucket.with_reset_after(idle))
+        let reset_after = duration("reset_after", self.reset_after.as_deref(), source);
+        TokenBucket::of(per, self.capacity, self.initial, reset_after)
     }
 
     /// Reports every argument that does not belong to the algorithm.

@@ -51,8 +51,8 @@ impl<'d> Arguments<'d> {
     }
 
     /// Reads `name(arguments)`. A list that cannot be read has no arguments, and none of them is reported as missing.
-    pub(crate) fn open(argument: Argument, example: &str, diagnostics: &'d mut Diagnostics) -> Self {
-        Self::of_result(argument.span(), argument.list(example), diagnostics)
+    pub(crate) fn open(argument: Argument, diagnostics: &'d mut Diagnostics) -> Self {
+        Self::of_result(argument.span(), argument.list(), diagnostics)
     }
 
     /// Reads `name` or `name(arguments)`.

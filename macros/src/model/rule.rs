@@ -59,7 +59,7 @@ impl RuleModel {
 
     /// Reads `rule(...)`.
     pub(super) fn limit(argument: Argument, diagnostics: &mut Diagnostics) -> Self {
-        let mut list = Arguments::open(argument, r#"rule(count = 10, per = "60s")"#, diagnostics);
+        let mut list = Arguments::open(argument, diagnostics);
         list.require("count", COUNT);
         if !list.has("cron") {
             list.require("per", PER);
@@ -95,7 +95,7 @@ impl RuleModel {
 
     /// Reads `concurrency(...)`.
     pub(super) fn concurrency(argument: Argument, diagnostics: &mut Diagnostics) -> Self {
-        let mut list = Arguments::open(argument, r#"concurrency(limit = 10, lease = "30s")"#, diagnostics);
+        let mut list = Arguments::open(argument, diagnostics);
         list.require("limit", LIMIT);
         list.require("lease", LEASE);
         list.refuse(&CALL_ARGUMENTS, "applies to the whole call; write it outside of `concurrency`");
@@ -147,8 +147,7 @@ impl BanModel {
     pub(super) fn take(arguments: &mut Arguments<'_>) -> Option<Self> {
         let [denials, within, duration] = ["denials = 20", r#"within = "10m""#, r#"duration = "1h""#];
         let argument = arguments.take("ban")?;
-        let example = format!("ban({denials}, {within}, {duration})");
-        let mut list = Arguments::open(argument, &example, arguments.diagnostics);
+        let mut list = Arguments::open(argument, arguments.diagnostics);
         list.require("denials", denials);
         list.require("within", within);
         list.require("duration", duration);

@@ -3,7 +3,7 @@
 use syn::{Expr, ExprLit, Lit};
 use tallygate_rules::TemplateUse;
 
-use crate::attr::{Argument, Arguments};
+use crate::attr::{Argument, Arguments, SUBJECT_EXAMPLE};
 use crate::diagnostic::{SpanRange, Spanned};
 use crate::template::SpannedTemplate;
 
@@ -25,7 +25,7 @@ impl SubjectModel {
         let [Expr::Lit(ExprLit { lit: Lit::Str(label), .. }), Expr::Lit(ExprLit { lit: Lit::Str(key), .. })] =
             &subject.positional()[..]
         else {
-            let message = r#"`subject` needs a label and a key, like `subject("network", "{ip:subnet}")`"#;
+            let message = format!("`subject` needs a label and a key, like `{SUBJECT_EXAMPLE}`");
             arguments.diagnostics.report(span, message);
             return None;
         };

@@ -4,10 +4,8 @@ use syn::Expr;
 use tallygate_rules::{CALLS, check_unit};
 
 use super::rule::CALL_ARGUMENTS;
-use crate::attr::{Amount, Argument, Arguments, WrittenList};
+use crate::attr::{Amount, Argument, Arguments, UNIT_EXAMPLE, WrittenList};
 use crate::diagnostic::{Diagnostics, SpanRange, Spanned};
-
-const EXAMPLE: &str = r#"unit("tokens", cost = request.max_tokens)"#;
 
 /// `unit("tokens", cost = …, settle = …)`.
 pub(crate) struct UnitModel {
@@ -28,7 +26,7 @@ pub(crate) enum UnitSettlement {
 
 impl UnitModel {
     pub(super) fn read(argument: Argument, diagnostics: &mut Diagnostics) -> Self {
-        let mut list = Arguments::open(argument, EXAMPLE, diagnostics);
+        let mut list = Arguments::open(argument, diagnostics);
         let is_named =
             !list.refuse(&["name"], "of a unit stands in front, without `name =`, like `unit(\"tokens\", cost = 3)`");
         list.refuse(
@@ -36,7 +34,7 @@ impl UnitModel {
             r#"belongs in a rule, like `rule(count = 10, per = "60s", unit = "tokens")`"#,
         );
         if !is_named {
-            list.require_leading(format_args!("`unit` needs its name first, in quotes, like `{EXAMPLE}`"));
+            list.require_leading(format_args!("`unit` needs its name first, in quotes, like `{UNIT_EXAMPLE}`"));
         }
         let name = read_name(&mut list);
         let cost = list.amount("cost", ["cost = 3", "cost = request.max_tokens"]);

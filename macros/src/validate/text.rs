@@ -5,6 +5,7 @@ use tallygate_rules::{
     must_be_separated,
 };
 
+use crate::attr::SUBJECT_EXAMPLE;
 use crate::diagnostic::Diagnostics;
 use crate::model::{Model, SubjectModel};
 use crate::template::{SpannedTemplate, TemplateValue, TextPart};
@@ -62,8 +63,6 @@ pub(super) fn check_placeholders_separated(template: &SpannedTemplate, diagnosti
     }
 }
 
-const EXAMPLE: &str = r#"subject("network", "{ip:subnet}")"#;
-
 /// Reports every mistake in the other subjects of `policy`.
 pub(super) fn check_subjects(model: &Model, diagnostics: &mut Diagnostics) {
     for (index, subject) in model.subjects.iter().enumerate() {
@@ -84,18 +83,21 @@ pub(super) fn check_subjects(model: &Model, diagnostics: &mut Diagnostics) {
 fn check_label(subject: &SubjectModel, diagnostics: &mut Diagnostics) {
     let SubjectModel { label, key, .. } = subject;
     if is_blank(&label.value) {
-        diagnostics
-            .report(label.span, format_args!("the label must not be empty; write that of the rules, like `{EXAMPLE}`"));
+        diagnostics.report(
+            label.span,
+            format_args!("the label must not be empty; write that of the rules, like `{SUBJECT_EXAMPLE}`"),
+        );
     }
     let is_fixed = key.as_ref().is_some_and(|key| key.placeholders().next().is_none());
     if is_fixed && label.value.contains('{') {
-        diagnostics.report(label.span, format_args!("the label comes first and the key second, like `{EXAMPLE}`"));
+        diagnostics
+            .report(label.span, format_args!("the label comes first and the key second, like `{SUBJECT_EXAMPLE}`"));
     }
 }
 
 fn check_key(subject: &SubjectModel, diagnostics: &mut Diagnostics) {
     if let Some(key) = subject.key.as_ref().filter(|key| is_blank(&key.text)) {
-        diagnostics.report(key.span, format_args!("the key must not be empty; write one, like `{EXAMPLE}`"));
+        diagnostics.report(key.span, format_args!("the key must not be empty; write one, like `{SUBJECT_EXAMPLE}`"));
     }
 }
 

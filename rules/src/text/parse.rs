@@ -240,22 +240,13 @@ impl<'a> Options<'a> {
     }
 
     fn bucket(&self, per: Duration) -> Result<TokenBucket, TextFault> {
-        let mut bucket = TokenBucket::new(per);
-        match (self.burst, self.bucket_word()) {
-            (Some(capacity), _) => bucket = bucket.with_capacity(capacity),
-            (None, Some(word)) if !self.bucket => {
+        match self.bucket_word() {
+            Some(word) if self.burst.is_none() && !self.bucket => {
                 let what = format!("`{word}` is for token buckets");
-                return Err(TextFault::new(what, "write `bucket` or `burst 100` before it"));
+                Err(TextFault::new(what, "write `bucket` or `burst 100` before it"))
             }
-            (None, _) => {}
+            _ => Ok(TokenBucket::of(per, self.burst, self.initial, self.reset_after)),
         }
-        if let Some(tokens) = self.initial {
-            bucket = bucket.with_initial(tokens);
-        }
-        if let Some(idle) = self.reset_after {
-            bucket = bucket.with_reset_after(idle);
-        }
-        Ok(bucket)
     }
 
     /// Adds the options that any rule can have.

@@ -1,7 +1,6 @@
 //! The shape of the annotated function: the part before its body, and the body as tokens.
 
 mod async_block;
-mod bindings;
 mod body;
 mod insertion;
 mod return_type;
@@ -10,15 +9,28 @@ mod tokens;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt as _;
+use syn::visit::{Visit, visit_pat_ident};
 use syn::visit_mut::{VisitMut, visit_type_mut};
-use syn::{Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Local, Meta, MetaList, Signature, Type, Visibility};
+use syn::{
+    Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Local, Meta, MetaList, Pat, PatIdent, PatRest, PatWild, Path,
+    Signature, Type, Visibility,
+};
 
-pub(crate) use self::bindings::Binding;
 pub(crate) use self::insertion::{Additions, Epilogue};
 
 use crate::diagnostic::{SpanRange, error};
 use crate::shape::body::Body;
 use crate::shape::tokens::{is_group, is_punct, trees_of, ungrouped, with_contents};
+
+/// A name that an argument binds, or a part of an argument that is destructured.
+#[derive(Clone)]
+pub(crate) struct Binding {
+    pub(crate) name: Ident,
+    pub(crate) is_mutable: bool,
+}
+
+/// The types of whole numbers.
+const NUMBERS: [&str; 12] = ["u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"];
 
 /// The body stays tokens, so it need not parse, and its errors keep their places.
 pub(crate) struct Function {
@@ -94,28 +106,39 @@ impl Function {
         renamed.or_else(|| self.bindings().into_iter().map(|binding| binding.name).find(|ident| ident.unraw() == name))
     }
 
-    /// Returns whether the type of the argument is written as `&str`.
+    /// Returns whether the type of the argument is written as `&str`. A user's own type with the name `str` can be borrowed in
+    /// the same way.
     pub(crate) fn is_text(&self, name: &str) -> bool {
-        bindings::is_text(&self.signature.inputs, name)
+        let is_str = |of: &Type| matches!(of, Type::Path(path) if path.path.is_ident("str"));
+        matches!(self.type_of(name), Some(Type::Reference(reference)) if is_str(&reference.elem))
     }
 
     /// Returns whether the type of the argument is written as that of a whole number, like `u64`.
     pub(crate) fn is_number(&self, name: &str) -> bool {
-        bindings::is_number(&self.signature.inputs, name)
+        let is_whole = |path: &Path| NUMBERS.iter().any(|number| path.is_ident(number));
+        matches!(self.type_of(name), Some(Type::Path(of)) if is_whole(&of.path))
+    }
+
+    /// Returns the type of the argument of that name; `None` for a part of an argument that is destructured.
+    fn type_of(&self, name: &str) -> Option<&Type> {
+        self.signature.inputs.iter().find_map(|argument| {
+            let FnArg::Typed(typed) = argument else { return None };
+            let Pat::Ident(binding) = &*typed.pat else { return None };
+            (binding.by_ref.is_none() && binding.ident.unraw() == name).then_some(&*typed.ty)
+        })
     }
 
     pub(crate) fn bindings(&self) -> Vec<Binding> {
-        let rebound = self.body.rebindings().iter().map(|rebinding| &rebinding.pat);
-        bindings::bound_names(&self.signature.inputs, rebound)
+        bound_names(&self.signature.inputs, self.body.rebindings())
     }
 
     /// Returns the bindings that the body sees: where another attribute binds arguments again, only these new bindings.
     pub(crate) fn innermost_bindings(&self) -> Vec<Binding> {
         let rebindings = self.body.rebindings();
         if rebindings.is_empty() {
-            return bindings::bound_names(&self.signature.inputs, []);
+            return bound_names(&self.signature.inputs, []);
         }
-        bindings::bound_names([], rebindings.iter().map(|rebinding| &rebinding.pat))
+        bound_names([], rebindings)
     }
 
     pub(crate) fn rebindings(&self) -> &[Local] {
@@ -136,12 +159,12 @@ impl Function {
         names
     }
 
-    /// Returns whether a part of an argument has no name: `_`, or the parts that `..` stands for.
+    /// Returns whether a part of an argument has no name, `_` or a part that `..` stands for, and is in no part that has one.
     pub(crate) fn has_unnamed_part(&self) -> bool {
-        bindings::has_unnamed_part(
-            &self.signature.inputs,
-            self.body.rebindings().iter().map(|rebinding| &rebinding.pat),
-        )
+        let mut nameless = Nameless(false);
+        self.signature.inputs.iter().for_each(|argument| nameless.visit_fn_arg(argument));
+        self.body.rebindings().iter().for_each(|rebinding| nameless.visit_pat(&rebinding.pat));
+        nameless.0
     }
 
     /// Returns an expression of the user as it has to be written where the arguments are bound again.
@@ -284,4 +307,51 @@ fn rename_self(tokens: TokenStream, renamed: &Ident) -> TokenStream {
         other => other,
     };
     tokens.into_iter().map(rename).collect()
+}
+
+/// Returns the names that the arguments bind, and those of statements in the body that bind the arguments again.
+fn bound_names<'a>(
+    arguments: impl IntoIterator<Item = &'a FnArg>,
+    rebindings: impl IntoIterator<Item = &'a Local>,
+) -> Vec<Binding> {
+    let mut bindings = Bindings::default();
+    for argument in arguments {
+        match argument {
+            FnArg::Receiver(receiver) => bindings.0.push(Binding {
+                name: Ident::new("self", receiver.self_token.span),
+                is_mutable: receiver.mutability.is_some(),
+            }),
+            FnArg::Typed(typed) => bindings.visit_pat(&typed.pat),
+        }
+    }
+    rebindings.into_iter().for_each(|rebinding| bindings.visit_pat(&rebinding.pat));
+    bindings.0
+}
+
+#[derive(Default)]
+struct Bindings(Vec<Binding>);
+
+impl<'a> Visit<'a> for Bindings {
+    fn visit_pat_ident(&mut self, binding: &'a PatIdent) {
+        let is_mutable = binding.by_ref.is_none() && binding.mutability.is_some();
+        self.0.push(Binding { name: binding.ident.clone(), is_mutable });
+        visit_pat_ident(self, binding);
+    }
+}
+
+struct Nameless(bool);
+
+impl<'a> Visit<'a> for Nameless {
+    fn visit_pat_wild(&mut self, _: &'a PatWild) {
+        self.0 = true;
+    }
+
+    fn visit_pat_rest(&mut self, _: &'a PatRest) {
+        self.0 = true;
+    }
+
+    // A name before `@` binds the whole value, so the pattern after `@` leaves nothing unnamed.
+    fn visit_pat_ident(&mut self, _: &'a PatIdent) {}
+
+    fn visit_type(&mut self, _: &'a Type) {}
 }

@@ -1,4 +1,3 @@
-use super::placeholder::Source;
 use super::*;
 
 /// Returns the parts of a template as texts, with placeholders in brackets.

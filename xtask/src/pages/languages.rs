@@ -2,7 +2,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use super::page::Page;
+use super::Page;
 use super::{all, named};
 use crate::code_block::CodeBlock;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::page::Page;
+use super::Page;
 use super::{all, named};
 use crate::step;
 

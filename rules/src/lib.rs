@@ -55,8 +55,8 @@ pub use self::suggestion::{
 pub use self::template::{FilteredValue, Piece, Template, TemplatePart, is_blank, must_be_separated, scan};
 pub use self::template_use::{RejectionField, TemplateUse, alternatives_in_message};
 pub use self::text::{
-    ParseRuleError, argument_meant, attribute_form, duration_meant, format_rules, parse_rules, read_duration,
-    rule_meant,
+    ParseRuleError, argument_meant, attribute_form, duration_meant, format_rules, in_quotes, is_bare, is_quote,
+    parse_rules, read_duration, rule_meant,
 };
 pub use self::unit::{CALLS, check_unit};
 pub use self::validate::{

@@ -8,11 +8,12 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::str::FromStr;
 
 pub use self::error::ParseRuleError;
 pub use self::meant::{argument_meant, attribute_form, duration_meant, read_duration, rule_meant};
+pub use self::scan::{in_quotes, is_bare, is_quote};
 
 use self::error::TextFault;
 use self::parse::parse;
@@ -21,7 +22,6 @@ use self::scan::{Token, scan};
 use crate::algorithm::{Algorithm, Role, TokenBucket};
 use crate::duration::format_duration;
 use crate::rule::Rule;
-use crate::text::scan::is_bare;
 
 /// Reads the [text form](Rule#text-form) of one rule.
 ///
@@ -108,7 +108,7 @@ impl fmt::Display for Rule {
         match self.name() {
             Some(name) if !f.alternate() => {
                 f.write_str(" as ")?;
-                write_name(f, name)
+                if is_bare(name) { f.write_str(name) } else { f.write_str(&in_quotes(name)) }
             }
             _ => Ok(()),
         }
@@ -137,18 +137,4 @@ fn write_bucket(f: &mut fmt::Formatter<'_>, bucket: &TokenBucket) -> fmt::Result
         write!(f, " reset_after {}", format_duration(reset_after))?;
     }
     Ok(())
-}
-
-fn write_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-    if is_bare(name) {
-        return f.write_str(name);
-    }
-    f.write_char('"')?;
-    for character in name.chars() {
-        if matches!(character, '"' | '\\') {
-            f.write_char('\\')?;
-        }
-        f.write_char(character)?;
-    }
-    f.write_char('"')
 }

@@ -106,12 +106,21 @@ fn is_separator(character: char) -> bool {
     matches!(character, ',' | '·' | ';' | '|')
 }
 
-fn is_quote(character: char) -> bool {
+/// Returns whether the character is a quote of names, in the [text form](crate::Rule#text-form).
+#[must_use]
+pub fn is_quote(character: char) -> bool {
     matches!(character, '"' | '\'')
 }
 
-/// Returns whether a name needs no quotes.
-pub(super) fn is_bare(name: &str) -> bool {
+/// Writes a name in quotes, as the [text form](crate::Rule#text-form) has names that are not [bare](is_bare).
+#[must_use]
+pub fn in_quotes(name: &str) -> String {
+    format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Returns whether a name needs no quotes in the [text form](crate::Rule#text-form).
+#[must_use]
+pub fn is_bare(name: &str) -> bool {
     let is_plain = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
     !name.is_empty() && name.chars().all(is_plain)
 }

@@ -16,7 +16,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use tallygate_rules::{
-    MAX_RULES, ParseRuleError, Replacement, Rule, RuleId, duration_meant, format_rules, parse_duration, rule_meant,
+    MAX_RULES, ParseRuleError, Replacement, Rule, RuleId, duration_meant, format_rules, in_quotes, is_bare, is_quote,
+    parse_duration, rule_meant,
 };
 
 use super::checks;
@@ -225,21 +226,12 @@ pub(super) fn selector(id: &RuleId) -> String {
     match id {
         RuleId::Position(position) => position.to_string(),
         RuleId::Name(name) if is_bare(name) && !is_number(name) => name.clone(),
-        RuleId::Name(name) => format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\"")),
+        RuleId::Name(name) => in_quotes(name),
     }
-}
-
-fn is_bare(name: &str) -> bool {
-    let is_plain = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
-    !name.is_empty() && name.chars().all(is_plain)
 }
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn is_quote(character: char) -> bool {
-    matches!(character, '"' | '\'')
 }
 
 fn read_selector(text: &str) -> Result<RuleId, String> {

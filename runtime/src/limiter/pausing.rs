@@ -66,10 +66,10 @@ impl Core {
 
     /// Takes a step of a probe that has its place in the store, and wakes those who wait for it.
     async fn step_in_store(&self, pausable: &Pausable, name: LeaseName, step: ProbeStep) -> Result<(), BackendError> {
+        let Some(layers) = self.stack.layers() else { return Ok(()) };
         let (id, asked) = (pausable.id()?, self.pauses.moment());
-        let stepped = self.stack.probe(&pausable.policy, id, name, step).await;
-        let stepped = stepped.inspect_err(|_| self.runtimes.background.note_failed_correction())?;
-        let Some(outcome) = stepped else { return Ok(()) };
+        let stepped = layers.server().probe(&pausable.policy, id, name, step, None).await;
+        let outcome = stepped.inspect_err(|_| self.runtimes.background.note_failed_correction())?;
         // If the call gives its place back, the answer says how the pause was before. Only a pause is news then.
         if step == ProbeStep::Open || matches!(outcome, Outcome::Paused { .. }) {
             self.hear_of_pause(id, asked, outcome);
@@ -218,9 +218,10 @@ impl Core {
         let id = pausable.id()?;
         let said = self.pauses.said(id, self.clock.now_us());
         let said = said.map(|(known, source)| status(known.outcome(), source));
-        match self.stack.pause(&pausable.policy, id, 0, PauseSource::default()).await {
-            Ok(None | Some((Outcome::Admitted, _))) => Ok(said),
-            Ok(Some((paused, source))) => {
+        let Some(layers) = self.stack.layers() else { return Ok(said) };
+        match layers.server().pause(&pausable.policy, id, 0, PauseSource::default()).await {
+            Ok((Outcome::Admitted, _)) => Ok(said),
+            Ok((paused, source)) => {
                 let stored = status(paused, source);
                 Ok(Some(said.filter(|said| said.left() > stored.left()).unwrap_or(stored)))
             }
@@ -232,7 +233,10 @@ impl Core {
     pub(super) async fn resume(&self, pausable: &Pausable) -> Result<(), BackendError> {
         let id = pausable.id()?;
         self.pauses.remove(id, self.clock.now_us());
-        let resumed = self.stack.resume(&pausable.policy, id).await;
+        let resumed = match self.stack.layers() {
+            Some(layers) => layers.server().resume(&pausable.policy, id).await,
+            None => Ok(()),
+        };
         // A question that was on its way may have brought the pause back.
         self.pauses.remove(id, self.clock.now_us());
         self.sleepers.wake_for(id);
@@ -252,9 +256,10 @@ impl PauseMessage {
     async fn send(mut self) -> Result<(), BackendError> {
         let Self { core, pausable, to_send, .. } = &self;
         let id = pausable.id()?;
-        let paused = core.stack.pause(&pausable.policy, id, to_send.length_us, to_send.source).await?;
-        if let Some((paused, _)) = paused {
-            core.hear_of_pause(id, to_send.changed, paused);
+        if let Some(layers) = core.stack.layers() {
+            let PauseToSend { length_us, source, changed } = *to_send;
+            let (paused, _) = layers.server().pause(&pausable.policy, id, length_us, source).await?;
+            core.hear_of_pause(id, changed, paused);
         }
         self.is_sent = true;
         Ok(())

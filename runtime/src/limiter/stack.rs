@@ -26,13 +26,12 @@ use super::leases::RemoteLeases;
 use super::outage::Outage;
 use super::overrides::Overrides;
 use super::prefetch::Prefetch;
-use crate::call::{Call, LeaseName, TallyId};
+use crate::call::Call;
 use crate::clock::Clock;
-use crate::decision::{Charge, DecidedBy, PauseSource, Recount};
+use crate::decision::{Charge, DecidedBy, Recount};
 use crate::error::BackendError;
-use crate::policy::Policy;
 use crate::sleepers::Sleepers;
-use crate::store::{Decider as _, Memory, Outcome, ProbeStep, Redis, Standby, Store};
+use crate::store::{Decider as _, Memory, Redis, Standby, Store};
 use crate::system::home::Runtimes;
 
 /// The layers before Redis, the highest first.
@@ -107,36 +106,6 @@ impl Stack {
             Self::Here(memory) => Ok(memory.reset(call)),
             Self::Remote(layers) => layers.reset(call).await,
         }
-    }
-
-    /// See [`Redis::pause`]. `None` if there is no server.
-    pub(super) async fn pause(
-        &self,
-        policy: &Policy,
-        id: TallyId<'_>,
-        length_us: u64,
-        source: PauseSource,
-    ) -> Result<Option<(Outcome, PauseSource)>, BackendError> {
-        let Some(layers) = self.layers() else { return Ok(None) };
-        layers.server().pause(policy, id, length_us, source).await.map(Some)
-    }
-
-    /// See [`Redis::probe`]. `None` if there is no server.
-    pub(super) async fn probe(
-        &self,
-        policy: &Policy,
-        id: TallyId<'_>,
-        name: LeaseName,
-        step: ProbeStep,
-    ) -> Result<Option<Outcome>, BackendError> {
-        let Some(layers) = self.layers() else { return Ok(None) };
-        layers.server().probe(policy, id, name, step, None).await.map(Some)
-    }
-
-    /// See [`Redis::resume`].
-    pub(super) async fn resume(&self, policy: &Policy, id: TallyId<'_>) -> Result<(), BackendError> {
-        let Some(layers) = self.layers() else { return Ok(()) };
-        layers.server().resume(policy, id).await
     }
 
     /// See [`Memory::ban`].

@@ -3,15 +3,12 @@
 use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 
 use super::Check;
 use super::attempt::Attempt;
 use crate::call::Call;
 use crate::context;
-use crate::decision::{
-    DecidedBy, Decision, Denial, Pausable, PauseTicket, Permit, RecountTicket, Rejection, RejectionKind, Report,
-};
+use crate::decision::{DecidedBy, Decision, Denial, Permit, RecountTicket, Rejection, RejectionKind, Report};
 use crate::error::{BackendError, BackendErrorKind};
 use crate::observe::{ChargeChange, DecisionOutcome, Observation, ObservedRule, Purpose, log};
 use crate::store::Outcome;
@@ -170,18 +167,10 @@ impl Check<'_> {
         let call = Call::new(self.policy(), &[], self.options);
         let refund = self.options.refundable.then(|| Box::new(RecountTicket::of_nothing(call)));
         let permit = Permit::new(decided_by, report, None, refund, None);
-        Decision::Allowed(self.with_pausing(permit))
-    }
-
-    /// Lets the permit pause the subject of the call, if the policy does.
-    pub(super) fn with_pausing(&self, permit: Permit) -> Permit {
-        if self.policy().longest_pause().is_none() {
-            return permit;
-        }
-        match Pausable::new(self.policy(), self.inputs.paused_subject()) {
-            Ok(pausable) => permit.with_pausing(PauseTicket::new(Arc::clone(&self.limiter().core) as _, pausable)),
-            Err(_) => permit,
-        }
+        Decision::Allowed(match self.pause_id() {
+            Some(id) => permit.with_pausing(self.limiter().core.pause_ticket(self.policy(), id)),
+            None => permit,
+        })
     }
 
     fn observe(&self, observation: &Observation, purpose: Purpose, decided: &Result<Decision, BackendError>) {

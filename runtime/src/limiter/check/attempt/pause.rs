@@ -1,10 +1,8 @@
 //! What a pause does to an attempt: it denies the call, or lets it be the one that is tried.
 
-use std::sync::Arc;
-
 use super::Attempt;
 use crate::call::{Call, CallOptions, LeaseName, TallyId};
-use crate::decision::{DecidedBy, Pausable, PauseSource, PauseTicket, ProbeName, Recount, RecountTicket, Report};
+use crate::decision::{DecidedBy, PauseSource, PauseTicket, ProbeName, Recount, RecountTicket, Report};
 use crate::error::BackendError;
 use crate::limiter::stack::Layers;
 use crate::store::{Answer, Decider as _, KnownPause, LayeredAnswer, Outcome, PauseDue, ProbeStep};
@@ -147,8 +145,7 @@ impl Attempt<'_> {
 
     /// Returns what the permit needs to pause the subject; `None` if the call heeds no pause.
     pub(super) fn pause_ticket(&self) -> Option<PauseTicket> {
-        let pausable = Pausable { policy: self.policy.clone().into_owned(), subject: *self.pause?.subject };
-        Some(PauseTicket::new(Arc::clone(self.core) as _, pausable))
+        Some(self.core.pause_ticket(&self.policy, self.pause?))
     }
 
     /// Returns what the permit of a call that is tried needs, too.

@@ -90,6 +90,7 @@ impl Stack {
 
     /// Recounts a call that this process has counted: `Break` with whether that has changed anything. `Continue` with the
     /// layers if Redis has counted it.
+    #[inline]
     pub(super) fn recount_here(&self, charge: &Charge, recount: &Recount) -> ControlFlow<bool, &Layers> {
         match self {
             Self::Here(memory) => ControlFlow::Break(memory.recount(charge.counted(), recount, &charge.admitted)),

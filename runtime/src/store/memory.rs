@@ -129,15 +129,20 @@ impl Memory {
         if let (Some(only), None) = (ids.next(), ids.next()) {
             return self.decide_only(only, call);
         }
-        let ids = call.tally_ids().map(|id| (id, id.hash(&self.seed)));
-        let place = |&(_, hash): &(TallyId<'_>, u64)| ShardPlace::new(self.shard_of(hash));
+        let hashed = call.tally_ids().map(|id| {
+            let hash = id.hash(&self.seed);
+            ((id, hash), ShardPlace::new(self.shard_of(hash)))
+        });
         if call.subjects.len() <= FEW {
-            let ids: ArrayVec<_, FEW> = ids.take(FEW).collect();
-            let mut places: ArrayVec<_, FEW> = ids.iter().map(place).collect();
+            // Not by `unzip`, which would move both.
+            let (mut ids, mut places) = (ArrayVec::<_, FEW>::new(), ArrayVec::<_, FEW>::new());
+            for (id, place) in hashed {
+                ids.push(id);
+                places.push(place);
+            }
             return self.decide_in(call, &ids, &mut places);
         }
-        let ids: Vec<_> = ids.collect();
-        let mut places: Vec<_> = ids.iter().map(place).collect();
+        let (ids, mut places): (Vec<_>, Vec<_>) = hashed.unzip();
         self.decide_in(call, &ids, &mut places)
     }
 

@@ -61,6 +61,7 @@ pub(super) struct ShardPlace<'a> {
 }
 
 impl ShardPlace<'_> {
+    #[inline]
     pub(super) fn new(shard: usize) -> Self {
         Self { shard, guard: None, locked: 0, bucket: 0 }
     }
@@ -85,6 +86,7 @@ impl Drop for LockedShards<'_, '_> {
 
 impl<'p, 'a> LockedShards<'p, 'a> {
     /// Locks the shards of these tallies in ascending order, so that two calls never wait for each other.
+    #[inline]
     pub(super) fn new(
         ids: &'p [(TallyId<'p>, u64)],
         places: &'p mut [ShardPlace<'a>],
@@ -141,6 +143,7 @@ impl<'p, 'a> LockedShards<'p, 'a> {
     }
 
     /// Counts a call if sliding windows alone decide it and all of them admit it at this time; returns whether they do.
+    #[inline]
     pub(super) fn count_in_windows(&mut self, call: Call<'_>, now_us: u64) -> bool {
         let ids = self.ids;
         for (index, &(id, hash)) in ids.iter().enumerate() {

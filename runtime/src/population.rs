@@ -21,12 +21,14 @@ pub(crate) struct Inhabitant(u64);
 
 impl Inhabitant {
     /// Returns the policy that has this segment.
+    #[inline]
     pub(crate) fn of(segment: &str) -> Self {
         Self(FixedState::default().hash_one(policy::own_name(segment)))
     }
 }
 
 impl Population {
+    #[inline]
     pub(crate) fn add(&mut self, policy: Inhabitant) {
         *self.counts.entry(policy).or_default() += 1;
     }
@@ -42,6 +44,7 @@ impl Population {
 
     /// Visits the next buckets of the table, and removes up to `most` of the entries for which `removable` returns their
     /// policy. Returns how many it has removed.
+    #[inline]
     pub(crate) fn sweep<T>(
         &mut self,
         table: &mut HashTable<T>,

@@ -125,6 +125,10 @@ impl Ledger {
         if !self.parts.iter().find(|part| part.gave(taken)).is_some_and(|part| part.put_back(cost)) {
             return PutBack::TooLate;
         }
+        // What was seen is not used any more: later calls must not have to make up for it.
+        let mut seen = lock(&self.seen);
+        *seen = seen.less(Demand { calls: 1, cost });
+        drop(seen);
         let is_missed = self.missed_calls.load(Ordering::Relaxed) != taken.missed_calls;
         if is_missed { PutBack::Missed } else { PutBack::Unnoticed }
     }

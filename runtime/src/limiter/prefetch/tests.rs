@@ -193,6 +193,23 @@ async fn what_a_denied_call_of_several_subjects_took_is_given_back_although_its_
 }
 
 #[tokio::test(start_paused = true)]
+async fn calls_that_were_put_back_do_not_keep_later_ones_from_being_taken_ahead() {
+    let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
+    let stored = policy.stored().unwrap();
+    let call = Call::new(&policy, &subject, CallOptions::PLAIN).stored();
+    prefetch.0.ledgers.take(call, stored.ahead_of(0).unwrap());
+    let part = Arc::new(Part::new(80, u64::MAX, AdmittedAt::Once(7), Report::default()));
+    prefetch.0.ledgers.with(call, |ledger| ledger.add(Arc::clone(&part), 80, 0)).unwrap();
+    prefetch.0.below.answer(Outcome::Denied { rule: 0, retry_after: Wait::us(9) });
+    let taken: Vec<_> = (0..80).map(|_| prefetch.0.take(stored, call).unwrap()).collect();
+    yield_now().await;
+    taken.iter().for_each(|taken| prefetch.0.put_back(call, 0, taken));
+    prefetch.0.ledgers.with(call, |ledger| ledger.remove(&part));
+    tokio::time::sleep(2 * AHEAD).await;
+    assert!(call_often(&prefetch, &policy, &subject).await > 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn units_that_are_put_back_wake_callers_only_if_a_call_has_missed_them() {
     let (prefetch, policy, subject) = (prefetch(|| false), policy(), [Subject::of("s").key()]);
     let stored = policy.stored().unwrap();

@@ -1,7 +1,7 @@
 //! The policy of one annotated function.
 
 use std::any::type_name;
-use std::mem::ManuallyDrop;
+use std::fmt::Debug;
 use std::time::Duration;
 
 use once_cell::sync::OnceCell;
@@ -35,8 +35,31 @@ pub struct PolicyCell {
     template: &'static str,
     /// The template of the key of released duplicates, if there are any.
     released: Option<&'static str>,
-    // The compiler takes half as long for a static whose type has nothing to drop.
-    policy: OnceCell<ManuallyDrop<Policy>>,
+    policy: OnceCell<&'static dyn CellPolicy>,
+}
+
+/// The policy of a cell.
+///
+/// For every annotated function, the compiler asks whether threads may share its cell. It does not look into a `dyn`, and
+/// so does not ask this of each part of a policy again.
+trait CellPolicy: Debug + Send + Sync {
+    fn policy(&self) -> &Policy;
+
+    /// Decides a call whose key has one value, which is text. It is here, so that the usual call makes no other call
+    /// for its policy.
+    fn decide_text(&self, key: Texts, text: &str) -> Admission;
+}
+
+impl CellPolicy for Policy {
+    fn policy(&self) -> &Policy {
+        self
+    }
+
+    fn decide_text(&self, key: Texts, text: &str) -> Admission {
+        let mut subject = Subject::everyone();
+        render_text(&mut subject, key, text);
+        Admission::of_plain(Limiter::installed(), self, &subject)
+    }
 }
 
 #[derive(Debug)]
@@ -186,12 +209,20 @@ impl PolicyCell {
         check(self.policy(), &subject(self.key, values), None).blocking_admit().map(Some)
     }
 
-    /// Decides a call whose key has one value, which is text or a number. The usual call is one function, which is compiled once, and
-    /// not for every annotated function.
+    /// Decides a call whose key has one value, which is text or a number. The usual call is one function, which is
+    /// compiled once, and not for every annotated function.
+    #[inline]
     fn enter_with_text(&'static self, text: &str) -> Admission {
-        let mut subject = Subject::everyone();
-        render_text(&mut subject, self.key, text);
-        Admission::of_plain(Limiter::installed(), self.policy(), &subject)
+        match self.policy.get() {
+            Some(policy) => policy.decide_text(self.key, text),
+            None => self.enter_first(text),
+        }
+    }
+
+    /// Decides the first call. A function of its own, so that no annotated function contains the building of a policy.
+    #[cold]
+    fn enter_first(&'static self, text: &str) -> Admission {
+        self.built().decide_text(self.key, text)
     }
 
     fn decide(&'static self, subject: &Subject) -> Admission {
@@ -201,15 +232,20 @@ impl PolicyCell {
     /// Returns the policy. The first call builds it.
     #[inline]
     pub(super) fn policy(&'static self) -> &'static Policy {
-        self.policy.get().unwrap_or_else(|| self.built())
+        self.kept().policy()
+    }
+
+    #[inline]
+    fn kept(&'static self) -> &'static dyn CellPolicy {
+        *self.policy.get().unwrap_or_else(|| self.built())
     }
 
     #[cold]
-    fn built(&'static self) -> &'static ManuallyDrop<Policy> {
+    fn built(&'static self) -> &'static &'static dyn CellPolicy {
         let _quiet = Quiet::begin();
         self.policy.get_or_init(|| {
             let name = self.name.text();
-            ManuallyDrop::new(self.build(name.clone()).unwrap_or_else(|mistake| closed(name, &mistake)))
+            Box::leak(Box::new(self.build(name.clone()).unwrap_or_else(|mistake| closed(name, &mistake))))
         })
     }
 

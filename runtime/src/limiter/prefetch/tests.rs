@@ -203,7 +203,9 @@ async fn calls_that_were_put_back_do_not_keep_later_ones_from_being_taken_ahead(
     prefetch.0.below.answer(Outcome::Denied { rule: 0, retry_after: Wait::us(9) });
     let taken: Vec<_> = (0..80).map(|_| prefetch.0.take(stored, call).unwrap()).collect();
     yield_now().await;
-    taken.iter().for_each(|taken| prefetch.0.put_back(call, 0, taken));
+    for taken in &taken {
+        prefetch.0.put_back(call, 0, taken);
+    }
     prefetch.0.ledgers.with(call, |ledger| ledger.remove(&part));
     tokio::time::sleep(2 * AHEAD).await;
     assert!(call_often(&prefetch, &policy, &subject).await > 0);

@@ -28,7 +28,8 @@ for i = 1, #KEYS do
   if type(answer) == 'table' then
     failure = answer
   elseif span > 0 then
-    --- @include parts/renew_leases.lua
+    -- The key stays as long as the longest of its leases: see parts/charge.lua.
+    if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
   end
 end
 if failure then return failure end

@@ -14,7 +14,8 @@ for subject = 1, subjects do
       if later > 0 then call('ZREMRANGEBYRANK', name, -math.min(later, ${LEASES_FORGOTTEN}), -1) end
     end
     call('ZADD', name, ends, id)
-    --- @include parts/renew_leases.lua
+    -- The TTL is twice the length of a lease, so most calls need not renew it.
+    if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
   elseif lease == nil then
     if charges then
       local charge = charges[subject]

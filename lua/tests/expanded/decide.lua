@@ -946,11 +946,7 @@ for _ = 1, 2 * #ARGV do
             if later > 0 then call('ZREMRANGEBYRANK', name, -math.min(later, 128), -1) end
           end
           call('ZADD', name, ends, id)
-          -- parts/renew_leases.lua
-          -- Keeps the leases of a subject as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls need not
-          -- renew it.
-          -- Reads: call, name, ttl
-          -- Sets: nothing
+          -- The TTL is twice the length of a lease, so most calls need not renew it.
           if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
         elseif lease == nil then
           if charges then

@@ -39,11 +39,7 @@ for i = 1, #KEYS do
   if type(answer) == 'table' then
     failure = answer
   elseif span > 0 then
-    -- parts/renew_leases.lua
-    -- Keeps the leases of a subject as long as the longest of them lasts. The TTL is twice the length of a lease, so most calls need not
-    -- renew it.
-    -- Reads: call, name, ttl
-    -- Sets: nothing
+    -- The key stays as long as the longest of its leases: see parts/charge.lua.
     if call('PTTL', name) < ttl / 2 then call('PEXPIRE', name, ttl) end
   end
 end

@@ -471,12 +471,9 @@ for subject = 1, subjects do
     -- No call weighs more than the largest window counts.
     local taken = math.min(cost, largest) - math.min(used, largest)
     if leaving > 0 then
-      -- parts/leave_in_log.lua
-      -- Adds weight to the log (`taken` is negative), so that at most `most_left` is left of the window of this length. No window that
-      -- is as long or longer comes above its count. The weight goes to the first entry that leaves the window between the reset of the
-      -- other side and twice that time, unless it is far from the end.
-      -- Reads: call, unpack, now, admitted, name, head_bytes, tail, entries, windows, left_of, most_left, reset_after_us
-      -- Sets: taken, first
+      -- At most `most_left` is to be left of the window of this length: `taken` is negative. No window that is as long or longer
+      -- comes above its count. The weight goes to the first entry that leaves the window between the reset of the other side and
+      -- twice that time, unless it is far from the end.
       taken = 0
       if left_of and now < admitted + left_of then
         local _, base = unpack('>I7I4', call('GETRANGE', name, head_bytes, head_bytes + 11 - 1))
@@ -649,11 +646,7 @@ for subject = 1, subjects do
     end
     local nearest = math.max(first, entries - 1 - 1024)
     if (time == admitted or is_shared or leaving > 0 and taken < 0) and (taken < 0 or nearest == first) then
-      -- parts/shift_log.lua
-      -- Takes weight from the call at the entry `first` of a log, or at a later one if that is too far from the end, or adds it where
-      -- `taken` is negative. This changes the sums of all entries behind it.
-      -- Reads: call, unpack, values, name, head_bytes, entries, tail, nearest, taken, writes
-      -- Sets: first, taken, changed, writes
+      -- The weight changes at this entry, or at a later one if it is too far from the end, and so do the sums of all entries behind.
       first = nearest
       local log
       local back = (entries - first + 1) * 11

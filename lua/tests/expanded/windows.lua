@@ -47,15 +47,11 @@ for group = 1, #ARGV do
   for index = first, done do
     local name = names[index]
     -- parts/windows.lua
-    -- Decides a request whose rules are windows, and charges it.
+    -- Decides a request whose rules are windows by the end of its log, and charges it. In most logs every call weighs 1, so one entry
+    -- for each rule shows how long to wait.
     -- Reads: call, unpack, now, alone, read, name, policy, behind, back_RULE, span_RULE, reach, most, weight, ttl, ranges,
     -- Reads: entry, slot, apart, budget, RULE
     -- Sets: now, reach, most, weight, ttl, ranges, entry, slot, apart, code, wait, value, size, last, budget
-    -- parts/look.lua
-    -- Reads the end of the log of windows, and decides by it. In most logs every call weighs 1, so one entry for each rule
-    -- shows how long to wait.
-    -- Reads: call, unpack, now, read, name, policy, behind, back_RULE, span_RULE, ranges, RULE
-    -- Sets: ranges, code, wait, value, size, last
     local code, wait = 255, 0
     local value = read('GETRANGE', name, '-374', '-1')
     local size = #value
@@ -140,11 +136,8 @@ for group = 1, #ARGV do
 
     if code == 255 then
       if not slot then
-        -- parts/terms.lua
-        -- More fields of the policy, which only an admitted call needs. In the period that begins at `slot`, the TTL of a tally is
-        -- renewed only once. The call has an entry of its own if the last call is earlier than `apart`.
-        -- Reads: unpack, now, policy, behind
-        -- Sets: reach, most, weight, slot, apart
+        -- Only an admitted call needs these fields. In the period that begins at `slot`, the TTL of a tally is renewed only once.
+        -- The call has an entry of its own if the last call is earlier than `apart`.
         reach, most, weight = unpack('>I7I4I4', policy, behind)
         slot = now - now % (reach <= 3600000000 and reach or reach / 8)
         apart = weight == 1 and now - reach / 65536 - 1 or 0

@@ -19,15 +19,11 @@ local budget = 811008
 local back_0, span_0, back_1, span_1, behind = unpack('>I5I7I5I7', policy)
 local reach, most, weight, ttl, ranges, entry, slot, apart
 -- parts/windows.lua
--- Decides a request whose rules are windows, and charges it.
+-- Decides a request whose rules are windows by the end of its log, and charges it. In most logs every call weighs 1, so one entry
+-- for each rule shows how long to wait.
 -- Reads: call, unpack, now, alone, read, name, policy, behind, back_RULE, span_RULE, reach, most, weight, ttl, ranges,
 -- Reads: entry, slot, apart, budget, RULE
 -- Sets: now, reach, most, weight, ttl, ranges, entry, slot, apart, code, wait, value, size, last, budget
--- parts/look.lua
--- Reads the end of the log of windows, and decides by it. In most logs every call weighs 1, so one entry for each rule
--- shows how long to wait.
--- Reads: call, unpack, now, read, name, policy, behind, back_RULE, span_RULE, ranges, RULE
--- Sets: ranges, code, wait, value, size, last
 local code, wait = 255, 0
 local value = read('GETRANGE', name, '-374', '-1')
 local size = #value
@@ -112,11 +108,8 @@ end
 
 if code == 255 then
   if not slot then
-    -- parts/terms.lua
-    -- More fields of the policy, which only an admitted call needs. In the period that begins at `slot`, the TTL of a tally is
-    -- renewed only once. The call has an entry of its own if the last call is earlier than `apart`.
-    -- Reads: unpack, now, policy, behind
-    -- Sets: reach, most, weight, slot, apart
+    -- Only an admitted call needs these fields. In the period that begins at `slot`, the TTL of a tally is renewed only once.
+    -- The call has an entry of its own if the last call is earlier than `apart`.
     reach, most, weight = unpack('>I7I4I4', policy, behind)
     slot = now - now % (reach <= 3600000000 and reach or reach / 8)
     apart = weight == 1 and now - reach / 65536 - 1 or 0

@@ -154,7 +154,9 @@ mod threads;
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write as _};
     use std::net::TcpListener;
+    use std::thread;
     use std::time::Duration;
 
     use tallygate_rules::Rule;
@@ -174,6 +176,74 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(60);
 
+    /// The server that listens there.
+    fn server(listener: &TcpListener) -> Server {
+        let url = format!("redis://{}/", listener.local_addr().unwrap());
+        let Ok(Destination::Server(address)) = Destination::parse(&url) else { panic!("it is the url of a server") };
+        let setup = Setup {
+            prefix: "test".to_owned(),
+            deadline: LONG,
+            clock: Clock::tokio(),
+            looks_only: false,
+            driver: Driver::home(),
+        };
+        Server::new(ServerLocation::Fixed(address.into()), Mode::Standalone, &setup)
+    }
+
+    fn policy() -> Policy {
+        Policy::builder("p").rule(Rule::sliding_window(1, LONG)).build().unwrap()
+    }
+
+    /// Greets whoever connects, and then refuses scripts, as a primary does that has become a replica.
+    fn refuse_scripts(listener: &TcpListener) {
+        while let Ok((client, _)) = listener.accept() {
+            thread::spawn(move || {
+                let mut asked = BufReader::new(&client);
+                while let Some(command) = read_command(&mut asked) {
+                    let answer = match &command[..] {
+                        b"HELLO" => "%1\r\n+proto\r\n:3\r\n",
+                        b"EVALSHA" => "-READONLY You can't write against a read only replica.\r\n",
+                        _ => "+OK\r\n",
+                    };
+                    (&client).write_all(answer.as_bytes()).unwrap();
+                }
+            });
+        }
+    }
+
+    /// Returns the name of the next command; `None` after the last one.
+    fn read_command(asked: &mut impl BufRead) -> Option<Vec<u8>> {
+        let words = (0..read_number(asked)?).map(|_| {
+            let mut word = vec![0; read_number(asked)? + 2];
+            asked.read_exact(&mut word).ok()?;
+            word.truncate(word.len() - 2);
+            Some(word)
+        });
+        words.collect::<Option<Vec<_>>>()?.into_iter().next()
+    }
+
+    /// Reads a number behind a sign, as a command and each of its words begin with one.
+    fn read_number(asked: &mut impl BufRead) -> Option<usize> {
+        let mut line = String::new();
+        asked.read_line(&mut line).ok()?;
+        line.get(1..)?.trim_end().parse().ok()
+    }
+
+    #[tokio::test]
+    async fn a_connection_over_which_one_slot_of_several_is_refused_by_a_replica_is_replaced() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = server(&listener);
+        thread::spawn(move || refuse_scripts(&listener));
+        let (policy, subjects) = (policy(), ["a", "b"].map(|text| [Subject::of(text).key()]));
+        let requests = subjects.each_ref().map(|subject| Call::new(&policy, subject, CallOptions::PLAIN));
+        for connections in 1..=2 {
+            for answer in server.ask_by_slot(&requests, Instant::now() + LONG).await {
+                assert!(answer.unwrap_err().to_string().contains("READONLY"));
+            }
+            assert_eq!(server.connector.connections(), connections);
+        }
+    }
+
     /// Callers of a server that never answers.
     struct TestBatcher {
         batcher: Arc<Batcher>,
@@ -183,26 +253,14 @@ mod tests {
     impl TestBatcher {
         fn new() -> Self {
             let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-            let url = format!("redis://{}/", silent.local_addr().unwrap());
-            let Ok(Destination::Server(address)) = Destination::parse(&url) else {
-                panic!("it is the url of a server")
-            };
-            let setup = Setup {
-                prefix: "test".to_owned(),
-                deadline: LONG,
-                clock: Clock::tokio(),
-                looks_only: false,
-                driver: Driver::home(),
-            };
-            let server = Server::new(ServerLocation::Fixed(address.into()), Mode::Standalone, &setup);
-            Self { batcher: Batcher::new(Arc::new(server)), _silent: silent }
+            Self { batcher: Batcher::new(Arc::new(server(&silent))), _silent: silent }
         }
 
         /// Makes a call, which has no answer within this time.
         fn call(&self, patience: Duration) -> JoinHandle<()> {
             let batcher = Arc::clone(&self.batcher);
             tokio::spawn(async move {
-                let policy = Policy::builder("p").rule(Rule::sliding_window(1, LONG)).build().unwrap();
+                let policy = policy();
                 let subjects = [Subject::everyone().key()];
                 let request = Call::new(&policy, &subjects, CallOptions::PLAIN);
                 let now = Instant::now();
@@ -254,7 +312,7 @@ mod tests {
     #[test]
     fn without_a_runtime_nothing_is_asked() {
         let test = TestBatcher::new();
-        let policy = Policy::builder("p").rule(Rule::sliding_window(1, LONG)).build().unwrap();
+        let policy = policy();
         let request = Call::new(&policy, &[], CallOptions::PLAIN);
         let now = Instant::now();
         let entered = test.batcher.enter(request, now, now + LONG);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use ::redis::{Cmd, FromRedisValue, RedisResult};
+use ::redis::{Cmd, FromRedisValue};
 
 use crate::call::{Call, TallyKey};
 use crate::error::BackendError;
@@ -127,8 +127,8 @@ impl Server {
         &self,
         calls: &[ScriptCall<'_>],
         until: Instant,
-    ) -> Result<Vec<RedisResult<Vec<u8>>>, BackendError> {
-        self.connector.ask(until, async |connection| run_each(connection, calls, NodeRole::Owner).await).await
+    ) -> Result<Vec<Result<Vec<u8>, BackendError>>, BackendError> {
+        self.connector.ask_each(until, async |connection| run_each(connection, calls, NodeRole::Owner).await).await
     }
 
     pub(super) async fn run(

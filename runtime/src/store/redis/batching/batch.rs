@@ -145,7 +145,6 @@ impl Server {
         };
         let mut replies = vec![Err(unknown_shape()); requests.len()];
         for ((group, id), answer) in groups.iter().zip(ids).zip(answers) {
-            let answer = answer.map_err(|error| self.connector.explain(&error));
             let read = match answer.and_then(|reply| self.read(id, &reply, &group.requests)) {
                 Ok(read) => read.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error); group.places.len()],

@@ -8,12 +8,13 @@ use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, Cmd, Value, cmd};
 use futures_util::FutureExt as _;
 use futures_util::future::join;
+use tokio::sync::mpsc::unbounded_channel;
 
 use super::address::Address;
 use super::diagnosis::LONGEST_DIAGNOSIS;
 use super::fault::{self, Fault};
 use super::greeting::{Greeting, Mode};
-use super::link::{Link, Pushes};
+use super::link::Link;
 use super::real_time;
 use super::sentinel::Sentinels;
 use crate::error::BackendError;
@@ -77,13 +78,13 @@ impl ConnectTarget {
 
     async fn attempt(self, address: Address, on_hang_up: impl FnOnce() + Send + 'static) -> Result<Link, BackendError> {
         real_time::compare_clocks();
-        let pushes = Pushes::new();
+        let pushes = unbounded_channel();
         let config = AsyncConnectionConfig::new()
             // The timeout below also covers the greeting.
             .set_connection_timeout(None)
             // The caller's deadline also covers the response.
             .set_response_timeout(None)
-            .set_push_sender(pushes.sender());
+            .set_push_sender(pushes.0.clone());
         let connected = async {
             let greeted = open(&address.client, &config).await;
             let mut connection = match greeted {

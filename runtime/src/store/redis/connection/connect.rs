@@ -1,11 +1,12 @@
 //! Questions over the one connection to a server. While the server is away, each call is refused at once with the error
 //! of the last attempt, and none waits for another attempt.
 
+use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use ::redis::RedisError;
 use ::redis::aio::MultiplexedConnection;
+use ::redis::{RedisError, RedisResult};
 use tokio::runtime::RuntimeFlavor;
 use tokio::task::{coop, yield_now};
 
@@ -68,10 +69,32 @@ impl Connector {
     }
 
     /// Asks a question, and replaces the connection if the answer shows that it is of no use.
-    pub(crate) async fn ask<T>(
+    pub(crate) fn ask<T>(
         &self,
         until: Instant,
-        question: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, RedisError>,
+        question: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
+    ) -> impl Future<Output = Result<T, BackendError>> {
+        self.ask_and_judge(until, question, |_| None)
+    }
+
+    /// Asks several questions at once, as [`ask`](Self::ask) asks one. Each has an answer of its own.
+    pub(crate) async fn ask_each<T>(
+        &self,
+        until: Instant,
+        questions: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<Vec<RedisResult<T>>>,
+    ) -> Result<Vec<Result<T, BackendError>>, BackendError> {
+        let answers = self.ask_and_judge(until, questions, |answers| {
+            answers.iter().filter_map(|answer| answer.as_ref().err()).find(|error| Fault::of(error).spoils_connection())
+        });
+        Ok(answers.await?.into_iter().map(|answer| answer.map_err(|error| self.explain(&error))).collect())
+    }
+
+    /// Asks a question. `spoiling` returns the error in an answer that shows that the connection is of no use.
+    async fn ask_and_judge<T>(
+        &self,
+        until: Instant,
+        question: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
+        spoiling: impl FnOnce(&T) -> Option<&RedisError>,
     ) -> Result<T, BackendError> {
         self.reconnector.driver().check_process()?;
         let mut link = self.link(until).await.map_err(BackendError::into_refusal)?;
@@ -83,7 +106,10 @@ impl Connector {
         };
         match answered {
             Some(Ok(answer)) => {
-                self.record_answer(&link);
+                match spoiling(&answer) {
+                    None => self.record_answer(&link),
+                    Some(error) => _ = self.blame(&link, error),
+                }
                 Ok(answer)
             }
             Some(Err(error)) => Err(self.blame(&link, &error)),
@@ -128,7 +154,7 @@ impl Connector {
         reason
     }
 
-    pub(crate) fn explain(&self, error: &RedisError) -> BackendError {
+    fn explain(&self, error: &RedisError) -> BackendError {
         fault::answer_error(self.reconnector.location().address(), error)
     }
 

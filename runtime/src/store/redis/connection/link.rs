@@ -32,27 +32,16 @@ struct Health {
     asked_us: AtomicU64,
 }
 
-/// Receives what the server sends unasked. That shows when the server hangs up.
-pub(crate) struct Pushes {
-    sender: mpsc::UnboundedSender<PushInfo>,
-    receiver: mpsc::UnboundedReceiver<PushInfo>,
-}
-
-impl Pushes {
-    pub(crate) fn new() -> Self {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver }
-    }
-
-    pub(crate) fn sender(&self) -> mpsc::UnboundedSender<PushInfo> {
-        self.sender.clone()
-    }
-}
+/// What the server sends unasked. That shows when the server hangs up.
+pub(crate) type Pushes = (mpsc::UnboundedSender<PushInfo>, mpsc::UnboundedReceiver<PushInfo>);
 
 impl Link {
     /// Wraps a new connection that sends its pushes here. `on_hang_up` is called when the server closes the connection.
-    pub(crate) fn new(connection: Connection, pushes: Pushes, on_hang_up: impl FnOnce() + Send + 'static) -> Self {
-        let Pushes { sender, receiver } = pushes;
+    pub(crate) fn new(
+        connection: Connection,
+        (sender, receiver): Pushes,
+        on_hang_up: impl FnOnce() + Send + 'static,
+    ) -> Self {
         let hung_up = Arc::<AtomicBool>::default();
         spawn(watch(receiver, Arc::clone(&hung_up), on_hang_up));
         let health = Health {

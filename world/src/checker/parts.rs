@@ -25,8 +25,8 @@ const TRIPS: u64 = 30;
 /// How long a denial keeps a process from taking anything ahead.
 const DENIED_US: u64 = 1_000_000;
 
-/// A call that was admitted: it ran at some time between.
-struct Span {
+/// A call that was admitted, at some time between.
+struct AdmittedSpan {
     process: usize,
     from_us: u64,
     until_us: u64,
@@ -35,10 +35,10 @@ struct Span {
     is_plain: bool,
 }
 
-/// What is known of one subject in one unit.
+/// One subject in one unit: its admitted calls, and what servers have counted of it.
 #[derive(Default)]
-struct Subject {
-    admitted: Vec<Span>,
+struct SubjectInUnit {
+    admitted: Vec<AdmittedSpan>,
     /// What servers have counted, and when.
     counted: Vec<(u64, u64)>,
     /// When a part was asked for, whatever the answer was.
@@ -48,7 +48,7 @@ struct Subject {
 #[derive(Default)]
 struct Parts<'h> {
     begun: BTreeMap<usize, (&'h CallPlan, u64)>,
-    subjects: BTreeMap<Place, Subject>,
+    subjects: BTreeMap<Place, SubjectInUnit>,
     /// By policy and subject, when a call was denied, or something was changed by hand.
     troubled: BTreeMap<(usize, usize), Vec<u64>>,
     /// Processes that are drained take nothing ahead.
@@ -120,13 +120,13 @@ impl<'h> Parts<'h> {
         let Some(policy) = policy.filter(|_| plan.action != Action::Peek) else { return };
         for (number, group) in policy.groups.iter().enumerate() {
             let (process, cost, is_plain) = (plan.process, plan.cost_of(group.unit), plan.action != Action::Report);
-            let span = Span { process, from_us, until_us, cost, is_plain };
+            let span = AdmittedSpan { process, from_us, until_us, cost, is_plain };
             self.subjects.entry((plan.policy, number, plan.subject)).or_default().admitted.push(span);
         }
     }
 
     /// Checks that a process that is busy with a subject has asked for a part, where nothing fails and nothing is denied.
-    fn check_taken(&self, scenario: &Scenario, place: Place, subject: &Subject) -> Result<(), Violation> {
+    fn check_taken(&self, scenario: &Scenario, place: Place, subject: &SubjectInUnit) -> Result<(), Violation> {
         let policy = &scenario.policies[place.0];
         let (ahead_us, trip_us) =
             (policy.prefetch_us.unwrap_or_default(), scenario.link.delay_us + scenario.link.jitter_us);
@@ -141,7 +141,7 @@ impl<'h> Parts<'h> {
         }
         let troubled = self.troubled.get(&(place.0, place.2)).map(Vec::as_slice).unwrap_or_default();
         for process in (0..scenario.processes.len()).filter(|process| !self.drained.contains(process)) {
-            let own = |span: &&Span| span.process == process && span.is_plain && span.cost > 0;
+            let own = |span: &&AdmittedSpan| span.process == process && span.is_plain && span.cost > 0;
             let calls: Vec<_> = subject.admitted.iter().filter(own).map(|span| span.from_us).collect();
             for busy in calls.windows(BUSY) {
                 let [from_us, .., until_us] = *busy else { continue };
@@ -165,7 +165,7 @@ impl<'h> Parts<'h> {
     }
 }
 
-impl Subject {
+impl SubjectInUnit {
     /// Checks of all calls from one on that no more is used than was counted a short time before.
     fn check_lasting(&self, policy: &PolicyPlan) -> Result<(), Violation> {
         let ahead_us = policy.prefetch_us.unwrap_or_default();
